@@ -1,0 +1,101 @@
+"""What a message is made of. A block keeps verbatim what a provider needs back: ids, raw arguments, signatures."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Who made a block, and how long it took."""
+
+    provider: str
+    model: str
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    type: ClassVar[str] = "text"
+    text: str
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A model's reasoning. `signature` proves it to its provider; `redacted` is what came only encrypted."""
+
+    type: ClassVar[str] = "thinking"
+    text: str
+    signature: str | None = None
+    redacted: str | None = None
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """`arguments` is the raw JSON text as the model wrote it, valid or not."""
+
+    type: ClassVar[str] = "tool_call"
+    id: str
+    name: str
+    arguments: str
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    type: ClassVar[str] = "tool_result"
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file given with a message, as text."""
+
+    type: ClassVar[str] = "file"
+    name: str
+    text: str
+    media_type: str = "text/plain"
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    type: ClassVar[str] = "image"
+    media_type: str
+    base64: str
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Covers root..`last`; the only thing that changes the stable part of the window.
+
+    `last` is None when it covers nothing (a compaction that was revoked). `lifted` are covered messages still sent
+    verbatim, in order of time; `excerpts` maps a message to the shorter text sent in its place.
+    """
+
+    type: ClassVar[str] = "context_compaction"
+    compaction_number: int
+    timestamp: str
+    last: str | None
+    summary: str
+    messages_archived: int
+    context_size_before: int
+    context_size_after: int
+    made_by: str
+    because: str
+    lifted: tuple[str, ...] = ()
+    excerpts: dict[str, str] = field(default_factory=dict)
+    checks: dict[str, int] = field(default_factory=dict)
+    made: Made | None = None
+
+
+Block = Text | Thinking | ToolCall | ToolResult | File | Image | Compaction
+BLOCKS: dict[str, type[Block]] = {
+    block.type: block for block in (Text, Thinking, ToolCall, ToolResult, File, Image, Compaction)
+}

@@ -1,0 +1,45 @@
+"""Model: data about who answers. Where each number came from is kept beside it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tokenizer = Literal["o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server"]
+
+ASSUMED_WINDOW = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    name: str
+    """`provider:id`, as the user writes it."""
+    provider: str
+    id: str
+    """As the wire wants it."""
+    window: int | None
+    window_from: str
+    """models.toml, genai-prices, the server, built in, unknown."""
+    max_output: int | None = None
+    max_output_from: str = "unknown"
+    prices: Prices | None = None
+    prices_from: str = "unknown"
+    tokenizer: str = "o200k_base"
+    """A vocabulary's name, or `server` where the model's own server counts."""
+    factor: float = 1.0
+    """Estimates only: what o200k's count is multiplied by."""
+    exact: bool = False
+    """The rendering and the tokenizer are known: counts of text are exact."""
+    tools: bool = True
+    temperature: float | None = None
+    thinking_budget: int | None = None
+    control: tuple[str, ...] = ()
+    """Texts that the model's tokenizer would read as control tokens: defused before they are sent."""

@@ -1,0 +1,60 @@
+"""Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from recto.chat.blocks import BLOCKS, Block, Made
+from recto.errors import Invalid
+
+Json = Any
+
+
+def dumps(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def dumpb(value: Json) -> bytes:
+    return dumps(value).encode()
+
+
+def loads(text: str | bytes) -> Json:
+    return json.loads(text)
+
+
+def block_to_json(block: Block) -> dict[str, Json]:
+    """The block's fields that say something; defaults are left out so that old data and new look alike."""
+    out: dict[str, Json] = {"type": block.type}
+    for spec in fields(block):
+        value = getattr(block, spec.name)
+        if spec.name == "made":
+            if value is not None:
+                out["made"] = {"provider": value.provider, "model": value.model, "duration_s": value.duration_s}
+        elif value != spec.default and value not in ((), {}):
+            out[spec.name] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def block_from_json(data: dict[str, Json]) -> Block:
+    kind = BLOCKS.get(data.get("type", ""))
+    if kind is None:
+        raise Invalid(f"unknown block type {data.get('type')!r}; known are {', '.join(BLOCKS)}", value=data.get("type"))
+    known = {spec.name for spec in fields(kind)}
+    values = {name: value for name, value in data.items() if name in known}
+    if made := values.get("made"):
+        values["made"] = Made(**made)
+    for name in ("lifted",):
+        if name in values:
+            values[name] = tuple(values[name])
+    try:
+        return kind(**values)
+    except TypeError as why:
+        raise Invalid(f"a {kind.type} block lacks a field: {why}") from why
+
+
+def blocks_to_json(blocks: tuple[Block, ...]) -> str:
+    return dumps([block_to_json(block) for block in blocks])
+
+
+def blocks_from_json(text: str) -> tuple[Block, ...]:
+    return tuple(block_from_json(data) for data in loads(text))
