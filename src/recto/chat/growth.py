@@ -1,0 +1,78 @@
+"""Growth: a message that is still coming in, as blocks and as the small steps to store meanwhile."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from recto.chat.blocks import Block, Made, Text, Thinking, ToolCall, ToolResult
+
+Step = list[Any]
+"""["text", text], ["thinking", text, signature, redacted], ["call", index, id, name, arguments] or
+["result", call id, name, text, is_error]: plain JSON, since that is how it waits in the store."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """Steps in, blocks out; the same steps always give the same blocks. `take` hands over what is not yet stored."""
+
+    made: Made | None = None
+    _blocks: list[Block] = field(default_factory=list)
+    _calls: dict[int, int] = field(default_factory=dict)
+    _steps: list[Step] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        self._apply(step)
+        if self._steps and step[0] == "text" and self._steps[-1][0] == "text":
+            self._steps[-1] = ["text", self._steps[-1][1] + step[1]]
+        else:
+            self._steps.append(step)
+
+    def take(self) -> list[Step]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(block for block in self._blocks if block.type != "text" or block.text)  # type: ignore[union-attr]
+
+    def _apply(self, step: Step) -> None:
+        kind, *rest = step
+        if kind == "text":
+            self._text(rest[0])
+        elif kind == "thinking":
+            self._thinking(*rest)
+        elif kind == "call":
+            self._call(*rest)
+        else:
+            call_id, name, text, is_error = rest
+            self._blocks.append(ToolResult(call_id, name, text, is_error))
+
+    def _text(self, text: str) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, Text):
+            self._blocks[-1] = Text(last.text + text, self.made)
+        else:
+            self._blocks.append(Text(text, self.made))
+
+    def _thinking(self, text: str, signature: str | None, redacted: str | None) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, Thinking) and last.signature is None and redacted is None:
+            self._blocks[-1] = Thinking(last.text + text, signature, last.redacted, self.made)
+        else:
+            self._blocks.append(Thinking(text, signature, redacted, self.made))
+
+    def _call(self, index: int, call_id: str, name: str, arguments: str) -> None:
+        if index not in self._calls:
+            self._calls[index] = len(self._blocks)
+            self._blocks.append(ToolCall(call_id, name, arguments, self.made))
+            return
+        place = self._calls[index]
+        call = self._blocks[place]
+        assert isinstance(call, ToolCall)
+        self._blocks[place] = ToolCall(call.id or call_id, call.name or name, call.arguments + arguments, self.made)
+
+
+def grow(steps: list[Step], made: Made | None = None) -> tuple[Block, ...]:
+    growth = Growth(made)
+    for step in steps:
+        growth.add(step)
+    return growth.blocks

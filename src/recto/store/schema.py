@@ -1,0 +1,107 @@
+"""The tables. Rows point at each other by number (small, fast); people and exports see the 26-character ids.
+
+A change here goes with a migration in `migrations/versions`; a test holds the two against each other.
+"""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
+
+# Newest last. A store that names any other revision was written by a newer version.
+REVISIONS = ("0001",)
+
+metadata = MetaData()
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("updated", Text, nullable=False),
+    Column("head", Integer),
+    Column("details", Text, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
+    Column("parent", Integer, ForeignKey("messages.n")),
+    Column("depth", Integer, nullable=False),
+    Column("said", Integer, nullable=False),
+    # The newest message with a Compaction on the path up to and with this one.
+    Column("compaction", Integer),
+    Column("role", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("request", Integer, ForeignKey("requests.n")),
+    Column("blocks", Text, nullable=False),
+    Column("details", Text, nullable=False),
+    Index("messages_parent", "parent"),
+    Index("messages_conversation", "conversation"),
+)
+
+# What has streamed in of an unfinished message; folded into its blocks at the end.
+deltas = Table(
+    "deltas",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("message", Integer, ForeignKey("messages.n"), nullable=False),
+    Column("growth", Text, nullable=False),
+    Index("deltas_message", "message"),
+)
+
+pieces = Table(
+    "pieces",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("sha256", LargeBinary, nullable=False, unique=True),
+    Column("packing", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
+    Column("message", Integer, ForeignKey("messages.n")),
+    Column("purpose", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    # The body is the first `kept` pieces of `base`, then `added` (piece numbers as a JSON list).
+    Column("base", Integer, ForeignKey("requests.n")),
+    Column("kept", Integer, nullable=False),
+    Column("added", Text, nullable=False),
+    Column("chain", Integer, nullable=False),
+    Column("sha256", LargeBinary, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("account", LargeBinary, nullable=False),
+    Column("outcome", Text, nullable=False, server_default=text("'{}'")),
+    Index("requests_conversation", "conversation"),
+)
+
+meters = Table(
+    "meters",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+)
+
+# `tokens` is negative for an estimate (-1 - tokens): one small number a row.
+counts = Table(
+    "counts",
+    metadata,
+    Column("meter", Integer, ForeignKey("meters.n"), primary_key=True),
+    Column("sha", LargeBinary, primary_key=True),
+    Column("tokens", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Words of messages by number; contentless, since the texts are in `messages` already.
+WORDS_SQLITE = (
+    "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+)
