@@ -35,30 +35,52 @@ class Path:
 class View:
     """What may be sent: the newest Compaction, what it lifted, and everything after what it covers.
 
-    `older` counts messages after `last` that were not loaded because they could not fit in any case.
+    `older` counts messages after `last` that were not loaded because they could not fit in any case. `current` is the
+    user's message that is being answered: what follows it are the rounds of tool calls of this turn.
     """
 
     tail: tuple[Message, ...]
     lifted: tuple[Message, ...] = ()
     compaction: Compaction | None = None
     older: int = 0
+    current: str | None = None
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        return self.lifted + self.tail
+    def history(self) -> tuple[Message, ...]:
+        """What of the tail came before the current message; none of it when that one is lifted."""
+        place = self._place
+        return self.tail[:place] if place is not None else () if self._is_lifted else self.tail
+
+    @property
+    def rounds(self) -> tuple[Message, ...]:
+        place = self._place
+        return self.tail[place + 1 :] if place is not None else self.tail if self._is_lifted else ()
+
+    @property
+    def still_sent(self) -> tuple[Message, ...]:
+        """What is lifted besides the current message."""
+        return tuple(message for message in self.lifted if message.id != self.current)
+
+    @property
+    def _place(self) -> int | None:
+        return next((place for place, message in enumerate(self.tail) if message.id == self.current), None)
+
+    @property
+    def _is_lifted(self) -> bool:
+        return any(message.id == self.current for message in self.lifted)
 
 
-def view(path: Sequence[Message], older: int = 0) -> View:
+def view(path: Sequence[Message], older: int = 0, current: str | None = None) -> View:
     """The view of a path that is loaded whole (`older` = 0) or back to what its newest Compaction covers."""
     newest = next((message for message in reversed(path) if message.compaction), None)
     compaction = newest.compaction if newest else None
     if compaction is None:
-        return View(tuple(path), older=older)
+        return View(tuple(path), older=older, current=current)
     places = {message.id: place for place, message in enumerate(path)}
     start = places[compaction.last] + 1 if compaction.last in places else 0
     lifted = tuple(path[places[id]] for id in compaction.lifted if id in places)
     tail = tuple(message for message in path[start:] if message.compaction is None)
-    return View(tail, lifted, compaction, older)
+    return View(tail, lifted, compaction, older, current)
 
 
 def units(messages: Iterable[Message]) -> list[tuple[Message, ...]]:

@@ -1,7 +1,7 @@
 """Pick: something chosen for the window, its tokens, how it came in, and because of what."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 Mode = Literal["always", "manual", "agent"]
 
@@ -18,5 +18,13 @@ class Pick:
     sha256: str | None = None
     """Of the text that went in, where that text may change elsewhere."""
 
-    def counted(self, tokens: int) -> "Pick":
-        return replace(self, tokens=tokens)
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "kind": self.kind,
+            "name": self.name,
+            "tokens": self.tokens,
+            "because": self.because,
+            "mode": self.mode,
+            "score": self.score,
+        }
+        return out | {"sha256": self.sha256} if self.sha256 else out

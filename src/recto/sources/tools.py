@@ -1,0 +1,92 @@
+"""Tools that run here: a call comes in, a result goes out. A tool's failure is a result that the model can read."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.errors import RectoError
+from recto.sources.source import Tool
+from recto.vault.vault import Vault
+
+CANCELLED = "cancelled: the call was stopped before a result came"
+# One page of a document for one call: about 5,000 tokens of English. The model asks for the rest with `offset`.
+PAGE_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    tool: Tool
+    run: Callable[[Mapping[str, Any]], str]
+
+
+class Toolbox:
+    """The tools on offer, by name."""
+
+    def __init__(self, runnables: list[Runnable], *, timeout_s: float = 60.0) -> None:
+        self._runnables = {runnable.tool.name: runnable for runnable in runnables}
+        self._timeout_s = timeout_s
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(runnable.tool for runnable in self._runnables.values())
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        try:
+            text = await asyncio.wait_for(asyncio.to_thread(self._run, call), self._timeout_s)
+        except RectoError as why:
+            return ToolResult(call.id, call.name, why.message, is_error=True)
+        except TimeoutError:
+            return ToolResult(call.id, call.name, f"no result within {self._timeout_s:g} s", is_error=True)
+        except Exception as why:  # whatever a tool does wrong must not end the chat
+            return ToolResult(call.id, call.name, f"the tool failed: {type(why).__name__}: {why}", is_error=True)
+        return ToolResult(call.id, call.name, text)
+
+    def _run(self, call: ToolCall) -> str:
+        runnable = self._runnables.get(call.name)
+        if runnable is None:
+            raise RectoError(f"there is no tool {call.name}; there are: {', '.join(self._runnables) or 'none'}")
+        return runnable.run(_arguments(call, runnable.tool))
+
+
+def _arguments(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+    try:
+        given = json.loads(call.arguments or "{}")
+    except ValueError as why:
+        raise RectoError(f"the arguments are not JSON ({why}); send an object as the schema says") from why
+    if not isinstance(given, dict):
+        raise RectoError("the arguments must be a JSON object as the schema says")
+    missing = [name for name in tool.schema.get("required", ()) if name not in given]
+    if missing:
+        raise RectoError(f"missing argument: {', '.join(missing)}")
+    return given
+
+
+def read_document(vault: Vault) -> Runnable:
+    tool = Tool(
+        "read_document",
+        "Read a note of the vault by its path or name.",
+        {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "path relative to the vault, or the note's name"},
+                "offset": {"type": "integer", "description": "character to start at, for long notes; default 0"},
+            },
+            "required": ["path"],
+        },
+    )
+
+    def run(arguments: Mapping[str, Any]) -> str:
+        document = vault.read(str(arguments["path"]))
+        try:
+            start = max(0, int(arguments.get("offset") or 0))
+        except (TypeError, ValueError):
+            raise RectoError("offset must be a whole number") from None
+        page = document.text[start : start + PAGE_CHARACTERS]
+        rest = len(document.text) - start - len(page)
+        more = f"\n\n[{rest} more characters; go on with offset {start + len(page)}]" if rest > 0 else ""
+        return f"{document.path}\n\n{page}{more}"
+
+    return Runnable(tool, run)

@@ -1,0 +1,21 @@
+"""Standing: where a front end stands in a conversation: its own head, its model, what it has been told."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Standing:
+    """The head here is what this front end has seen. The store's head may have moved on: then we are on a branch."""
+
+    conversation: str
+    head: str | None
+    model: str
+    branched: bool = False
+    request: str | None = None
+    """The last request made from here: the next is stored as what it adds."""
+    told: set[str] = field(default_factory=set)
+
+    def tell_once(self, text: str) -> bool:
+        fresh = text not in self.told
+        self.told.add(text)
+        return fresh

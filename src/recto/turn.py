@@ -1,0 +1,324 @@
+"""Turn: one window in the making: the view weighed, the plan, the sections, the pieces. Decides; sends nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from recto.chat.blocks import Compaction
+from recto.chat.conversation import View, units
+from recto.chat.message import Message
+from recto.errors import DoesNotFit
+from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.scale import Scale, Weighed
+from recto.settings import Settings
+from recto.sources.pick import Pick
+from recto.sources.source import Tool
+from recto.store.clerk import Clerk
+from recto.store.store import Store
+from recto.window.budget import Budget, limit_of, reserve_of
+from recto.window.compact import discarded
+from recto.window.count import Count
+from recto.window.plan import Plan
+from recto.window.request import Parameters, Piece
+from recto.window.strategies import discard
+from recto.window.window import Tally, Window, current_entry, entries_of
+
+# The first look at a path; each further one is twice as deep.
+FIRST_PAGE = 96
+
+Unit = tuple[Message, ...]
+Weights = dict[tuple[str, ...], list[Weighed]]
+"""The entries of each unit, by the ids of its messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A text picked for this message: what it is, why, and in which section it goes."""
+
+    section: str
+    text: str
+    pick: Pick
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What every window of this turn starts with, weighed."""
+
+    pieces: tuple[Piece, ...]
+    system: Count
+    tools: tuple[tuple[Tool, Count], ...]
+    is_open: bool
+
+    @property
+    def count(self) -> Count:
+        return sum((count for _, count in self.tools), self.system)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A view with the weight of all its units."""
+
+    view: View
+    weights: Weights
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Tokens by message; a call's results weigh with the call."""
+        counts: dict[str, int] = {}
+        for ids, entries in self.weights.items():
+            counts.update(dict.fromkeys(ids, 0))
+            counts[ids[0]] = sum(entry.count.tokens for entry in entries)
+        return counts
+
+    def archived(self, plan: Plan) -> int:
+        """How many messages the plan's cut takes out of the window, those before what was loaded included."""
+        assert plan.cut is not None
+        known = {message.id: message.said for message in self.view.tail}
+        first = self.view.tail[0].said if self.view.tail else 0
+        return known.get(plan.cut.last, first - 1) - len(plan.cut.lifted)
+
+    def entries(self, messages: Sequence[Message]) -> list[Weighed]:
+        return [entry for unit in units(messages) for entry in self.weights[_ids(unit)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The user's message with what was picked for it, weighed alone and step by step."""
+
+    weighed: Weighed
+    own: Count
+    picked: tuple[tuple[Picked, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Everything decided for one request."""
+
+    scale: Scale
+    parameters: Parameters
+    loaded: Loaded
+    current: Current
+    plan: Plan
+    window: Window
+    pieces: tuple[Piece, ...]
+    stable: int
+    """How many pieces precede what changes with every message."""
+
+
+def budget_for(model: Model, settings: Settings, parameters: Parameters) -> Budget:
+    limit = limit_of(model.window, settings.context.max_prompt_tokens, ASSUMED_WINDOW)
+    reserve = reserve_of(limit, settings.context.reserved_response_tokens, parameters.max_tokens)
+    return Budget(limit, reserve, int(limit * settings.context.low_water))
+
+
+async def open_window(scale: Scale, parameters: Parameters, system: str, tools: Sequence[Tool]) -> Opening:
+    system = scale.defused(system)
+    pieces = scale.format.opening(scale.model.id, parameters, system, tools)
+    costly = [piece for piece in pieces if piece.kind in ("system", "tool")]
+    counts = list(zip(costly, await scale.weigh_pieces(costly), strict=True))
+    for_system = sum((count for piece, count in counts if piece.kind == "system"), scale.meter.priming)
+    for_tools = [count for piece, count in counts if piece.kind == "tool"]
+    return Opening(tuple(pieces), for_system, tuple(zip(tools, for_tools, strict=True)), scale.format.opened(system))
+
+
+async def load(store: Store, clerk: Clerk, scale: Scale, head: str | None, current: str | None, room: int) -> Loaded:
+    """The view at `head`, newest first, as far back as could fit in `room`; older messages stay in the store."""
+    if head is None:
+        return Loaded(View(()), {})
+    newest = await clerk.do(store.tree.compaction, head)
+    block = newest.compaction if newest else None
+    until = block.last if block else None
+    path: list[Message] = []
+    weights: Weights = {}
+    size = FIRST_PAGE
+    start: str | None = head
+    while start and start != until and _total(weights) <= room:
+        page = await clerk.do(store.tree.page, start, most=size, until=until)
+        path = [message for message in reversed(page) if message.compaction is None] + path
+        start = page[-1].parent if len(page) == size else None
+        size *= 2
+        weights = await _weigh(scale, path, weights)
+    return await _view(store, clerk, scale, path, block, current)
+
+
+async def _view(
+    store: Store, clerk: Clerk, scale: Scale, path: list[Message], block: Compaction | None, current: str | None
+) -> Loaded:
+    lifted = await clerk.do(store.tree.messages, block.lifted) if block and block.lifted else []
+    covered = (await clerk.do(store.tree.message, block.last)).said if block and block.last else 0
+    # results whose call was not loaded mean nothing alone
+    while path and path[0].role == "tool" and path[0].said - 1 > covered:
+        path.pop(0)
+    older = max(0, path[0].said - 1 - covered) if path else 0
+    view = View(tuple(path), tuple(lifted), block, older, current)
+    weights = await _weigh(scale, lifted, {})
+    for part in (view.history, view.rounds):
+        weights = await _weigh(scale, part, weights)
+    return Loaded(view, weights)
+
+
+async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights) -> Weights:
+    """The weights of these messages' units; what is known of them is not rendered again."""
+    fresh = [unit for unit in units(messages) if _ids(unit) not in known]
+    entries = [entries_of(unit) for unit in fresh]
+    weighed = iter(await scale.weigh([entry for group in entries for entry in group]))
+    return known | {_ids(unit): [next(weighed) for _ in group] for unit, group in zip(fresh, entries, strict=True)}
+
+
+def behind_cut(loaded: Loaded, block: Compaction) -> Loaded:
+    """What the view becomes once this Compaction stands: nothing is read or counted again."""
+    view = loaded.view
+    place = next((n for n, message in enumerate(view.tail) if message.id == block.last), -1)
+    lifted = tuple(message for message in (*view.lifted, *view.tail[: place + 1]) if message.id in block.lifted)
+    return Loaded(replace(view, tail=view.tail[place + 1 :], lifted=lifted, compaction=block, older=0), loaded.weights)
+
+
+def cut_message(turn: Turn, parent: str) -> Message:
+    """The message with the Compaction that the plan asks for."""
+    return discarded(
+        turn.plan,
+        before=turn.loaded.view.compaction,
+        parent=parent,
+        archived=turn.loaded.archived(turn.plan),
+        size_before=turn.window.total,
+        size_after=turn.window.total - turn.plan.left_out.tokens,
+    )
+
+
+def _ids(unit: Unit) -> tuple[str, ...]:
+    return tuple(message.id for message in unit)
+
+
+def _total(weights: Weights) -> int:
+    return sum(entry.count.tokens for entries in weights.values() for entry in entries)
+
+
+async def weigh_current(scale: Scale, message: Message, picked: Sequence[Picked]) -> Current:
+    """The message alone, then with one pick more at a time: each pick costs the difference."""
+    steps = [current_entry(message, [item.text for item in picked[:take]]) for take in range(len(picked) + 1)]
+    weighed = await scale.weigh(steps)
+    costs = [after.count.tokens - before.count.tokens for before, after in pairwise(weighed)]
+    return Current(weighed[-1], weighed[0].count, tuple(zip(picked, costs, strict=True)))
+
+
+def check_fixed(budget: Budget, opening: Opening, current: Current) -> None:
+    """DoesNotFit, naming the largest, when what must be in the window is more than its room."""
+    if budget.fixed <= budget.room:
+        return
+    parts = {
+        "the system prompt": opening.system.tokens,
+        "the tools": sum(count.tokens for _, count in opening.tools),
+        "your message": current.own.tokens,
+        "the documents picked for it": current.weighed.count.tokens - current.own.tokens,
+    }
+    largest = max(parts, key=lambda name: parts[name])
+    raise DoesNotFit(
+        f"{largest} takes {parts[largest]} tokens; {budget.fixed} are needed in all and the window has room for "
+        f"{budget.room} ({budget.limit} less {budget.reserve} for the reply)",
+        needed=budget.fixed,
+        room=budget.room,
+        largest=largest,
+    )
+
+
+def drift_of(loaded: Loaded, opening: Opening, exact: bool) -> int:
+    """How much more the last reply's provider counted than we would: 0 where our counts are exact."""
+    if exact:
+        return 0
+    messages = loaded.view.history + loaded.view.rounds
+    place = next((n for n in range(len(messages) - 1, -1, -1) if (u := messages[n].usage) and u.reported), None)
+    if place is None:
+        return 0
+    usage = messages[place].usage
+    assert usage is not None
+    before = sum(entry.count.tokens for entry in loaded.entries(messages[:place])) + opening.count.tokens
+    return max(0, usage.input - before)
+
+
+def make_turn(
+    scale: Scale,
+    parameters: Parameters,
+    budget: Budget,
+    opening: Opening,
+    loaded: Loaded,
+    current: Current,
+    *,
+    conversation: str,
+    notes: Sequence[str] = (),
+) -> Turn:
+    """Plan and window for one request. Where the plan has a cut, compact, load again and make it again."""
+    budget = replace(budget, fixed=opening.count.tokens + current.weighed.count.tokens)
+    check_fixed(budget, opening, current)
+    all_exact = opening.count.exact and current.weighed.count.exact
+    history = loaded.entries(loaded.view.still_sent) + loaded.entries(loaded.view.history)
+    rounds = loaded.entries(loaded.view.rounds)
+    exact = all_exact and all(entry.count.exact for entry in (*history, *rounds))
+    budget = replace(budget, drift=drift_of(loaded, opening, exact))
+    plan = discard(loaded.view, budget, loaded.counts)
+    window = Window(
+        conversation=conversation,
+        model=scale.model.name,
+        strategy=plan.strategy,
+        limit=budget.limit,
+        reserve=budget.reserve,
+        exact=exact,
+        sections=_tally(opening, loaded, current, history, rounds).sections(budget),
+        plan=plan,
+        notes=tuple(notes),
+    )
+    body = [entry.wire for entry in (*history, current.weighed, *rounds)]
+    pieces = (*opening.pieces, *_listed(body, opening.is_open), scale.format.closing(parameters))
+    stable = len(opening.pieces) + sum(len(entry.wire) for entry in history)
+    return Turn(scale, parameters, loaded, current, plan, window, pieces, stable)
+
+
+def _listed(wires: Sequence[tuple[bytes, ...]], is_open: bool) -> list[Piece]:
+    """Wire messages as pieces of a JSON list: a comma before each but the first."""
+    flat = [data for wire in wires for data in wire]
+    return [Piece("message", b"," + data if place or is_open else data) for place, data in enumerate(flat)]
+
+
+def _tally(
+    opening: Opening, loaded: Loaded, current: Current, history: Sequence[Weighed], rounds: Sequence[Weighed]
+) -> Tally:
+    tally = Tally()
+    tally.add("system", Pick("system", "system prompt", "always first"), opening.system.tokens)
+    for tool, count in opening.tools:
+        tally.add("tools", Pick("tool", tool.name, "offered with every message", mode=tool.include), count.tokens)
+    if history:
+        tally.add("history", _said(loaded.view, len(history)), sum(entry.count.tokens for entry in history))
+    for item, tokens in current.picked:
+        tally.add(item.section, item.pick, tokens)
+    message = current.weighed.entry.message or "next"
+    tally.add("message", Pick("message", message, "the message that is answered"), current.own.tokens)
+    if rounds:
+        because = "tool calls and results of this turn"
+        tally.add("message", Pick("rounds", f"{len(rounds)} messages", because), sum(e.count.tokens for e in rounds))
+    return tally
+
+
+def _said(view: View, count: int) -> Pick:
+    messages = view.still_sent + view.history
+    ends = f"{messages[0].id}…{messages[-1].id}"
+    because = "said since compaction " + str(view.compaction.compaction_number) if view.compaction else "the whole chat"
+    return Pick("messages", ends, f"{count} messages, {because}")
+
+
+def account_of(turn: Turn) -> Mapping[str, object]:
+    """What of the turn goes into the record besides its bytes."""
+    view = turn.loaded.view
+    stays = view.still_sent + view.history
+    return {
+        **{key: value for key, value in turn.window.to_json().items() if key not in ("conversation", "model")},
+        "messages": {
+            "first": stays[0].id if stays else None,
+            "last": stays[-1].id if stays else None,
+            "count": len(stays),
+            "lifted": [message.id for message in view.lifted],
+            "current": turn.current.weighed.entry.message,
+            "rounds": [message.id for message in view.rounds],
+        },
+        "compaction": view.compaction.compaction_number if view.compaction else None,
+        "meter": turn.scale.meter.key,
+        "stable": turn.stable,
+    }

@@ -1,0 +1,53 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.growth import Growth, Step, grow
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("text"), st.text()).map(list),
+        st.tuples(st.just("thinking"), st.text(), st.none() | st.text(), st.none()).map(list),
+        st.tuples(st.just("call"), st.integers(0, 2), st.just("id"), st.just("name"), st.text()).map(list),
+        st.tuples(st.just("result"), st.text(), st.text(), st.text(), st.booleans()).map(list),
+    )
+)
+
+
+def test_texts_run_together_and_calls_gather_their_arguments() -> None:
+    blocks = grow(
+        [
+            ["thinking", "hm", None, None],
+            ["thinking", "m", "signed", None],
+            ["text", "Let me "],
+            ["text", "look."],
+            ["call", 0, "a", "read", '{"pa'],
+            ["call", 1, "b", "read", "{}"],
+            ["call", 0, "", "", 'th":1}'],
+        ],
+        Made("openai", "m"),
+    )
+    who = Made("openai", "m")
+    assert blocks == (
+        Thinking("hmm", "signed", None, who),
+        Text("Let me look.", who),
+        ToolCall("a", "read", '{"path":1}', who),
+        ToolCall("b", "read", "{}", who),
+    )
+
+
+def test_results_are_blocks_of_their_own() -> None:
+    assert grow([["result", "a", "read", "text", True]]) == (ToolResult("a", "read", "text", True),)
+
+
+@given(steps, st.integers(1, 5))
+def test_what_was_stored_in_batches_gives_the_same_blocks(sequence: list[Step], every: int) -> None:
+    growth = Growth()
+    stored: list[Step] = []
+    for number, step in enumerate(sequence):
+        growth.add(step)
+        if number % every == 0:
+            stored += growth.take()
+    stored += growth.take()
+    assert growth.take() == []
+    assert grow(stored) == growth.blocks == grow(sequence)

@@ -1,0 +1,155 @@
+import multiprocessing
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.errors import Busy, StoreError, TooNew
+from recto.ids import new_id
+from recto.store.schema import WORDS_SQLITE, metadata
+from recto.store.store import Store
+
+
+def say(words: str, parent: str | None = None) -> Message:
+    return Message(new_id(), "user", (Text(words),), parent=parent)
+
+
+def shape(path: Path) -> dict[str, str]:
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    skipped = ("alembic", "sqlite_")
+    return {name: " ".join(sql.split()) for name, sql in rows if not name.startswith(skipped)}
+
+
+def test_a_migrated_store_has_the_shape_of_a_fresh_schema(tmp_path: Path) -> None:
+    Store(tmp_path / "migrated.db").close()
+    engine = create_engine(f"sqlite:///{tmp_path / 'fresh.db'}")
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(text(WORDS_SQLITE))
+    engine.dispose()
+    assert shape(tmp_path / "migrated.db") == shape(tmp_path / "fresh.db")
+
+
+def test_opening_makes_the_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
+    path = tmp_path / "new/home/recto.db"
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "recto.db"
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(TooNew, match="newer Recto"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "recto.db"
+    path.write_bytes(b"these are not the pages of a database at all" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is damaged"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_in_place_of_the_home_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    with pytest.raises(StoreError, match="cannot use"):
+        Store(tmp_path / "home/recto.db")
+
+
+def test_a_full_disk_is_said_and_what_was_stored_stays(store: Store) -> None:
+    conversation = store.tree.create().id
+    kept = store.tree.append(conversation, say("kept")).message
+    with store.database.write() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="is full"):
+        store.tree.append(conversation, say("x" * 100_000, kept.id))
+    assert store.tree.conversation(conversation).head == kept.id
+
+
+def test_a_read_only_store_can_be_read_but_not_written(store: Store) -> None:
+    conversation = store.tree.create().id
+    with store.database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = 1")
+    with pytest.raises(StoreError, match="is read-only"):
+        store.tree.append(conversation, say("no"))
+    assert store.tree.conversation(conversation).head is None
+
+
+def test_a_busy_store_waits_then_says_so(tmp_path: Path) -> None:
+    with Store(tmp_path / "recto.db", busy_timeout_s=0.05) as store:
+        conversation = store.tree.create().id
+        other = sqlite3.connect(tmp_path / "recto.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Busy, match="another process"):
+            store.tree.append(conversation, say("wait"))
+        other.execute("ROLLBACK")
+        other.close()
+        assert store.tree.append(conversation, say("now")).moved
+
+
+def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
+    conversation = store.tree.create().id
+
+    def fails_half_way() -> None:
+        with store.database.write():
+            store.tree.append(conversation, say("gone"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails_half_way()
+    assert store.tree.conversation(conversation).head is None
+    assert store.tree.search("gone") == []
+
+
+def _append_many(path: str, conversation: str, count: int) -> tuple[int, int]:
+    moved = 0
+    with Store(Path(path), busy_timeout_s=30) as store:
+        for number in range(count):
+            head = store.tree.conversation(conversation).head
+            moved += store.tree.append(conversation, say(f"message {number}", head)).moved
+    return count, moved
+
+
+def test_several_processes_write_to_one_conversation_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "recto.db"
+    with Store(path) as store:
+        conversation = store.tree.create().id
+        with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+            jobs = [pool.submit(_append_many, str(path), conversation, 40) for _ in range(3)]
+            moved = sum(job.result()[1] for job in jobs)
+        assert len(store.tree.search("message", limit=1000)) == 120
+        head = store.tree.conversation(conversation).head
+        assert head is not None
+        assert len(store.tree.page(head, most=1000)) == moved
+        assert 1 + 120 - moved >= len(store.tree.leaves(conversation))
+
+
+def test_two_processes_that_open_a_new_store_at_once_both_can(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from recto.store.store import Store\n"
+        "print(Store(Path(sys.argv[1])).tree.create().id)"
+    )
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "recto.db")], stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    ids = {job.communicate()[0] for job in jobs}
+    assert {job.returncode for job in jobs} == {0}
+    with Store(tmp_path / "recto.db") as store:
+        assert len(store.tree.conversations()) == len(ids) == 3

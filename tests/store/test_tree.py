@@ -1,0 +1,232 @@
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from recto.chat.blocks import Compaction, Text, ToolCall
+from recto.chat.message import Message, Tokens, Usage
+from recto.errors import Invalid, NotFound
+from recto.ids import new_id
+from recto.store.store import Store
+from recto.window.compact import compaction_message
+
+
+def say(words: str, parent: str | None = None, role: str = "user") -> Message:
+    return Message(new_id(), role, (Text(words),), parent=parent)  # type: ignore[arg-type]
+
+
+def chat(store: Store, *words: str) -> tuple[str, list[Message]]:
+    conversation = store.tree.create().id
+    said: list[Message] = []
+    for number, word in enumerate(words):
+        message = say(word, said[-1].id if said else None, "assistant" if number % 2 else "user")
+        said.append(store.tree.append(conversation, message).message)
+    return conversation, said
+
+
+def compaction(last: str, *lifted: str) -> Compaction:
+    return Compaction(1, "2026-01-01T00:00:00.000Z", last, "", 1, 10, 5, "discard", "full", lifted)
+
+
+def path(store: Store, head: str | None, until: str | None = None) -> list[str]:
+    return [m.text for m in reversed(store.tree.page(head, most=1000, until=until))] if head else []
+
+
+def test_messages_follow_each_other_and_the_head_moves(store: Store) -> None:
+    conversation, said = chat(store, "one", "two", "three")
+    found = store.tree.conversation(conversation)
+    assert (found.head, found.messages, found.title) == (said[-1].id, 3, "one")
+    assert path(store, found.head) == ["one", "two", "three"]
+    assert [message.depth for message in said] == [1, 2, 3]
+
+
+def test_a_message_comes_back_with_all_that_was_known_about_it(store: Store) -> None:
+    conversation = store.tree.create().id
+    message = Message(
+        new_id(),
+        "assistant",
+        (Text("hi"), ToolCall("1", "read", "{broken")),
+        status="error",
+        error="the stream broke",
+        context_type="tool_output",
+        priority=8,
+        agent="writer",
+        model="openai:x",
+        provider="openai",
+        usage=Usage(10, 2, 3, 4),
+        tokens=Tokens(5, 6, 7),
+        references=({"path": "a.md"},),
+        memory_references=("f1",),
+        learning_points=("l",),
+        task_runs=({"task": 1},),
+    )
+    placed = store.tree.append(conversation, message).message
+    assert store.tree.message(message.id) == placed
+    assert replace(placed, created="") == message
+
+
+def test_a_page_is_newest_first_and_ends_before_what_is_covered(store: Store) -> None:
+    _, said = chat(store, "a", "b", "c", "d", "e")
+    assert [m.text for m in store.tree.page(said[4].id, most=2)] == ["e", "d"]
+    assert [m.text for m in store.tree.page(said[4].id, most=100, until=said[1].id)] == ["e", "d", "c"]
+
+
+def test_a_fork_is_a_new_child_and_the_other_branch_stays(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    assert store.tree.move(conversation, said[0].id) == said[0].id
+    other = store.tree.append(conversation, say("x", said[0].id))
+    assert other.moved
+    assert path(store, store.tree.conversation(conversation).head) == ["a", "x"]
+    assert {leaf.text for leaf in store.tree.leaves(conversation)} == {"x", "c"}
+
+
+def test_the_loser_of_a_race_becomes_a_branch(store: Store) -> None:
+    conversation, said = chat(store, "a")
+    assert store.tree.append(conversation, say("first", said[0].id)).moved
+    late = store.tree.append(conversation, say("late", said[0].id))
+    assert not late.moved
+    assert path(store, store.tree.conversation(conversation).head) == ["a", "first"]
+    assert path(store, late.message.id) == ["a", "late"]
+
+
+def test_the_same_message_twice_is_stored_once_and_another_under_its_id_is_refused(store: Store) -> None:
+    conversation, said = chat(store, "a")
+    assert store.tree.append(conversation, said[0]).message == said[0]
+    with pytest.raises(Invalid, match="other content"):
+        store.tree.append(conversation, replace(said[0], blocks=(Text("b"),)))
+
+
+@pytest.mark.parametrize("what", ["conversation", "message", "owner", "leaves", "compaction"])
+def test_unknown_ids_are_not_found(store: Store, what: str) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        getattr(store.tree, what)("nowhere")
+
+
+def test_unknown_parents_and_foreign_heads_are_not_found(store: Store) -> None:
+    conversation, _ = chat(store, "a")
+    _, elsewhere = chat(store, "b")
+    with pytest.raises(NotFound):
+        store.tree.append(conversation, say("x", "nowhere"))
+    with pytest.raises(NotFound, match="is not part of"):
+        store.tree.move(conversation, elsewhere[0].id)
+
+
+def test_a_cycle_in_damaged_data_ends(store: Store) -> None:
+    _, said = chat(store, "a", "b", "c")
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE messages SET parent = 3 WHERE n = 1"))
+    assert path(store, said[2].id) == ["a", "b", "c"]
+
+
+def test_the_newest_compaction_on_the_path_is_known_at_every_message(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    made = store.tree.append(conversation, compaction_message(compaction(said[1].id), said[2].id)).message
+    after = store.tree.append(conversation, say("d", made.id)).message
+    assert store.tree.compaction(said[2].id) is None
+    assert store.tree.compaction(after.id) == made
+    assert (made.said, after.said, after.depth) == (3, 4, 5)
+
+
+def test_a_fork_between_what_is_covered_and_its_compaction_takes_the_compaction_along(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c", "d")
+    made = store.tree.append(conversation, compaction_message(compaction(said[1].id, said[0].id), said[3].id)).message
+    head = store.tree.move(conversation, said[2].id)
+    assert head not in (None, said[2].id)
+    again = store.tree.message(head or "")
+    assert again.parent == said[2].id
+    assert again.compaction == made.compaction
+    assert store.tree.conversation(conversation).head == head
+
+
+def test_a_fork_before_what_is_covered_goes_without_the_compaction(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c", "d")
+    store.tree.append(conversation, compaction_message(compaction(said[2].id), said[3].id))
+    assert store.tree.move(conversation, said[0].id) == said[0].id
+    assert store.tree.compaction(said[0].id) is None
+
+
+def test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end(store: Store) -> None:
+    conversation, said = chat(store, "q")
+    growing = Message(new_id(), "assistant", (), parent=said[0].id, status="unfinished")
+    store.tree.append(conversation, growing)
+    store.tree.grow(growing.id, [["text", "Hel"]])
+    store.tree.grow(growing.id, [["text", "lo"]])
+    assert store.tree.message(growing.id).text == "Hello"
+    assert store.tree.search("hello") == []
+    store.tree.finish(replace(growing, blocks=(Text("Hello"),), status="done"))
+    assert store.tree.message(growing.id).status == "done"
+    assert [m.text for _, m in store.tree.search("hello")] == ["Hello"]
+    with store.database.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM deltas")).scalar() == 0
+    with pytest.raises(Invalid, match="already finished"):
+        store.tree.finish(growing)
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from recto.store.store import Store
+from recto.chat.message import Message
+from recto.ids import new_id
+store = Store(Path(sys.argv[1]))
+message = Message(new_id(), "assistant", (), parent=sys.argv[3], status="unfinished")
+store.tree.append(sys.argv[2], message)
+for number in range(10_000):
+    store.tree.grow(message.id, [["text", f"{number} "]])
+    print(number, flush=True)
+"""
+
+
+def test_what_was_stored_before_a_kill_is_there_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    with Store(tmp_path / "recto.db") as store:
+        conversation, said = chat(store, "q")
+        arguments = [sys.executable, "-c", KILLED, str(tmp_path / "recto.db"), conversation, said[0].id]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            shown = [process.stdout.readline() for _ in range(50)][-1]
+            os.kill(process.pid, signal.SIGKILL)
+    with Store(tmp_path / "recto.db") as store:
+        head = store.tree.conversation(conversation).head
+        left = store.tree.message(head or "")
+        assert left.status == "unfinished"
+        assert f"{shown.strip()} " in left.text
+        assert store.tree.append(conversation, say("go on", head)).moved
+
+
+def test_search_finds_words_across_conversations_and_operators_mean_nothing(store: Store) -> None:
+    one, _ = chat(store, "The boats are sailing", "fine")
+    two, _ = chat(store, 'a boat and AND "quotes" NEAR(x')
+    assert {conversation for conversation, _ in store.tree.search("boat")} == {one, two}
+    assert [c for c, _ in store.tree.search("boat", conversation=two)] == [two]
+    assert [c for c, _ in store.tree.search('AND "quotes" NEAR(')] == [two]
+    assert store.tree.search("   ") == []
+
+
+def test_conversations_are_listed_newest_first_and_can_be_bounded(store: Store) -> None:
+    ids = [chat(store, word)[0] for word in "abc"]
+    assert [c.id for c in store.tree.conversations()] == ids[::-1]
+    assert [c.id for c in store.tree.conversations(limit=1)] == [ids[2]]
+    latest = store.tree.latest()
+    assert latest is not None
+    assert latest.id == ids[2]
+    assert store.tree.conversations(since="2999") == []
+    assert store.tree.conversations(before="1999") == []
+
+
+def test_titles_and_choices_can_be_changed(store: Store) -> None:
+    conversation, _ = chat(store, "x" * 200)
+    assert len(store.tree.conversation(conversation).title) == 60
+    changed = store.tree.change(conversation, title="T", details={"model": "a:b", "strategy": "discard"})
+    assert (changed.title, changed.details) == ("T", {"model": "a:b", "strategy": "discard"})
+    assert store.tree.change(conversation, details={"model": None}).details == {"strategy": "discard"}
+
+
+def test_a_count_is_noted_on_its_message(store: Store) -> None:
+    _, said = chat(store, "a")
+    store.tree.count(said[0].id, Tokens(1, 2, 3))
+    assert store.tree.message(said[0].id).tokens == Tokens(1, 2, 3)

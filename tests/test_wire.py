@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto import wire
+from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.errors import Invalid
+
+made = st.none() | st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6))
+blocks = st.one_of(
+    st.builds(Text, st.text(), made),
+    st.builds(Thinking, st.text(), st.none() | st.text(), st.none() | st.text(), made),
+    st.builds(ToolCall, st.text(), st.text(), st.text(), made),
+    st.builds(ToolResult, st.text(), st.text(), st.text(), st.booleans(), made),
+    st.builds(File, st.text(), st.text(), st.text(), made),
+    st.builds(Image, st.text(), st.text(), made),
+    st.builds(
+        Compaction,
+        st.integers(),
+        st.text(),
+        st.none() | st.text(),
+        st.text(),
+        st.integers(),
+        st.integers(),
+        st.integers(),
+        st.text(),
+        st.text(),
+        st.lists(st.text()).map(tuple),
+        st.dictionaries(st.text(), st.text()),
+        st.dictionaries(st.text(), st.integers()),
+        made,
+    ),
+)
+
+
+@given(st.lists(blocks).map(tuple))
+def test_blocks_come_back_from_json_as_they_went(said: tuple[Block, ...]) -> None:
+    assert wire.blocks_from_json(wire.blocks_to_json(said)) == said
+
+
+def test_a_compaction_is_called_context_compaction_in_json() -> None:
+    block = Compaction(2, "2026-01-01T00:00:00.000Z", "m1", "", 7, 900, 400, "discard", "full")
+    assert wire.block_to_json(block)["type"] == "context_compaction"
+
+
+def test_an_unknown_block_type_is_named() -> None:
+    with pytest.raises(Invalid, match="unknown block type 'hologram'"):
+        wire.block_from_json({"type": "hologram"})
+
+
+def test_a_block_without_its_text_is_refused() -> None:
+    with pytest.raises(Invalid, match="lacks a field"):
+        wire.block_from_json({"type": "text"})
+
+
+def test_fields_of_a_later_version_are_passed_over() -> None:
+    assert wire.block_from_json({"type": "text", "text": "a", "mood": "fine"}) == Text("a")
+
+
+def test_nan_is_never_written() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        wire.dumps(float("nan"))
