@@ -4,8 +4,9 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -15,16 +16,19 @@ from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
-from recto.errors import Unreachable
+from recto.errors import Invalid, NotFound, Unreachable
 from recto.events import Event, Noticed, Replied
 from recto.standing import Standing
 from recto.store.records import Record
 from recto.store.store import Store
+from recto.text import clean
 from recto.vault.vault import Vault
 from recto.window.window import Window
 
 T = TypeVar("T")
 STORE_FILE = "recto.db"
+# messages read at a time on a walk along a path
+PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,22 @@ class Reply:
     def usage(self) -> Usage:
         assert self.message.usage is not None
         return self.message.usage
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What of a path its newest Compaction has archived."""
+
+    depth: int = 0
+    """Messages up to here are covered."""
+    lifted: frozenset[str] = frozenset()
+    compaction: str | None = None
+
+    def active(self, message: Message) -> bool:
+        """Whether the message is in the view now."""
+        if message.compaction:
+            return message.id == self.compaction
+        return message.depth > self.depth or message.id in self.lifted
 
 
 class Desk:
@@ -96,20 +116,22 @@ class Desk:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="recto-loop", daemon=True).start()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="recto-loop", daemon=True)
+            self._thread.start()
         return self._loop
 
-    def stream(self, events: AsyncIterator[Event]) -> Iterator[Event]:
+    def stream(self, events: AsyncIterator[Event]) -> Generator[Event]:
         """Events as they come, for synchronous code. Leaving early (or Ctrl-C) stops the reply and keeps what came."""
         box: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(_pump(events, box), self._running_loop())
+        ended = False
         try:
-            while (item := box.get()) is not None:
+            while not (ended := (item := box.get()) is None):
                 if isinstance(item, BaseException):
                     raise item
                 yield item
         finally:
-            if not task.done():
+            if not ended:
                 task.cancel()
                 while box.get() is not None:
                     continue
@@ -118,6 +140,8 @@ class Desk:
         if self._loop is not None:
             self.run(self.engine.close())
             self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
             self._loop = None
         else:
             self.engine.clerk.close()
@@ -135,22 +159,25 @@ class Talk:
 
     def __init__(self, desk: Desk, conversation: Conversation | None) -> None:
         self._desk = desk
+        # a model that was asked for by name stays with the conversation; one from the settings may change with them
+        self._chosen = desk.settings.model if desk.settings.origin("model") == "option" else None
         self._standing: Standing | None = None
         if conversation is not None:
-            self._standing = self._stand(conversation)
-
-    def _stand(self, conversation: Conversation) -> Standing:
-        chosen = conversation.details.get("model")
-        settings = self._desk.settings
-        model = settings.model if settings.origin("model") == "option" or not chosen else str(chosen)
-        return Standing(conversation.id, conversation.head, model)
+            model = self._chosen or str(conversation.details.get("model") or desk.settings.model)
+            self._standing = Standing(conversation.id, conversation.head, model)
 
     @property
     def standing(self) -> Standing:
         """Where we stand; a new conversation is stored when it is first needed."""
         if self._standing is None:
-            self._standing = self._stand(self._desk.store.tree.create())
+            details = {"model": self._chosen} if self._chosen else {}
+            self._standing = replace(self._outside, conversation=self._desk.store.tree.create(details=details).id)
         return self._standing
+
+    @property
+    def _outside(self) -> Standing:
+        """Where we stand as long as nothing is stored: in no conversation yet."""
+        return self._standing or Standing("", None, self.model)
 
     @property
     def id(self) -> str | None:
@@ -158,20 +185,25 @@ class Talk:
 
     @property
     def model(self) -> str:
-        return self._standing.model if self._standing else self._desk.settings.model
+        return self._standing.model if self._standing else self._chosen or self._desk.settings.model
 
     def use(self, model: str) -> None:
-        """Another model from the next message on, for this conversation."""
-        self._desk.engine.provider(model)
-        self.standing.model = model
-        self._desk.store.tree.change(self.standing.conversation, details={"model": model})
+        """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
+        self._desk.run(self._desk.engine.provider(model).model(model))
+        self._chosen = model
+        if self._standing is not None:
+            self._standing.model = model
+            self._desk.store.tree.change(self._standing.conversation, details={"model": model})
 
     async def send(self, text: str | bytes) -> AsyncIterator[Event]:
         """The message on its way, as events, in the caller's own loop."""
+        if self._standing is None and not clean(text)[0].strip():
+            raise Invalid("the message is empty: write something to send")  # before a conversation is made for it
         async for event in self._desk.engine.send(self.standing, text):
             yield event
 
-    def stream(self, text: str | bytes) -> Iterator[Event]:
+    def stream(self, text: str | bytes) -> Generator[Event]:
+        """The same for synchronous code; closing it (or Ctrl-C) stops the reply and keeps what came."""
         return self._desk.stream(self.send(text))
 
     def ask(self, text: str | bytes) -> Reply:
@@ -188,24 +220,40 @@ class Talk:
 
     def window(self, text: str | bytes = "") -> Window:
         """What would be sent for this message, without sending or changing anything."""
-        standing = self._standing or Standing("", None, self._desk.settings.model)
-        return self._desk.run(self._desk.engine.window(standing, text))
+        return self._desk.run(self._desk.engine.window(self._outside, text))
+
+    def path(self) -> Iterator[Message]:
+        """From the head back to the first message, read a page at a time."""
+        at = self._outside.head
+        while at:
+            page = self._desk.store.tree.page(at, most=PAGE)
+            yield from page
+            at = page[-1].parent if len(page) == PAGE else None
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """The path to the head, oldest first; with `limit`, only its last messages."""
-        head = self._standing.head if self._standing else None
-        if head is None:
-            return []
-        return self._desk.store.tree.page(head, most=limit or 2**31)[::-1]
+        return list(islice(self.path(), limit))[::-1]
+
+    def covered(self) -> Covered:
+        """What of the path is archived now."""
+        tree, head = self._desk.store.tree, self._outside.head
+        newest = tree.compaction(head) if head else None
+        if newest is None or newest.compaction is None:
+            return Covered()
+        last = newest.compaction.last
+        depth = tree.message(last).depth if last else 0
+        return Covered(depth, frozenset(newest.compaction.lifted), newest.id)
 
     def undo(self) -> Message:
-        return self._desk.run(self._desk.engine.undo(self.standing))
+        return self._desk.run(self._desk.engine.undo(self._outside))
 
     def fork(self, message: str) -> None:
-        self._desk.run(self._desk.engine.fork(self.standing, message))
+        if self._standing is None:
+            raise NotFound(f"message {message} is not part of this conversation, which has none yet", id=message)
+        self._desk.run(self._desk.engine.fork(self._standing, message))
 
     def clear(self) -> Compaction:
-        return self._desk.run(self._desk.engine.clear(self.standing))
+        return self._desk.run(self._desk.engine.clear(self._outside))
 
 
 async def _pump(events: AsyncIterator[Event], box: "queue.SimpleQueue[Event | BaseException | None]") -> None:

@@ -6,6 +6,7 @@ Whoever reads `send` knows the product; each step is a paragraph below it, or a 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from recto.chat.blocks import Block, Compaction, Text, ToolCall, ToolResult
@@ -95,7 +96,9 @@ class Engine:
         self.settings = settings
         self.vault = vault
         self.clerk = Clerk()
-        self._places = {"home": home, "project": project, "environment": environment}
+        self._open = partial(
+            open_provider, home=home, project=project, environment=environment, window=settings.embedded.window
+        )
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}
 
@@ -170,7 +173,7 @@ class Engine:
     def provider(self, model: str) -> Provider:
         name, _ = split_name(model)
         if name not in self._providers:
-            self._providers[name] = open_provider(name, settings=self.settings, **self._places)
+            self._providers[name] = self._open(name)
         return self._providers[name]
 
     async def _scale(self, provider: Provider, model: Model) -> Scale:

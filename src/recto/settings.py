@@ -186,15 +186,29 @@ def check(key: str, value: Any, where: str = "value") -> Any:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The settings of one TOML file by dotted key, checked; empty when there is no file."""
+    return read_text(file_text(path), str(path))
+
+
+def file_text(path: Path) -> str:
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        return path.read_text("utf-8")
     except FileNotFoundError:
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as why:
+        return ""
+    except NotADirectoryError as why:
+        raise Invalid(f"{path.parent} is a file where a folder is needed: set RECTO_HOME", file=str(path)) from why
+    except UnicodeDecodeError as why:
         raise Invalid(f"{path} is not valid TOML: {why}", file=str(path)) from why
     except OSError as why:
         raise Invalid(f"cannot read {path}: {why.strerror}", file=str(path)) from why
-    return {key: check(key, value, str(path)) for key, value in _flat(data)}
+
+
+def read_text(text: str, where: str) -> dict[str, Any]:
+    """The settings of a TOML text, checked as those of a file are before it is written."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as why:
+        raise Invalid(f"{where} is not valid TOML: {why}", file=where) from why
+    return {key: check(key, value, where) for key, value in _flat(data)}
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -108,7 +108,8 @@ class Turn:
 def budget_for(model: Model, settings: Settings, parameters: Parameters) -> Budget:
     limit = limit_of(model.window, settings.context.max_prompt_tokens, ASSUMED_WINDOW)
     reserve = reserve_of(limit, settings.context.reserved_response_tokens, parameters.max_tokens)
-    return Budget(limit, reserve, int(limit * settings.context.low_water))
+    # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
+    return Budget(limit, reserve, int((limit - reserve) * settings.context.low_water))
 
 
 async def open_window(scale: Scale, parameters: Parameters, system: str, tools: Sequence[Tool]) -> Opening:

@@ -1,10 +1,12 @@
 """Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
 
 import json
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from recto.chat.blocks import BLOCKS, Block, Made
+from recto.chat.conversation import Conversation
+from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
@@ -58,3 +60,45 @@ def blocks_to_json(blocks: tuple[Block, ...]) -> str:
 
 def blocks_from_json(text: str) -> tuple[Block, ...]:
     return tuple(block_from_json(data) for data in loads(text))
+
+
+def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
+    """The message for other programs; `active` says whether it is in the view now."""
+    return {
+        "id": message.id,
+        "parent": message.parent,
+        "role": message.role,
+        "text": message.text,
+        "blocks": [block_to_json(block) for block in message.blocks],
+        "status": message.status,
+        "active": active,
+        "tokens": message.tokens.own,
+        "request": message.request,
+        "references": list(message.references),
+        "created": message.created,
+        "augmented_tokens": message.tokens.augmented,
+        "tool_tokens": message.tokens.tools,
+        "usage": asdict(message.usage) if message.usage else None,
+        "model": message.model,
+        "provider": message.provider,
+        "agent": message.agent,
+        "context_type": message.context_type,
+        "priority": message.priority,
+        "error": message.error,
+        "memory_references": list(message.memory_references),
+        "learning_points": list(message.learning_points),
+        "task_runs": list(message.task_runs),
+    }
+
+
+def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
+    return {
+        "id": conversation.id,
+        "title": conversation.title,
+        "messages": conversation.messages,
+        "created": conversation.created,
+        "updated": conversation.updated,
+        "head": conversation.head,
+        "agent": conversation.agent,
+        "model": conversation.details.get("model"),
+    }

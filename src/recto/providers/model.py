@@ -1,9 +1,6 @@
 """Model: data about who answers. Where each number came from is kept beside it."""
 
 from dataclasses import dataclass
-from typing import Literal
-
-Tokenizer = Literal["o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server"]
 
 ASSUMED_WINDOW = 8192
 
@@ -39,6 +36,8 @@ class Model:
     exact: bool = False
     """The rendering and the tokenizer are known: counts of text are exact."""
     tools: bool = True
+    max_tokens: int | None = None
+    """Asked for with every request unless the settings say otherwise."""
     temperature: float | None = None
     thinking_budget: int | None = None
     control: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def fit(tokens: Sequence[int], room: int) -> int:
 
 def _first_kept(tokens: Sequence[int], budget: Budget, must_keep: int) -> int:
     """The round that the model waits for stays, even above low water."""
-    start = fit(tokens, budget.low_water - budget.fixed - budget.drift)
+    start = fit(tokens, min(budget.low_water - budget.fixed - budget.drift, budget.for_history))
     return min(start, len(tokens) - must_keep)
 
 

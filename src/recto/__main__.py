@@ -1,0 +1,5 @@
+"""`python -m recto` is the command `recto`."""
+
+from recto.cli.main import main
+
+main()

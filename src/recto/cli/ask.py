@@ -1,0 +1,85 @@
+"""`recto ask`: one question, one answer."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recto.cli import options, show
+from recto.cli.listen import Lines, Listener, follow
+
+if TYPE_CHECKING:
+    from recto.desk import Desk, Reply, Talk
+
+
+@click.command()
+@click.argument("text", nargs=-1)
+@options.settings_options
+@options.place_options
+@click.option("--show-context", is_flag=True, help="Show what goes in before the answer.")
+@click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
+@options.as_json_option
+def command(
+    text: tuple[str, ...],
+    flags: dict[str, str],
+    place: Callable[["Desk"], "Talk"],
+    show_context: bool,
+    thinking: bool,
+    as_json: bool,
+) -> None:
+    """Ask one question and print the answer. What is piped in follows the question, or is the question.
+
+    Example: recto ask "Sum this up" < report.txt
+    """
+    message = _message(" ".join(text))
+    with options.open_desk(flags) as desk:
+        talk = place(desk)
+        if as_json:
+            reply = talk.ask(message)
+            context = {"context": reply.window.to_json()} if show_context else {}
+            show.emit(_to_json(reply) | context)
+        else:
+            follow(talk, message, _listener(thinking, show_context))
+
+
+def _message(text: str) -> bytes:
+    """The question with what is piped in, as bytes: what is not valid in them the engine repairs and tells."""
+    said = text.encode("utf-8", "surrogateescape")
+    if sys.stdin is None or options.has_keyboard():
+        return said
+    piped = sys.stdin.buffer.read()
+    if not piped.strip():
+        return said
+    return said + b"\n\n" + piped if text.strip() else piped
+
+
+def _listener(thinking: bool, shows_context: bool) -> Listener:
+    if not sys.stdout.isatty():
+        return Lines(shows_context=shows_context)
+    console = show.console()
+    if console.is_dumb_terminal:
+        return Lines(shows_context=shows_context)
+    from recto.cli.screen import Screen  # rich: a tenth of a second
+
+    return Screen(console, thinking=thinking, shows_context=shows_context)
+
+
+def _to_json(reply: "Reply") -> dict[str, Any]:
+    window, usage = reply.window, asdict(reply.usage)
+    return {
+        "conversation": window.conversation,
+        "message": reply.message.id,
+        "request": reply.request_id,
+        "text": reply.text,
+        "references": list(reply.references),
+        "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write")},
+        "tokens": {
+            "total": window.total,
+            "limit": window.limit,
+            "reserve": window.reserve,
+            "exact": window.exact,
+        },
+        "notes": list(reply.notes),
+    }

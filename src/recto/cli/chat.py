@@ -1,0 +1,123 @@
+"""`recto chat`: messages in, replies out, until there are no more. At a terminal with a prompt, else line by line."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from recto.cli import options, show
+from recto.cli.listen import Lines, follow
+from recto.errors import RectoError
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import FormattedText
+
+    from recto.cli.slash import Chat
+    from recto.desk import Desk, Talk
+
+METER_WIDTH = 10
+WARN_PERCENT = 85
+
+
+@click.command()
+@options.settings_options
+@options.place_options
+@click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
+@click.option("--show-context", is_flag=True, help="Show what goes in before each answer.")
+def command(flags: dict[str, str], place: Callable[["Desk"], "Talk"], thinking: bool, show_context: bool) -> None:
+    """Talk with a model, in the terminal or line by line.
+
+    Example: recto chat --vault notes --continue
+    """
+    from recto.cli.slash import Chat  # rich: a tenth of a second
+
+    with options.open_desk(flags) as desk:
+        chat = Chat(desk, place(desk), show.console(), thinking=thinking, shows_context=show_context)
+        if options.has_keyboard() and chat.console.is_terminal and not chat.console.is_dumb_terminal:
+            _at_terminal(chat)
+        elif not _line_by_line(chat):
+            sys.exit(1)
+
+
+def _line_by_line(chat: "Chat") -> bool:
+    """Each line of stdin is a message, as the bytes it came in. False when any of them failed; the rest still ran."""
+    well = True
+    for raw in sys.stdin.buffer if sys.stdin else ():
+        line = raw.rstrip(b"\r\n")
+        if not line.strip():
+            continue
+        try:
+            _take_line(chat, line)
+        except RectoError as why:
+            well = False
+            click.echo(f"recto: {show.visible(why.message)}", err=True)
+        if chat.over:
+            break
+    return well
+
+
+def _take_line(chat: "Chat", line: bytes) -> None:
+    from recto.cli import slash  # rich: a tenth of a second
+
+    if line.startswith(b"/") and not line.startswith(b"//"):
+        slash.run(chat, line.decode("utf-8", "replace"))
+    else:
+        message = line[1:] if line.startswith(b"//") else line
+        follow(chat.talk, message, Lines(shows_context=chat.shows_context), chat.watch)
+
+
+def _at_terminal(chat: "Chat") -> None:
+    from recto.cli import slash  # rich: a tenth of a second
+    from recto.cli.prompt import open_prompt  # prompt_toolkit: a fifth of one
+
+    commands = {name: help for name, (help, _) in slash.COMMANDS.items()}
+    prompt = open_prompt(chat.desk.home, commands, lambda: _toolbar(chat))
+    chat.tell(f"{chat.talk.model} · {_vault(chat)} · {slash.began(chat)} · /help")
+    while not chat.over:
+        try:
+            line = prompt.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            break
+        if line.strip():
+            _answer(chat, line)
+    if chat.talk.id:
+        chat.tell(f"recto chat -c {chat.talk.id} goes on with this")
+
+
+def _answer(chat: "Chat", line: str) -> None:
+    """One line of the terminal. Whatever goes wrong is said, and the chat goes on."""
+    from recto.cli import slash  # rich: a tenth of a second
+    from recto.cli.screen import Screen
+
+    try:
+        if line.startswith("/") and not line.startswith("//"):
+            slash.run(chat, line.strip())
+            return
+        chat.console.print()
+        screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
+        follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
+        chat.console.print()
+    except KeyboardInterrupt:
+        chat.console.print()
+    except RectoError as why:
+        chat.console.print(show.visible(why.message), style="red")
+
+
+def _vault(chat: "Chat") -> str:
+    vault = chat.desk.engine.vault
+    return f"vault {vault.root.name}" if vault else "no vault"
+
+
+def _toolbar(chat: "Chat") -> "FormattedText":
+    from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second
+
+    parts = [("", show.visible(chat.talk.model))]
+    if chat.usage:
+        filled = min(METER_WIDTH, round(chat.usage.percent * METER_WIDTH / 100))
+        meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
+        style = "class:full" if chat.usage.percent >= WARN_PERCENT else ""
+        parts.append((style, f"  {meter} {chat.usage.percent:.0f} % of {chat.usage.limit:,} tokens"))
+    return FormattedText(parts)

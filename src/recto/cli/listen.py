@@ -1,0 +1,108 @@
+"""Listening to a turn: what an event says in words, and the plain listener for pipes, which prints text as it comes."""
+
+from collections.abc import Callable
+from contextlib import closing
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import click
+
+from recto.cli import show
+from recto.events import (
+    Appended,
+    ContextCompacted,
+    Event,
+    Noticed,
+    Replied,
+    Retrying,
+    Sent,
+    TextDelta,
+    ToolFinished,
+)
+
+if TYPE_CHECKING:
+    from recto.desk import Talk
+
+ARGUMENTS_WIDTH = 60
+
+
+class Listener(Protocol):
+    """Hears a turn from its first event to its end, however it ends."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+    def hear(self, event: Event) -> None: ...
+
+
+def follow(talk: "Talk", text: str | bytes, listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
+    """Sends a message and lets the listener hear all of it; leaving early stops the reply and keeps what came."""
+    with closing(talk.stream(text)) as events, listener:
+        for event in events:
+            if watch:
+                watch(event)
+            listener.hear(event)
+
+
+def in_words(event: Event) -> str | None:
+    """One line for what the user should know besides the reply itself."""
+    match event:
+        case Appended(branched=True):
+            return "this conversation has gone on elsewhere meanwhile: your message starts a branch of its own"
+        case Noticed(text=text):
+            return text
+        case ContextCompacted():
+            return compaction_in_words(event.number, event.archived, event.before, event.after)
+        case Retrying():
+            return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
+        case ToolFinished(call=call, result=result):
+            told = f"failed: {result.text}" if result.is_error else show.counted(len(result.text), "character")
+            return f"{call.name} {show.shortened(call.arguments, ARGUMENTS_WIDTH)} → {show.shortened(told, 100)}"
+        case _:
+            return None
+
+
+def compaction_in_words(number: int, archived: int, before: int, after: int) -> str:
+    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
+    return f"compaction {number}: {show.counted(archived, 'message')} archived{sizes}"
+
+
+class Lines:
+    """The plain listener: the reply to stdout as it comes, ended by a newline; everything else as notes to stderr."""
+
+    def __init__(self, *, shows_context: bool = False) -> None:
+        self._shows_context = shows_context
+        self._at_start = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end_line()
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            click.echo(event.text, nl=False)
+            self._at_start = event.text.endswith("\n")
+        elif isinstance(event, Replied):
+            self._end_line()
+        elif isinstance(event, Sent) and self._shows_context:
+            self._shows_context = False
+            draw_context(event)
+        elif words := in_words(event):
+            show.note(words)
+
+    def _end_line(self) -> None:
+        if not self._at_start:
+            click.echo()
+        self._at_start = True
+
+
+def draw_context(event: Sent) -> None:
+    """What goes in, before the answer comes: to stderr, since stdout is the answer's."""
+    from recto.cli.picture import draw_window  # rich: a tenth of a second
+
+    draw_window(show.console(err=True), event.window.to_json())

@@ -1,0 +1,87 @@
+"""Options that several commands share, and the desk they ask for. Nothing heavy is imported before a command runs."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from recto.errors import NotFound
+
+if TYPE_CHECKING:
+    from recto.desk import Desk, Talk
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What an option of its own sets; every other setting goes through --set.
+SETTINGS = {"vault": "vault", "model": "model", "strategy": "context.strategy", "system_file": "system_prompt_file"}
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
+limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
+conversation_argument = click.argument("id", required=False)
+
+
+def settings_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options that change settings for this call; the command gets them as one `flags`, by key."""
+
+    @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
+    @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
+    @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
+    @click.option("--system-file", metavar="FILE", help="File with what the model is told first.")
+    @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call.")
+    @wraps(command)
+    def run(*args: Any, assignments: tuple[str, ...], **named: Any) -> R:
+        flags = dict(_assignment(text) for text in assignments)
+        for option, key in SETTINGS.items():
+            if (value := named.pop(option)) is not None:
+                flags[key] = value
+        return command(*args, flags=flags, **named)
+
+    return run
+
+
+def place_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options that say which conversation is meant; the command gets `place`, a function of the desk."""
+
+    @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation.")
+    @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
+    @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
+    @wraps(command)
+    def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, **named: Any) -> R:
+        if (conversation is not None) + goes_on + new > 1:
+            raise click.UsageError("Give only one of --conversation, --continue and --new.")
+
+        def place(desk: "Desk") -> "Talk":
+            return find_talk(desk, conversation) if conversation or goes_on else desk.conversation()
+
+        return command(*args, place=place, **named)
+
+    return run
+
+
+def has_keyboard() -> bool:
+    """Whether someone sits there and types; a closed stdin is nobody."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def open_desk(flags: dict[str, str] | None = None) -> "Desk":
+    from recto import desk  # the store: a third of a second
+
+    return desk.open_desk(settings=dict(flags or {}))
+
+
+def find_talk(desk: "Desk", id: str | None) -> "Talk":
+    """The conversation of this id, or the latest."""
+    talk = desk.conversation(id) if id else desk.latest()
+    if talk is None:
+        raise NotFound("there is no conversation yet: `recto chat` starts one")
+    return talk
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--set takes KEY=VALUE, not {text}; for example --set reply.tries=2")
+    return key.strip(), value.strip()

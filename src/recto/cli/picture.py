@@ -1,0 +1,146 @@
+"""Pictures for people: a window as bars with its picks, a request explained. Draws the JSON form of both."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recto.cli.show import counted, visible, when
+
+BAR_WIDTH = 28
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+Json = Mapping[str, Any]
+
+
+def draw_window(console: Console, window: Json) -> None:
+    """A window as `Window.to_json` gives it."""
+    where = window["conversation"] or "a new conversation"
+    console.print(Text.assemble((f"{where} · {visible(window['model'])}", "bold")), soft_wrap=True)
+    console.print(_sections(window))
+    console.print(_sum(window))
+    for text in window.get("notes", ()):
+        console.print(Text(f"· {visible(text)}", "dim"))
+
+
+def _sections(window: Json) -> RenderableType:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim", no_wrap=True)
+    limit = window["limit"]
+    for section in window["sections"]:
+        tokens = section["tokens"]
+        color = "yellow" if tokens > section["budget"] else "cyan"
+        bar = Text(_bar(tokens, limit), color)
+        table.add_row(Text(section["name"], "bold"), bar, f"{tokens:,}", f"of {section['budget']:,}")
+        for pick in section["picks"]:
+            table.add_row("", _pick(pick), Text(f"{pick['tokens']:,}", "dim"), "")
+    table.add_row("reserve", Text(_bar(window["reserve"], limit), "magenta"), f"{window['reserve']:,}", "for the reply")
+    table.add_row("free", Text(_bar(window["free"], limit), "dim"), f"{window['free']:,}", "")
+    return table
+
+
+def _pick(pick: Json) -> Text:
+    score = f", score {pick['score']:.2f}" if pick["score"] is not None else ""
+    named = Text(visible(pick["name"]))
+    return named + Text(f" [{pick['mode']}{score}] {visible(pick['because'])}", "dim")
+
+
+def _sum(window: Json) -> Text:
+    total, reserve, free, limit = (window[name] for name in ("total", "reserve", "free", "limit"))
+    kind = "counted exactly" if window["exact"] else "an estimate"
+    because = (window.get("plan") or {}).get("because")
+    plan = f"{window['strategy']}: {visible(because)}" if because else window["strategy"]
+    return Text(
+        f"{limit:,} tokens = {total:,} sent + {reserve:,} reserve + {free:,} free · {kind} · "
+        f"{100 * total / limit:.0f} % full · {plan}"
+    )
+
+
+def _bar(tokens: int, limit: int) -> str:
+    """A bar in eighths of a character; whatever is there at all can be seen."""
+    eighths = max(round(8 * BAR_WIDTH * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+
+def draw_request(console: Console, record: Json) -> None:
+    """A request as `request show --json` gives it."""
+    console.print(Text(f"request {record['id']}", "bold"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _facts(record):
+        table.add_row(name, Text(visible(value)))
+    console.print(table)
+    if "sections" in record:
+        console.print(Group("", _sections(record), _sum(record)))
+    else:
+        console.print("No context data available.", style="dim")
+    for text in record.get("notes", ()):
+        console.print(Text(f"· {visible(text)}", "dim"))
+
+
+def _facts(record: Json) -> list[tuple[str, str]]:
+    """What is known, in the order it is told; what an older version did not record is left out."""
+    window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
+    parameters = ", ".join(f"{name} {value}" for name, value in record.get("parameters", {}).items())
+    facts = [
+        ("when", f"{when(record['created'])}, to get a {record['purpose']}"),
+        ("model", f"{record.get('model', 'unknown')}{window_from}"),
+        ("parameters", parameters or "none: the model's own"),
+        ("conversation", record["conversation"]),
+        ("messages", _messages(record.get("messages"))),
+        ("prefix", _prefix(record)),
+        ("tokens", _tokens(record)),
+        ("reply", _reply(record)),
+        ("attempts", _attempts(record.get("attempts", ()))),
+        ("bytes", f"{record['size']:,} in {counted(record['pieces'], 'piece')}"),
+        ("sha256", record["sha256"]),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _messages(range: Json | None) -> str:
+    if not range:
+        return ""
+    if not range["count"]:
+        said = "no history"
+    else:
+        said = f"{counted(range['count'], 'message')} of history, {range['first']} to {range['last']}"
+    rounds = f", {counted(len(range['rounds']), 'message')} of tool calls" if range.get("rounds") else ""
+    return f"{said}; answers {range['current']}{rounds}"
+
+
+def _prefix(record: Json) -> str:
+    """What of the request before this one could be kept, and what broke it."""
+    prefix = record.get("prefix")
+    if not isinstance(prefix, Mapping):
+        return str(prefix) if prefix else ""
+    return ", ".join(f"{name} {value}" for name, value in prefix.items() if value not in (None, "", [], {}))
+
+
+def _tokens(record: Json) -> str:
+    counted_here = record.get("counted", record.get("total"))
+    usage = record.get("usage")
+    if counted_here is None:
+        return ""
+    if not usage or not usage.get("reported", True):
+        return f"{counted_here:,} counted, none reported"
+    cached = f" ({usage['cache_read']:,} from its cache)" if usage.get("cache_read") else ""
+    return f"{counted_here:,} counted, {usage['input']:,} reported{cached}; the reply took {usage['output']:,}"
+
+
+def _reply(record: Json) -> str:
+    error = f": {record['error']}" if record.get("error") else ""
+    finish = f"ended by {record['finish']}{error}" if record.get("finish") else "not finished"
+    return f"{record['reply']}, {finish}" if record.get("reply") else finish
+
+
+def _attempts(attempts: Any) -> str:
+    tries = [f"{attempt['error'].rstrip('.')} (waited {attempt['wait_s']:g} s)" for attempt in attempts]
+    return f"{len(tries) + 1}; before the last one: {'; '.join(tries)}" if tries else ""

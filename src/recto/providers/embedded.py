@@ -1,0 +1,156 @@
+"""EmbeddedProvider: a small model inside this process, offline. Its server starts once, when it is first needed.
+
+Knows where the weights lie from weights.py and talks to its own server over loopback like to any llama.cpp server.
+"""
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recto.errors import Invalid, NotFound
+from recto.providers.llama import LlamaProvider
+from recto.providers.llama_server import LlamaServer
+from recto.providers.model import Model
+from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.provider import Part
+from recto.providers.remote import Catalog
+from recto.providers.weights import find_weights
+from recto.window.count import Meter
+from recto.window.request import Format, Purpose
+
+NAME = "embedded"
+ID = "smollm2"
+SMALLEST_WINDOW = 256
+LARGEST_WINDOW = 8192
+CACHE_MIB = 512
+MOST_THREADS = 8
+REPEAT_PENALTY = 1.05  # measured: as many right answers as without, and a fifth of the repetitions
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    address: str
+    key: str
+    server: object
+    """Stops when nobody holds it any more."""
+
+
+_running: dict[tuple[Path, int], Running] = {}
+_starting = threading.Lock()
+
+
+class EmbeddedProvider:
+    name = NAME
+
+    def __init__(self, home: Path, catalog: Catalog, window: int | None = None) -> None:
+        """`window` wins over the catalog's."""
+        self.format: Format = OpenAIFormat()
+        self._home, self._catalog = home, catalog
+        self._window = window
+        self._provider: LlamaProvider | None = None
+
+    async def model(self, name: str) -> Model:
+        if name.removeprefix(f"{NAME}:") != ID:
+            raise NotFound(f"There is no embedded model {name}; the one there is is {NAME}:{ID}.", model=name)
+        return self._facts()
+
+    async def meter(self, model: Model) -> Meter:
+        return await (await self._started()).meter(model)
+
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+        provider = await self._started()
+        async with aclosing(provider.stream(body, purpose)) as parts:
+            async for part in parts:
+                yield part
+
+    async def close(self) -> None:
+        """Closes the connections; the server itself serves this process until it ends."""
+        if self._provider:
+            await self._provider.close()
+
+    def _facts(self) -> Model:
+        model = self._catalog.find(NAME, ID)
+        window = model.window if self._window is None else self._window
+        if type(window) is not int or not SMALLEST_WINDOW <= window <= LARGEST_WINDOW:
+            raise Invalid(
+                f"The embedded model's window must be a whole number from {SMALLEST_WINDOW} to {LARGEST_WINDOW}, "
+                f"not {window}."
+            )
+        return model if self._window is None else replace(model, window=window, window_from="settings")
+
+    async def _started(self) -> LlamaProvider:
+        if self._provider is None:
+            window = self._facts().window
+            assert window is not None
+            running = await asyncio.to_thread(start, self._home, window)
+            talk = OpenAIProvider(NAME, f"{running.address}/v1", running.key, self._catalog)
+            self._provider = LlamaProvider(talk, LlamaServer(running.address, running.key))
+        return self._provider
+
+
+def start(home: Path, window: int) -> Running:
+    """This process's server for a window; the first call loads the weights."""
+    with _starting:
+        weights = find_weights(home)
+        if weights is None:
+            raise NotFound("The embedded model's weights are not on this machine; run `recto models pull`.")
+        if (weights, window) not in _running:
+            _running[weights, window] = _launch(weights, window)
+        return _running[weights, window]
+
+
+def _launch(weights: Path, window: int) -> Running:
+    try:
+        import xllamacpp  # a hundred megabytes, optional
+    except ImportError as why:
+        raise NotFound(
+            f"The embedded model needs xllamacpp, which is not installed ({why}); run `pip install 'recto[embedded]'`."
+        ) from why
+    key = secrets.token_urlsafe()
+    parameters = xllamacpp.CommonParams()
+    _set(parameters, weights, window, key)
+    try:
+        server = xllamacpp.Server(parameters)
+    except RuntimeError as why:
+        raise Invalid(f"The weights {weights} cannot be loaded; run `recto models pull` to fetch them again.") from why
+    return Running(server.listening_address, key, server)
+
+
+def _set(parameters: Any, weights: Path, window: int, key: str) -> None:
+    parameters.model.path = str(weights)
+    parameters.model_alias = {ID}
+    parameters.n_ctx = window
+    parameters.n_parallel = 1
+    for processors in (parameters.cpuparams, parameters.cpuparams_batch):
+        processors.n_threads = _threads()
+        processors.poll = 0  # waiting threads sleep: as fast here, and others get to work
+    parameters.sampling.penalty_repeat = REPEAT_PENALTY
+    parameters.cache_ram_mib = CACHE_MIB
+    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    # without a key every page in the user's browser could talk to it
+    parameters.api_keys = [key]
+    parameters.ui = parameters.endpoint_slots = False
+    parameters.verbosity = -1
+    # the first request warms up as well, and there is no other device to fit the model to
+    parameters.warmup = parameters.fit_params = False
+
+
+def _threads() -> int:
+    """One for each physical core that we may use: more of them make this model no faster, and far slower on a busy
+    machine, which is what llama.cpp's own choice did."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return min(len({_core(number) for number in allowed}), MOST_THREADS)
+
+
+def _core(number: int) -> str:
+    """The processors that share a core with this one; by itself where the system does not tell."""
+    try:
+        return Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text().strip()
+    except OSError:
+        return str(number)

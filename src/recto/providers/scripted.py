@@ -1,0 +1,234 @@
+"""ScriptedProvider: answers from a JSON file, step by step. For tests, demos and measuring; asks nobody.
+
+Within one open provider each step answers once, in order, and the last that fits goes on answering. Steps with `when`
+answer requests of that purpose only; the others answer replies, and a purpose that no step names.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, get_args
+
+from recto.chat.message import Usage
+from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
+from recto.ids import new_id
+from recto.providers.http import Sleep
+from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.providers.openai import OpenAIFormat
+from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
+from recto.providers.vocabulary import VocabularyMeter
+from recto.window.request import Format, Piece, Purpose
+from recto.wire import Json, dumpb, dumps, loads
+
+LOG_VARIABLE = "RECTO_SCRIPTED_LOG"
+ERRORS: dict[str, Callable[[], ProviderError]] = {
+    "overflow": lambda: Overflow("The script says that the request is too long."),
+    "rate_limited": lambda: RateLimited("The script asks to slow down; try again in a while."),
+    "unreachable": lambda: Unreachable("The script breaks off here; ask again."),
+}
+PURPOSES: tuple[str, ...] = get_args(Purpose)
+USAGE = ("input", "output", "cache_read", "cache_write")
+_WORD = re.compile(r"\s*\S+|\s+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[CallPart, ...] = ()
+    error: str | None = None
+    after: int | None = None
+    """How many words of the text come before the error; None for all."""
+    when: str | None = None
+    delay_s: float = 0.0
+    usage: Usage | None = None
+    counts: bool = True
+    """The usage is what we count; else it is `usage`, be it None."""
+
+
+@dataclass(slots=True)
+class Script:
+    window: int | None
+    steps: tuple[Step, ...]
+    played: set[int] = field(default_factory=set)
+
+    def next(self, purpose: str) -> Step:
+        named = any(step.when == purpose for step in self.steps)
+        fits = {purpose, None} if purpose == "reply" or not named else {purpose}
+        mine = [number for number, step in enumerate(self.steps) if step.when in fits]
+        if not mine:
+            raise Invalid(f'The script has no step for a {purpose}; give it a step without "when".')
+        number = next((number for number in mine if number not in self.played), mine[-1])
+        self.played.add(number)
+        return self.steps[number]
+
+
+class ScriptedProvider:
+    name = "scripted"
+
+    def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
+        self.format: Format = OpenAIFormat()
+        self._sleep = sleep
+        self._scripts: dict[str, Script] = {}
+
+    async def model(self, name: str) -> Model:
+        path = name.removeprefix("scripted:")
+        return _model(path, self._script(path).window)
+
+    async def meter(self, model: Model) -> VocabularyMeter:
+        return VocabularyMeter(model)
+
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+        _log(body)
+        request = loads(body)
+        step = self._script(request["model"]).next(purpose)
+        if step.thinking:
+            yield ThinkingPart(step.thinking)
+        words = _WORD.findall(step.text)
+        for number, word in enumerate(words[: step.after] if step.error else words):
+            if number and step.delay_s:
+                await self._sleep(step.delay_s)
+            yield TextPart(word)
+        if step.error:
+            error = ERRORS[step.error]()
+            error.partial = bool(step.thinking or words[: step.after])
+            raise error
+        for call in step.calls:
+            yield CallPart(call.index, call.id or f"call_{new_id()}", call.name)
+            yield CallPart(call.index, arguments=call.arguments)
+        usage = await _counted(request, step) if step.counts else step.usage
+        yield Done("tool_calls" if step.calls else "stop", usage)
+
+    async def close(self) -> None:
+        self._scripts.clear()
+
+    def _script(self, path: str) -> Script:
+        if path not in self._scripts:
+            self._scripts[path] = read_script(path)
+        return self._scripts[path]
+
+
+def _model(path: str, window: int | None) -> Model:
+    return Model(f"scripted:{path}", "scripted", path, window, "scripted file", exact=True)
+
+
+async def _counted(request: Json, step: Step) -> Usage:
+    meter = VocabularyMeter(_model(request["model"], None))
+    pieces = [Piece("tool", dumpb(tool)) for tool in request.get("tools", ())]
+    pieces += [Piece("message", dumpb(message)) for message in request["messages"]]
+    sent = sum(count.tokens for count in await meter.measure(pieces)) + meter.priming.tokens
+    said = (step.thinking, step.text, *(f"{call.name}{call.arguments}" for call in step.calls))
+    return Usage(input=sent, output=sum(meter.text(text).tokens for text in said))
+
+
+def _log(body: bytes) -> None:
+    path = os.environ.get(LOG_VARIABLE)
+    if not path:
+        return
+    try:
+        with open(path, "ab", buffering=0) as log:
+            log.write(body + b"\n")
+    except OSError as why:
+        raise Invalid(f"{LOG_VARIABLE} names {path}, which cannot be written: {why.strerror}.") from why
+
+
+def read_script(path: str) -> Script:
+    """NotFound for a file that is not there, Invalid for one that is no script; it says where and what is allowed."""
+    try:
+        data = loads(Path(path).expanduser().read_bytes())
+    except FileNotFoundError as why:
+        raise NotFound(f"There is no scripted file {path}; check the path.", path=path) from why
+    except OSError as why:
+        raise Invalid(f"The scripted file {path} cannot be read: {why.strerror}.", path=path) from why
+    except (ValueError, RecursionError) as why:
+        raise Invalid(f"The scripted file {path} is not JSON: {why}.", path=path) from why
+    limit: Json = ASSUMED_WINDOW
+    if isinstance(data, dict):
+        _known(path, "the file", data, ("limit", "steps"))
+        limit, data = data.get("limit", limit), data.get("steps")
+    if limit is not None and not _is_whole(limit):
+        _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
+    if not isinstance(data, list) or not data:
+        _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
+    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)))
+
+
+def _step(path: str, place: str, data: Json) -> Step:
+    if not isinstance(data, dict):
+        _bad(path, place, "an object")
+    _known(path, place, data, tuple(CHECKS))
+    for name, value in data.items():
+        good, allowed = CHECKS[name]
+        if not good(value):
+            _bad(path, f"{name} of {place}", allowed)
+    if not data.keys() & {"text", "tool_calls", "error"} or data.keys() >= {"tool_calls", "error"}:
+        _bad(path, place, "a step with text, tool_calls or both, or with an error")
+    after = data.get("after")
+    return Step(
+        text=data.get("text", "word " * (after or 0) if "error" in data else ""),
+        thinking=data.get("thinking", ""),
+        calls=tuple(_call(index, call) for index, call in enumerate(data.get("tool_calls", ()))),
+        error=data.get("error"),
+        after=after,
+        when=data.get("when"),
+        delay_s=data.get("delay_s", 0.0),
+        usage=Usage(**data["usage"]) if data.get("usage") is not None else None,
+        counts="usage" not in data,
+    )
+
+
+def _call(index: int, call: Json) -> CallPart:
+    arguments = call.get("arguments", {})
+    return CallPart(
+        index, call.get("id", ""), call["name"], arguments if isinstance(arguments, str) else dumps(arguments)
+    )
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Json) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_calls(value: Json) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(call, dict)
+        and call.keys() <= {"id", "name", "arguments"}
+        and all(isinstance(call.get(name, ""), str) for name in ("id", "name"))
+        and bool(call.get("name"))
+        and isinstance(call.get("arguments", {}), dict | str)
+        for call in value
+    )
+
+
+def _is_usage(value: Json) -> bool:
+    return value is None or (
+        isinstance(value, dict) and value.keys() <= set(USAGE) and all(map(_is_whole, value.values()))
+    )
+
+
+CHECKS: dict[str, tuple[Callable[[Json], bool], str]] = {
+    "text": (_is_text, "a text"),
+    "thinking": (_is_text, "a text"),
+    "tool_calls": (_are_calls, 'a list of {"name": …, "arguments": an object or a text}'),
+    "error": (lambda value: _is_text(value) and value in ERRORS, "one of " + ", ".join(ERRORS)),
+    "after": (_is_whole, "a whole number of words"),
+    "when": (lambda value: value in PURPOSES, "one of " + ", ".join(PURPOSES)),
+    "delay_s": (lambda value: type(value) in (int, float) and 0 <= value < 3600, "a number of seconds"),
+    "usage": (_is_usage, "null or an object with whole numbers for " + ", ".join(USAGE)),
+}
+
+
+def _known(path: str, place: str, data: Json, allowed: Collection[str]) -> None:
+    for name in data:
+        if name not in allowed:
+            _bad(path, f"key {name!r} of {place}", f"one of {', '.join(allowed)}")
+
+
+def _bad(path: str, place: str, allowed: str) -> NoReturn:
+    raise Invalid(f"Scripted file {path}: {place} must be {allowed}.", path=path)

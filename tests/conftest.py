@@ -1,0 +1,58 @@
+"""Real parts, small: a home in a temporary folder and models that answer from a script."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recto.desk import Desk, open_desk
+
+Open = Callable[..., Desk]
+Script = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting, key or server of the machine that runs the tests reaches them."""
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("RECTO_") or name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("RECTO_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """Writes a script and gives the name of the model that speaks it."""
+    written = iter(range(1000))
+
+    def write(*steps: dict[str, Any], limit: int | None = None) -> str:
+        path = tmp_path / f"script{next(written)}.json"
+        path.write_text(json.dumps({"limit": limit, "steps": steps} if limit else list(steps)))
+        return f"scripted:{path}"
+
+    return write
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Open]:
+    """Opens desks on one home and closes them at the end."""
+    opened: list[Desk] = []
+
+    def make(model: str, vault: Path | None = None, **settings: Any) -> Desk:
+        made = open_desk(
+            home=tmp_path / "home",
+            model=model,
+            vault=vault,
+            settings={key.replace("__", "."): value for key, value in settings.items()},
+        )
+        opened.append(made)
+        return made
+
+    yield make
+    for each in opened:
+        each.close()

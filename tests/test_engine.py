@@ -1,0 +1,516 @@
+"""One message, all the way through, with scripted models and a real store."""
+
+import asyncio
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.errors import DoesNotFit, Invalid, NotFound, Overflow, RateLimited, Unreachable
+from recto.events import (
+    Appended,
+    ContextCompacted,
+    ContextUsage,
+    Event,
+    Noticed,
+    Replied,
+    Sent,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from recto.sources.tools import CANCELLED
+from tests.conftest import Open, Script
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    root.mkdir()
+    (root / "Welcome.md").write_text("# Welcome\nSorrel was built in 1934.")
+    (root / "Long.md").write_text("A long note. " * 4000)
+    return root
+
+
+def body(desk_log: Path, place: int = -1) -> dict[str, object]:
+    lines = desk_log.read_bytes().splitlines()
+    found = json.loads(lines[place])
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "bodies.log"
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(path))
+    return path
+
+
+def test_a_question_is_answered_stored_counted_recorded_and_rebuilt(desk: Open, script: Script, log: Path) -> None:
+    at = desk(script({"text": "Blue, I think."}))
+    talk = at.conversation()
+    reply = talk.ask("What colour is the sky?")
+    assert reply.text == "Blue, I think."
+    assert [message.text for message in talk.messages()] == ["What colour is the sky?", "Blue, I think."]
+    assert at.rebuild(reply.request_id) == log.read_bytes().rstrip(b"\n")
+    assert reply.usage.input == reply.window.total
+    assert reply.window.exact
+    record = at.record(reply.request_id)
+    assert record.message == talk.messages()[0].id
+    assert record.outcome["reply"] == reply.message.id
+    assert record.account["total"] == sum(section["tokens"] for section in record.account["sections"])
+    assert talk.messages()[0].tokens.own is not None
+
+
+def test_the_events_tell_the_walk_in_order(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "one two"}))
+    events = list(at.conversation().stream("hello"))
+    kinds = [type(event) for event in events]
+    assert kinds == [Appended, ContextUsage, Sent, TextDelta, TextDelta, Replied]
+
+
+def test_send_works_in_the_callers_own_loop(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "fine"}))
+
+    async def talk() -> list[Event]:
+        return [event async for event in at.conversation().send("how are you?")]
+
+    replied = asyncio.run(talk())[-1]
+    assert isinstance(replied, Replied)
+    assert replied.message.text == "fine"
+
+
+def test_ask_works_inside_a_running_loop(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "fine"}))
+
+    async def notebook_cell() -> str:
+        return at.conversation().ask("how are you?").text
+
+    assert asyncio.run(notebook_cell()) == "fine"
+
+
+def test_what_precedes_the_message_is_a_byte_prefix_of_the_next_request(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "a reply"}))
+    talk = at.conversation()
+    requests = [talk.ask(f"question {number}").request_id for number in range(4)]
+    records = [at.record(request) for request in requests]
+    for before, after in zip(requests, requests[1:], strict=False):
+        one, two = at.rebuild(before), at.rebuild(after)
+        assert two.startswith(one[: one.rindex(b',{"role":"user"')])
+    assert [record.account["prefix"]["broken_by"] for record in records] == [None] * 4
+    assert records[3].account["prefix"]["kept"] >= records[3].account["prefix"]["of"] > 0
+
+
+def test_the_users_words_are_safe_when_the_model_cannot_be_reached(desk: Open, script: Script) -> None:
+    at = desk(script({"error": "unreachable"}, {"text": "back again"}))
+    talk = at.conversation()
+    with pytest.raises(Unreachable):
+        talk.ask("important words")
+    assert [message.text for message in talk.messages()] == ["important words"]
+    request = at.store.records.latest(talk.id or "")
+    assert at.record(request or "").outcome["finish"] == "error"
+    assert talk.ask("still there?").text == "back again"
+    assert len(talk.messages()) == 3
+
+
+@pytest.mark.parametrize(("error", "kind"), [("overflow", Overflow), ("rate_limited", RateLimited)])
+def test_errors_are_typed(desk: Open, script: Script, error: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        desk(script({"error": error})).conversation().ask("x")
+
+
+def test_a_stream_that_breaks_keeps_what_came(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "one two three four", "error": "unreachable", "after": 2}, {"text": "five"}))
+    talk = at.conversation()
+    with pytest.raises(Unreachable):
+        talk.ask("count")
+    broken = talk.messages()[-1]
+    assert (broken.status, broken.text) == ("error", "one two")
+    assert broken.error
+    assert talk.ask("go on").text == "five"
+
+
+def test_leaving_a_stream_early_keeps_what_came_as_stopped(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "one two three four five six seven", "delay_s": 0.05}))
+    talk = at.conversation()
+    events = talk.stream("count")
+    for event in events:
+        if isinstance(event, TextDelta) and "two" in event.text:
+            break
+    events.close()  # type: ignore[attr-defined]
+    stopped = talk.messages()[-1]
+    assert stopped.status == "stopped"
+    assert stopped.text.startswith("one two")
+    assert len(stopped.text) < len("one two three four five six seven")
+    assert at.record(stopped.request or "").outcome["finish"] == "stopped"
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t ", b""])
+def test_a_blank_message_is_refused_and_nothing_is_stored(desk: Open, script: Script, text: str | bytes) -> None:
+    at = desk(script({"text": "x"}))
+    talk = at.conversation()
+    with pytest.raises(Invalid, match="empty"):
+        talk.ask(text)
+    assert talk.messages() == []
+
+
+def test_invalid_bytes_are_replaced_and_the_user_is_told(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "x"}))
+    talk = at.conversation()
+    reply = talk.ask(b"a\xff\x00b")
+    assert talk.messages()[0].text == "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}b"
+    assert "2 invalid or NUL characters" in reply.notes[0]
+
+
+def test_a_message_larger_than_the_window_is_named_and_stored(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "x"}, limit=1000))
+    talk = at.conversation()
+    with pytest.raises(DoesNotFit, match="your message takes") as caught:
+        talk.ask("word " * 2000)
+    assert caught.value.largest == "your message"
+    assert len(talk.messages()) == 1
+
+
+def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "A reply of about ten tokens or so, always."}, limit=1024))
+    talk = at.conversation()
+    compactions: list[ContextCompacted] = []
+    for number in range(60):
+        for event in talk.stream(f"Message number {number} with some words to take up room in the window."):
+            if isinstance(event, ContextCompacted):
+                compactions.append(event)
+            if isinstance(event, Sent):
+                assert event.window.total <= event.window.limit - event.window.reserve
+    assert 2 <= len(compactions) <= 12
+    assert [event.number for event in compactions] == list(range(1, len(compactions) + 1))
+    assert all(event.after <= 256 < 512 < event.before for event in compactions)
+    path = talk.messages()
+    assert len([message for message in path if message.compaction is None]) == 120
+    assert all(difference is None for _, difference in at.verify())
+    broken = [at.record(id).account["prefix"]["broken_by"] for id in at.store.records.ids()]
+    assert [why for why in broken if why] == [f"compaction {event.number}" for event in compactions]
+
+
+def test_archived_counts_are_the_messages_left_out(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, limit=1024))
+    talk = at.conversation()
+    while True:
+        found = [e for e in talk.stream("word " * 60) if isinstance(e, ContextCompacted)]
+        if found:
+            break
+    said = [message for message in talk.messages() if message.compaction is None]
+    block = next(message.compaction for message in talk.messages() if message.compaction)
+    covered = [message.id for message in said].index(block.last or "") + 1
+    assert found[0].archived == block.messages_archived == covered
+
+
+def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script({"text": "ok"}))
+    talk = at.conversation()
+    provider = at.engine.provider(talk.model)
+    original = provider.model
+
+    async def unknown(name: str) -> object:
+        from dataclasses import replace
+
+        return replace(await original(name), window=None, window_from="unknown")
+
+    monkeypatch.setattr(provider, "model", unknown)
+    first, second = talk.ask("hello"), talk.ask("word " * 3000)
+    assert any("is unknown: 8192 tokens are assumed" in note for note in first.notes)
+    assert second.notes == ()
+    third = talk.ask("word " * 6000)
+    assert third.window.limit == 8192
+    assert all(message.compaction is None for message in talk.messages())
+
+
+def test_tools_run_in_parallel_and_their_results_come_in_order(
+    desk: Open, script: Script, vault: Path, log: Path
+) -> None:
+    at = desk(
+        script(
+            {
+                "text": "Let me look.",
+                "tool_calls": [
+                    {"name": "read_document", "arguments": {"path": "Welcome.md"}},
+                    {"name": "read_document", "arguments": {"path": "../secret"}},
+                ],
+            },
+            {"text": "It was built in 1934."},
+        ),
+        vault=vault,
+    )
+    talk = at.conversation()
+    events = list(talk.stream("When?"))
+    assert [type(e) for e in events if isinstance(e, ToolStarted | ToolFinished)].count(ToolFinished) == 2
+    roles = [message.role for message in talk.messages()]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    calls, results = talk.messages()[1].calls, talk.messages()[2].results
+    assert [result.call_id for result in results] == [call.id for call in calls]
+    assert "1934" in results[0].text
+    assert results[1].is_error
+    assert "outside the vault" in results[1].text
+    first, second = at.store.records.ids()
+    sent = at.rebuild(second)
+    assert sent.startswith(at.rebuild(first)[: at.rebuild(first).rindex(b"]")])
+    assert [m["role"] for m in json.loads(sent)["messages"]] == ["system", "user", "assistant", "tool", "tool"]
+
+
+def test_a_loop_of_tools_ends_at_the_step_limit_with_every_call_closed(desk: Open, script: Script, vault: Path) -> None:
+    model = script({"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]})
+    at = desk(model, vault=vault, tools__step_limit=3)
+    talk = at.conversation()
+    events = list(talk.stream("loop"))
+    assert any(isinstance(e, Noticed) and "stopped after 3 rounds" in e.text for e in events)
+    messages = talk.messages()
+    assert [m.role for m in messages] == ["user"] + ["assistant", "tool"] * 3
+    assert messages[-1].results[0].text == CANCELLED
+
+
+def test_stopping_during_a_tool_closes_its_call(
+    desk: Open, script: Script, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script({"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}), vault=vault)
+    talk = at.conversation()
+    assert at.engine.vault is not None
+    release = threading.Event()
+    monkeypatch.setattr(at.engine.vault, "read", lambda path: release.wait(5))
+    events = talk.stream("read it")
+    for event in events:
+        if isinstance(event, ToolStarted):
+            break
+    events.close()  # type: ignore[attr-defined]
+    release.set()
+    assert talk.messages()[-1].results[0].text == CANCELLED
+
+
+def test_a_tool_loop_longer_than_the_window_keeps_the_question(
+    desk: Open, script: Script, vault: Path, log: Path
+) -> None:
+    (vault / "Page.md").write_text("some words of a page " * 30)
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    at = desk(script(*[call] * 12, {"text": "done"}, limit=2048), vault=vault)
+    talk = at.conversation()
+    compacted = [e for e in talk.stream("The question to answer") if isinstance(e, ContextCompacted)]
+    assert compacted
+    for line in log.read_bytes().splitlines():
+        messages = json.loads(line)["messages"]
+        assert [m["content"] for m in messages if m["role"] == "user"] == ["The question to answer"]
+        calls = [call["id"] for m in messages for call in m.get("tool_calls", ())]
+        assert calls == [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+    assert talk.messages()[-1].text == "done"
+    assert talk.ask("and now?").text == "done"
+    assert all(difference is None for _, difference in at.verify())
+
+
+def test_a_linked_document_goes_in_with_the_message_and_is_gone_from_the_next(
+    desk: Open, script: Script, vault: Path, log: Path
+) -> None:
+    at = desk(script({"text": "ok"}), vault=vault)
+    talk = at.conversation()
+    reply = talk.ask("What is in [[Welcome]] and [[Nowhere]]?")
+    sections = {section.name: section for section in reply.window.sections}
+    assert sections["documents"].picks[0].name == "Welcome.md"
+    assert sections["documents"].picks[0].because == "linked as [[Welcome]]"
+    assert any("[[Nowhere]] leads to no document" in note for note in reply.notes)
+    assert "built in 1934" in log.read_text()
+    talk.ask("And now?")
+    assert "built in 1934" not in json.dumps(body(log))
+    assert talk.messages()[0].text == "What is in [[Welcome]] and [[Nowhere]]?"
+
+
+def test_a_large_document_is_left_to_the_tool(desk: Open, script: Script, vault: Path) -> None:
+    reply = desk(script({"text": "ok"}), vault=vault).conversation().ask("See [[Long]]")
+    assert [section.name for section in reply.window.sections] == ["system", "tools", "message"]
+    assert any("Long.md is large" in note for note in reply.notes)
+
+
+def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script({"text": "ok"}, limit=1024), vault=vault)
+    talk = at.conversation()
+    for _ in range(4):
+        talk.ask("word " * 50)
+    before = (talk.messages(), at.store.records.ids())
+    planned = talk.window("What about [[Welcome]]?")
+    assert (talk.messages(), at.store.records.ids()) == before
+    reply = talk.ask("What about [[Welcome]]?")
+    assert planned.total == reply.window.total
+    assert [(s.name, s.tokens) for s in planned.sections] == [(s.name, s.tokens) for s in reply.window.sections]
+
+
+def test_window_shows_the_cut_that_would_come(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, limit=1024))
+    talk = at.conversation()
+    talk.ask("word " * 150)
+    talk.ask("word " * 150)
+    planned = talk.window("word " * 200)
+    assert planned.plan.cut is not None
+    assert planned.total <= planned.limit - planned.reserve
+    assert planned.total == talk.ask("word " * 200).window.total
+
+
+def test_a_new_conversation_can_be_planned_before_it_exists(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}))
+    assert at.conversation().window("hello").total > 0
+    assert at.conversations() == []
+
+
+def test_undo_goes_back_before_the_last_question_and_the_next_is_a_branch(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    talk = at.conversation()
+    talk.ask("first")
+    second = talk.ask("second")
+    assert talk.undo().text == "second"
+    assert [message.text for message in talk.messages()] == ["first", "r"]
+    talk.ask("another")
+    assert [message.text for message in talk.messages()] == ["first", "r", "another", "r"]
+    assert len(at.store.tree.leaves(talk.id or "")) == 2
+    assert at.rebuild(second.request_id)
+    talk.undo()
+    talk.undo()
+    assert talk.messages() == []
+    with pytest.raises(NotFound, match="nothing to undo"):
+        talk.undo()
+
+
+def test_undo_across_a_compaction_keeps_the_window_small(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, limit=1024))
+    talk = at.conversation()
+    while not any(isinstance(e, ContextCompacted) for e in talk.stream("word " * 60)):
+        pass
+    talk.undo()
+    assert at.store.tree.compaction(talk.standing.head or "") is not None
+    assert talk.window("x").plan.cut is None
+
+
+def test_fork_answers_from_another_place_and_both_branches_stay(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    talk = at.conversation()
+    talk.ask("a")
+    talk.ask("b")
+    talk.fork(talk.messages()[1].id)
+    talk.ask("c")
+    assert [message.text for message in talk.messages()] == ["a", "r", "c", "r"]
+    with pytest.raises(NotFound):
+        talk.fork("nowhere")
+
+
+def test_clear_starts_the_view_anew_and_deletes_nothing(desk: Open, script: Script, log: Path) -> None:
+    at = desk(script({"text": "r"}))
+    talk = at.conversation()
+    with pytest.raises(Invalid, match="nothing to clear"):
+        talk.clear()
+    talk.ask("the secret word is heron")
+    talk.clear()
+    talk.ask("hello")
+    assert "heron" not in json.dumps(body(log))
+    assert "heron" in talk.messages()[0].text
+    assert at.store.tree.search("heron")
+
+
+def test_two_front_ends_on_one_conversation_lose_nothing_and_the_later_is_told(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    one = at.conversation()
+    one.ask("start")
+    two = at.conversation(one.id)
+    two.ask("from two")
+    appended = [event for event in one.stream("from one") if isinstance(event, Appended)]
+    assert [event.branched for event in appended] == [True]
+    assert [m.text for m in one.messages()] == ["start", "r", "from one", "r"]
+    assert [m.text for m in at.conversation(one.id).messages()] == ["start", "r", "from two", "r"]
+
+
+def test_a_changed_system_prompt_file_is_used_and_old_requests_still_rebuild(
+    desk: Open, script: Script, tmp_path: Path, log: Path
+) -> None:
+    prompt = tmp_path / "prompt.md"
+    prompt.write_text("Be brief.")
+    at = desk(script({"text": "r"}), system_prompt_file=str(prompt))
+    talk = at.conversation()
+    first = talk.ask("a")
+    prompt.write_text("Be long.")
+    second = talk.ask("b")
+    assert b"Be brief." in at.rebuild(first.request_id)
+    assert b"Be long." in at.rebuild(second.request_id)
+    assert at.record(second.request_id).account["prefix"]["broken_by"] == "the instructions changed"
+    prompt.unlink()
+    with pytest.raises(Invalid, match="cannot read the system prompt file"):
+        talk.ask("c")
+    assert talk.messages()[-1].text == "c"
+    assert at.rebuild(first.request_id)
+
+
+def test_another_model_takes_over_in_mid_conversation(desk: Open, script: Script) -> None:
+    small = script({"text": "small"}, limit=1024)
+    at = desk(script({"text": "ok"}))
+    talk = at.conversation()
+    for _ in range(6):
+        talk.ask("word " * 100)
+    talk.use(small)
+    events = list(talk.stream("hello"))
+    assert any(isinstance(event, ContextCompacted) for event in events)
+    assert talk.messages()[-1].text == "small"
+    reopened = at.conversation(talk.id)
+    assert at.settings.origin("model") == "option"
+    assert reopened.model == at.settings.model
+    with pytest.raises(NotFound):
+        talk.use("nobody:x")
+
+
+def test_an_empty_reply_is_said_and_the_chat_goes_on(desk: Open, script: Script) -> None:
+    at = desk(script({"text": ""}, {"text": "fine"}))
+    talk = at.conversation()
+    assert "the model's reply was empty" in talk.ask("x").notes
+    assert talk.ask("y").text == "fine"
+
+
+def test_a_provider_that_reports_no_usage_gets_our_counts(desk: Open, script: Script) -> None:
+    reply = desk(script({"text": "ok", "usage": None})).conversation().ask("x")
+    assert not reply.usage.reported
+    assert reply.usage.input == reply.window.total
+
+
+def test_counts_are_made_once_and_then_come_from_the_store(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = script({"text": "a reply"})
+    talk = desk(model).conversation()
+    for number in range(5):
+        talk.ask(f"question {number}")
+    again = desk(model)
+    from recto.providers.vocabulary import VocabularyMeter
+
+    measured: list[int] = []
+    original = VocabularyMeter.measure
+
+    async def watched(self: VocabularyMeter, pieces: object) -> object:
+        measured.append(len(pieces))  # type: ignore[arg-type]
+        return await original(self, pieces)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(VocabularyMeter, "measure", watched)
+    again.conversation(talk.id).window("something new")
+    assert sum(measured) == 1
+
+
+def test_a_vault_that_is_not_there_is_an_error_before_anything_is_opened(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    with pytest.raises(NotFound, match="to use as a vault"):
+        desk(script({"text": "x"}), vault=tmp_path / "nowhere")
+    assert not os.path.exists(tmp_path / "home")
+
+
+def test_tool_blocks_survive_the_store(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(
+        script({"tool_calls": [{"name": "read_document", "arguments": {"path": "x"}}]}, {"text": "no"}), vault=vault
+    )
+    talk = at.conversation()
+    talk.ask("go")
+    kinds = [type(block) for message in talk.messages() for block in message.blocks]
+    assert ToolCall in kinds
+    assert ToolResult in kinds
