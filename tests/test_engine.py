@@ -212,7 +212,7 @@ def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
 ) -> None:
     at = desk(script({"text": "ok"}))
     talk = at.conversation()
-    provider = at.engine.provider(talk.model)
+    provider = at.engine.setup.provider(talk.model)
     original = provider.model
 
     async def unknown(name: str) -> object:

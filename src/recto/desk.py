@@ -189,7 +189,7 @@ class Talk:
 
     def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
-        self._desk.run(self._desk.engine.provider(model).model(model))
+        self._desk.run(self._desk.engine.setup.provider(model).model(model))
         self._chosen = model
         if self._standing is not None:
             self._standing.model = model

@@ -5,11 +5,10 @@ Whoever reads `send` knows the product; each step is a paragraph below it, or a 
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
-from recto.chat.blocks import Block, Compaction, Text, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, Text, ToolCall
 from recto.chat.message import Message, Tokens, Usage, now
 from recto.errors import Invalid, NotFound, ProviderError, RectoError
 from recto.events import (
@@ -23,62 +22,35 @@ from recto.events import (
     Sent,
     TextDelta,
     ThinkingDelta,
-    ToolFinished,
-    ToolStarted,
 )
 from recto.ids import new_id
 from recto.picking import pick_documents
-from recto.providers.model import ASSUMED_WINDOW, Model
-from recto.providers.provider import Attempt, Done, Part, Provider, TextPart, ThinkingPart
-from recto.providers.registry import open_provider, split_name
+from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
 from recto.reply import Incoming, draft, step_of
 from recto.scale import Scale
 from recto.settings import Settings
+from recto.setup import Ready, Setup
 from recto.sources.documents import find_documents
-from recto.sources.tools import CANCELLED, Toolbox, read_document
 from recto.standing import Standing
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
+from recto.tooling import close_calls, run_calls
 from recto.turn import (
     Loaded,
-    Opening,
     Picked,
     Turn,
     account_of,
     behind_cut,
-    budget_for,
     cut_message,
     load,
     make_turn,
-    open_window,
     weigh_current,
 )
 from recto.vault.vault import Vault
-from recto.window.budget import Budget
 from recto.window.compact import cleared
-from recto.window.request import Entry, Parameters, Request
+from recto.window.request import Entry, Request
 from recto.window.window import Window
-
-# The reply that is asked for where a wire format wants a number and nobody gave one.
-DEFAULT_REPLY = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """What stays the same through all rounds of one turn."""
-
-    provider: Provider
-    scale: Scale
-    parameters: Parameters
-    toolbox: Toolbox
-    opening: Opening
-    budget: Budget
-    notes: tuple[str, ...]
-
-    @property
-    def model(self) -> Model:
-        return self.scale.model
 
 
 class Engine:
@@ -96,21 +68,19 @@ class Engine:
         self.settings = settings
         self.vault = vault
         self.clerk = Clerk()
-        self._open = partial(
-            open_provider, home=home, project=project, environment=environment, window=settings.embedded.window
+        self.setup = Setup(
+            store, self.clerk, settings, home=home, project=project, environment=environment, vault=vault
         )
-        self._providers: dict[str, Provider] = {}
-        self._scales: dict[str, Scale] = {}
 
     async def send(self, standing: Standing, text: str | bytes) -> AsyncIterator[Event]:
         """One message, all the way through. Whatever fails later, the user's words are stored first."""
-        message, repaired = await self._append(standing, text)  # 1 append
-        yield Appended(message, branched=standing.branched)
+        message, repaired, branched = await self._append(standing, text)  # 1 append
+        yield Appended(message, branched)
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
-        ready = await self._ready(standing)
+        ready = await self.setup.ready(standing.model)
         findings = find_documents(message.text, self.vault)  # 2 find
-        picked, notes = await pick_documents(ready.scale, findings, _free(ready))  # 3 pick
+        picked, notes = await pick_documents(ready.scale, findings, ready.free)  # 3 pick
         for note in (*ready.notes, *notes):
             if note in notes or standing.tell_once(note):
                 yield Noticed(note)
@@ -119,7 +89,7 @@ class Engine:
             turn = await self._plan(standing, ready, loaded, message, picked, notes)  # 4 budget, 5 plan
             if turn.plan.cut:
                 block = await self._compact(standing, ready, turn)  # 6 compact, then plan again
-                yield _compacted(block)
+                yield _compacted(block) if ready.compacts else _left_out(block)
                 turn = await self._plan(standing, ready, behind_cut(loaded, block), message, picked, notes)
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             yield ContextUsage(turn.window.total, turn.window.limit)
@@ -138,8 +108,8 @@ class Engine:
         """What would be sent for this message now; nothing is sent, stored or changed."""
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
-        ready = await self._ready(standing)
-        picked, notes = await pick_documents(ready.scale, find_documents(said, self.vault), _free(ready))
+        ready = await self.setup.ready(standing.model)
+        picked, notes = await pick_documents(ready.scale, find_documents(said, self.vault), ready.free)
         loaded = await self._load(standing, ready, None)
         turn = await self._plan(standing, ready, loaded, message, picked, notes)
         if turn.plan.cut:
@@ -149,61 +119,13 @@ class Engine:
 
     # -- the steps
 
-    async def _append(self, standing: Standing, text: str | bytes) -> tuple[Message, int]:
+    async def _append(self, standing: Standing, text: str | bytes) -> tuple[Message, int, bool]:
         said, repaired = clean(text)
         if not said.strip():
             raise Invalid("the message is empty: write something to send")
         message = Message(new_id(), "user", (Text(said),), parent=standing.head)
         placed = await self.clerk.do(self.store.tree.append, standing.conversation, message)
-        standing.branched = not placed.moved
-        standing.head = placed.message.id
-        return placed.message, repaired
-
-    async def _ready(self, standing: Standing) -> Ready:
-        provider = self.provider(standing.model)
-        model = await provider.model(standing.model)
-        scale = await self._scale(provider, model)
-        parameters = self._parameters(model, provider)
-        toolbox = self._toolbox(model)
-        opening = await open_window(scale, parameters, self._system_prompt(), toolbox.tools)
-        budget = budget_for(model, self.settings, parameters)
-        notes = [note for note in (scale.meter.note, _window_note(model, self.settings)) if note]
-        return Ready(provider, scale, parameters, toolbox, opening, budget, tuple(notes))
-
-    def provider(self, model: str) -> Provider:
-        name, _ = split_name(model)
-        if name not in self._providers:
-            self._providers[name] = self._open(name)
-        return self._providers[name]
-
-    async def _scale(self, provider: Provider, model: Model) -> Scale:
-        known = self._scales.get(model.name)
-        if known is None or known.model != model:
-            known = Scale(provider.format, model, await provider.meter(model), self.clerk, self.store.counts)
-            self._scales[model.name] = known
-        return known
-
-    def _parameters(self, model: Model, provider: Provider) -> Parameters:
-        wanted = self.settings.reply
-        longest = wanted.max_tokens or model.max_tokens
-        if longest is None and provider.format.name == "anthropic":
-            longest = min(model.max_output or DEFAULT_REPLY, DEFAULT_REPLY)
-        temperature = wanted.temperature if wanted.temperature >= 0 else model.temperature
-        return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
-
-    def _toolbox(self, model: Model) -> Toolbox:
-        offered = [read_document(self.vault)] if self.vault and model.tools and self.settings.tools.enabled else []
-        return Toolbox(offered, timeout_s=self.settings.tools.timeout_s)
-
-    def _system_prompt(self) -> str:
-        """Read anew at every turn; the record keeps the text that was really sent."""
-        if not self.settings.system_prompt_file:
-            return self.settings.system_prompt
-        path = Path(self.settings.system_prompt_file).expanduser()
-        try:
-            return clean(path.read_bytes())[0].strip()
-        except OSError as why:
-            raise Invalid(f"cannot read the system prompt file {path}: {why.strerror}", path=str(path)) from why
+        return placed.message, repaired, standing.stands_at(placed.message.id, placed.moved)
 
     async def _load(self, standing: Standing, ready: Ready, current: str | None) -> Loaded:
         room = ready.budget.room
@@ -234,9 +156,9 @@ class Engine:
         """One Compaction block; stored, unless automatic compaction is off: then this request alone leaves out."""
         assert standing.head is not None
         made = cut_message(turn, standing.head)
-        if _compacts(ready.model, self.settings):
+        if ready.compacts:
             placed = await self.clerk.do(self.store.tree.append, standing.conversation, made)
-            standing.head = placed.message.id
+            standing.stands_at(placed.message.id, placed.moved)
         return _block(made)
 
     async def _record(self, standing: Standing, turn: Turn, message: Message) -> Request:
@@ -290,7 +212,10 @@ class Engine:
             await self._end_early(standing, incoming, request, attempts, why)
             raise
         message = await self._end(standing, ready, turn, incoming, request, attempts, done or Done("stop"))
+        branched = standing.stands_at(message.id, incoming.moved)
         yield Replied(message, turn.window, request.id)
+        if branched:
+            yield Noticed("another process went on with this conversation meanwhile: what follows here is a branch")
         if not message.blocks:
             yield Noticed("the model's reply was empty")
         if done and done.finish == "length":
@@ -317,7 +242,6 @@ class Engine:
             outcome={"attempts": attempts, "finish": done.finish, "counted": turn.window.total},
         )
         assert message is not None
-        standing.head = message.id
         return message
 
     async def _own(self, scale: Scale, blocks: tuple[Block, ...]) -> int | None:
@@ -348,42 +272,16 @@ class Engine:
     async def _run_tools(
         self, standing: Standing, ready: Ready, calls: Sequence[ToolCall], allowed: bool
     ) -> AsyncIterator[Event]:
-        """All calls at once; each result stored as it comes, all of them in the order of the calls in the end."""
         assert standing.head is not None
-        blank = replace(
-            draft("tool", standing.head, provider=None, model=None, request=None), context_type="tool_output"
-        )
+        blank = draft("tool", standing.head, context_type="tool_output")
         incoming = Incoming(self.store, self.clerk, standing.conversation, blank)
-        running = {asyncio.create_task(ready.toolbox.run(call)): call for call in calls} if allowed else {}
-        results: dict[str, ToolResult] = {}
         try:
-            for call in running.values():
-                yield ToolStarted(call)
-            while running:
-                finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in finished:
-                    call, result = running.pop(task), task.result()
-                    results[call.id] = result
-                    await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
-                    yield ToolFinished(call, result)
+            async for event in run_calls(incoming, ready.toolbox, calls if allowed else ()):
+                yield event
         finally:
-            for task in running:
-                task.cancel()
-            await self._close_calls(standing, incoming, calls, results)
+            standing.head = (await close_calls(incoming, calls)).id
         if not allowed:
             yield Noticed(f"stopped after {self.settings.tools.step_limit} rounds of tool calls (tools.step_limit)")
-
-    async def _close_calls(
-        self, standing: Standing, incoming: Incoming, calls: Sequence[ToolCall], results: dict[str, ToolResult]
-    ) -> None:
-        """Every call gets its one result; those that never came are closed as cancelled."""
-        for call in calls:
-            if call.id not in results:
-                results[call.id] = ToolResult(call.id, call.name, CANCELLED, is_error=True)
-                await incoming.add(["result", call.id, call.name, CANCELLED, True])
-        message = await incoming.finish("done", blocks=tuple(results[call.id] for call in calls))
-        assert message is not None
-        standing.head = message.id
 
     # -- moving about
 
@@ -393,14 +291,18 @@ class Engine:
         while at:
             page = await self.clerk.do(self.store.tree.page, at, most=64)
             if last := next((message for message in page if message.role == "user"), None):
-                standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, last.parent)
+                await self._move(standing, last.parent)
                 return last
             at = page[-1].parent
         raise NotFound("there is nothing to undo: the conversation has no message yet")
 
     async def fork(self, standing: Standing, message: str) -> None:
         """The next message becomes a child of this one."""
-        standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, message)
+        await self._move(standing, message)
+
+    async def _move(self, standing: Standing, target: str | None) -> None:
+        standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, target)
+        standing.branched = False
 
     async def clear(self, standing: Standing) -> Compaction:
         """Starts the view anew. Everything said stays in the store, in search and in show."""
@@ -414,26 +316,8 @@ class Engine:
         return _block(made)
 
     async def close(self) -> None:
-        for provider in self._providers.values():
-            await provider.close()
+        await self.setup.close()
         self.clerk.close()
-
-
-def _free(ready: Ready) -> int:
-    return ready.budget.room - ready.opening.count.tokens
-
-
-def _compacts(model: Model, settings: Settings) -> bool:
-    return settings.context.enabled and bool(model.window or settings.context.max_prompt_tokens)
-
-
-def _window_note(model: Model, settings: Settings) -> str | None:
-    if model.window or settings.context.max_prompt_tokens:
-        return None
-    return (
-        f"the window of {model.name} is unknown: {ASSUMED_WINDOW} tokens are assumed and automatic compaction is off; "
-        "set `window` in models.toml"
-    )
 
 
 def _block(message: Message) -> Compaction:
@@ -449,6 +333,10 @@ def _compacted(block: Compaction) -> ContextCompacted:
         block.context_size_after,
         block.summary,
     )
+
+
+def _left_out(block: Compaction) -> Noticed:
+    return Noticed(f"{block.messages_archived} older messages do not fit and were left out of this request")
 
 
 def _delta(part: Part) -> Event | None:

@@ -83,10 +83,9 @@ class Incoming:
                 await self._clerk.do(self._store.tree.grow, self._draft.id, steps)
 
 
-def draft(role: Role, parent: str, *, provider: str | None, model: str | None, request: str | None) -> Message:
-    return Message(
-        new_id(), role, (), parent=parent, status="unfinished", provider=provider, model=model, request=request
-    )
+def draft(role: Role, parent: str, **known: Any) -> Message:
+    """A message that is about to come in."""
+    return Message(new_id(), role, (), parent=parent, status="unfinished", **known)
 
 
 def step_of(part: TextPart | ThinkingPart | CallPart) -> Step:

@@ -19,3 +19,9 @@ class Standing:
         fresh = text not in self.told
         self.told.add(text)
         return fresh
+
+    def stands_at(self, head: str, moved: bool) -> bool:
+        """We stand at `head` now; True when this is the moment at which we came to be on a branch."""
+        fresh = not moved and not self.branched
+        self.head, self.branched = head, not moved
+        return fresh

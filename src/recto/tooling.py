@@ -1,0 +1,39 @@
+"""A round of tool calls: all at once, each result stored as it comes, in the end one for every call, in their order."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.message import Message
+from recto.events import Event, ToolFinished, ToolStarted
+from recto.reply import Incoming
+from recto.sources.tools import CANCELLED, Toolbox
+
+
+async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncIterator[Event]:
+    """Runs the calls into `incoming`, which the caller closes with `close_calls`, however this ends."""
+    for call in calls:
+        yield ToolStarted(call)
+    running = {asyncio.create_task(toolbox.run(call)): call for call in calls}
+    try:
+        while running:
+            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                call, result = running.pop(task), task.result()
+                await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
+                yield ToolFinished(call, result)
+    finally:
+        for task in running:
+            task.cancel()
+
+
+async def close_calls(incoming: Incoming, calls: Sequence[ToolCall]) -> Message:
+    """Every call gets its one result; those that never came are closed as cancelled."""
+    came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
+    for call in calls:
+        if call.id not in came:
+            came[call.id] = ToolResult(call.id, call.name, CANCELLED, is_error=True)
+            await incoming.add(["result", call.id, call.name, CANCELLED, True])
+    message = await incoming.finish("done", blocks=tuple(came[call.id] for call in calls))
+    assert message is not None
+    return message
