@@ -4,7 +4,8 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, Unreachable
 from recto.events import Event, Noticed, Replied
+from recto.providers.model import Model
 from recto.standing import Standing
 from recto.store.records import Record
 from recto.store.store import Store
@@ -93,6 +95,10 @@ class Desk:
     def conversations(self, *, limit: int = 100) -> list[Conversation]:
         return self.store.tree.conversations(limit=limit)
 
+    def model(self, name: str) -> Model:
+        """What is known about `provider:model`. NotFound when nobody knows it."""
+        return self.run(self.engine.setup.provider(name).model(name))
+
     # -- records
 
     def record(self, request: str) -> Record:
@@ -120,7 +126,7 @@ class Desk:
             self._thread.start()
         return self._loop
 
-    def stream(self, events: AsyncIterator[Event]) -> Generator[Event]:
+    def stream(self, events: AsyncGenerator[Event, None]) -> Generator[Event]:
         """Events as they come, for synchronous code. Leaving early (or Ctrl-C) stops the reply and keeps what came."""
         box: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(_pump(events, box), self._running_loop())
@@ -189,13 +195,13 @@ class Talk:
 
     def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
-        self._desk.run(self._desk.engine.setup.provider(model).model(model))
+        self._desk.model(model)
         self._chosen = model
         if self._standing is not None:
             self._standing.model = model
             self._desk.store.tree.change(self._standing.conversation, details={"model": model})
 
-    async def send(self, text: str | bytes) -> AsyncIterator[Event]:
+    async def send(self, text: str | bytes) -> AsyncGenerator[Event, None]:
         """The message on its way, as events, in the caller's own loop."""
         if self._standing is None and not clean(text)[0].strip():
             raise Invalid("the message is empty: write something to send")  # before a conversation is made for it
@@ -256,10 +262,11 @@ class Talk:
         return self._desk.run(self._desk.engine.clear(self._outside))
 
 
-async def _pump(events: AsyncIterator[Event], box: "queue.SimpleQueue[Event | BaseException | None]") -> None:
+async def _pump(events: AsyncGenerator[Event, None], box: "queue.SimpleQueue[Event | BaseException | None]") -> None:
     try:
-        async for event in events:
-            box.put(event)
+        async with aclosing(events):
+            async for event in events:
+                box.put(event)
     except Exception as why:
         box.put(why)
     finally:

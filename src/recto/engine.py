@@ -3,30 +3,25 @@
 Whoever reads `send` knows the product; each step is a paragraph below it, or a room of its own.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from recto.chat.blocks import Block, Compaction, Text, ToolCall
-from recto.chat.message import Message, Tokens, Usage, now
-from recto.errors import Invalid, NotFound, ProviderError, RectoError
+from recto.chat.blocks import Compaction, Text
+from recto.chat.message import Message, Tokens, now
+from recto.errors import Invalid, NotFound
 from recto.events import (
     Appended,
     ContextCompacted,
     ContextUsage,
     Event,
     Noticed,
-    Replied,
-    Retrying,
     Sent,
-    TextDelta,
-    ThinkingDelta,
 )
+from recto.exchange import Exchange
 from recto.ids import new_id
 from recto.picking import pick_documents
-from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
-from recto.reply import Incoming, draft, step_of
 from recto.scale import Scale
 from recto.settings import Settings
 from recto.setup import Ready, Setup
@@ -35,7 +30,6 @@ from recto.standing import Standing
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
-from recto.tooling import close_calls, run_calls
 from recto.turn import (
     Loaded,
     Picked,
@@ -49,7 +43,7 @@ from recto.turn import (
 )
 from recto.vault.vault import Vault
 from recto.window.compact import cleared
-from recto.window.request import Entry, Request
+from recto.window.request import Request
 from recto.window.window import Window
 
 
@@ -72,7 +66,7 @@ class Engine:
             store, self.clerk, settings, home=home, project=project, environment=environment, vault=vault
         )
 
-    async def send(self, standing: Standing, text: str | bytes) -> AsyncIterator[Event]:
+    async def send(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
         """One message, all the way through. Whatever fails later, the user's words are stored first."""
         message, repaired, branched = await self._append(standing, text)  # 1 append
         yield Appended(message, branched)
@@ -94,15 +88,16 @@ class Engine:
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             yield ContextUsage(turn.window.total, turn.window.limit)
             yield Sent(request.id, turn.window)
-            reply = message
-            async for event in self._reply(standing, ready, turn, request):  # 8 send, 9 append the reply
-                reply = event.message if isinstance(event, Replied) else reply
-                yield event
-            if not reply.calls:
+            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request)
+            async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
+                async for event in events:
+                    yield event
+            if not exchange.calls:
                 return
-            allowed = step < self.settings.tools.step_limit
-            async for event in self._run_tools(standing, ready, reply.calls, allowed):
-                yield event
+            async with aclosing(exchange.run_tools(may_run=step < self.settings.tools.step_limit)) as events:
+                async for event in events:
+                    yield event
+        yield Noticed(f"stopped after {self.settings.tools.step_limit} rounds of tool calls (tools.step_limit)")
 
     async def window(self, standing: Standing, text: str | bytes = "") -> Window:
         """What would be sent for this message now; nothing is sent, stored or changed."""
@@ -188,101 +183,6 @@ class Engine:
             self.store.records.save(request, base)
         standing.request = request.id
 
-    async def _reply(self, standing: Standing, ready: Ready, turn: Turn, request: Request) -> AsyncIterator[Event]:
-        """Streams the reply into the store and out to whoever listens; what came is kept, however it ends."""
-        assert standing.head is not None
-        blank = draft(
-            "assistant", standing.head, provider=ready.provider.name, model=ready.model.name, request=request.id
-        )
-        incoming = Incoming(self.store, self.clerk, standing.conversation, blank)
-        attempts: list[dict[str, object]] = []
-        done: Done | None = None
-        try:
-            async for part in ready.provider.stream(request.body, request.purpose):
-                if isinstance(part, Attempt):
-                    attempts.append({"error": part.error, "wait_s": part.wait_s})
-                    yield Retrying(part.number, part.error, part.wait_s)
-                elif isinstance(part, Done):
-                    done = part
-                else:
-                    await incoming.add(step_of(part))
-                    if event := _delta(part):
-                        yield event
-        except (ProviderError, asyncio.CancelledError, GeneratorExit) as why:
-            await self._end_early(standing, incoming, request, attempts, why)
-            raise
-        message = await self._end(standing, ready, turn, incoming, request, attempts, done or Done("stop"))
-        branched = standing.stands_at(message.id, incoming.moved)
-        yield Replied(message, turn.window, request.id)
-        if branched:
-            yield Noticed("another process went on with this conversation meanwhile: what follows here is a branch")
-        if not message.blocks:
-            yield Noticed("the model's reply was empty")
-        if done and done.finish == "length":
-            yield Noticed("the reply was cut off at its length limit")
-
-    async def _end(
-        self,
-        standing: Standing,
-        ready: Ready,
-        turn: Turn,
-        incoming: Incoming,
-        request: Request,
-        attempts: list[dict[str, object]],
-        done: Done,
-    ) -> Message:
-        if incoming.message is None:
-            await incoming.add(["text", ""])
-        own = await self._own(ready.scale, incoming.blocks)
-        usage = done.usage or Usage(turn.window.total, own or 0, reported=False)
-        message = await incoming.finish(
-            "done",
-            tokens=Tokens(own),
-            usage=usage,
-            outcome={"attempts": attempts, "finish": done.finish, "counted": turn.window.total},
-        )
-        assert message is not None
-        return message
-
-    async def _own(self, scale: Scale, blocks: tuple[Block, ...]) -> int | None:
-        """What the reply will cost as history; unknown when it cannot be counted now."""
-        try:
-            weighed = await scale.weigh([Entry("assistant", blocks)])
-        except ProviderError:
-            return None
-        return weighed[0].count.tokens
-
-    async def _end_early(
-        self,
-        standing: Standing,
-        incoming: Incoming,
-        request: Request,
-        attempts: list[dict[str, object]],
-        why: BaseException,
-    ) -> None:
-        failed = isinstance(why, RectoError)
-        error = why.message if isinstance(why, RectoError) else None
-        outcome = {"attempts": attempts, "finish": "error" if failed else "stopped", "error": error}
-        kept = await incoming.finish("error" if failed else "stopped", error=error, outcome=outcome)
-        if kept:
-            standing.head = kept.id
-        else:
-            await self.clerk.do(self.store.records.outcome, request.id, **outcome)
-
-    async def _run_tools(
-        self, standing: Standing, ready: Ready, calls: Sequence[ToolCall], allowed: bool
-    ) -> AsyncIterator[Event]:
-        assert standing.head is not None
-        blank = draft("tool", standing.head, context_type="tool_output")
-        incoming = Incoming(self.store, self.clerk, standing.conversation, blank)
-        try:
-            async for event in run_calls(incoming, ready.toolbox, calls if allowed else ()):
-                yield event
-        finally:
-            standing.head = (await close_calls(incoming, calls)).id
-        if not allowed:
-            yield Noticed(f"stopped after {self.settings.tools.step_limit} rounds of tool calls (tools.step_limit)")
-
     # -- moving about
 
     async def undo(self, standing: Standing) -> Message:
@@ -337,11 +237,3 @@ def _compacted(block: Compaction) -> ContextCompacted:
 
 def _left_out(block: Compaction) -> Noticed:
     return Noticed(f"{block.messages_archived} older messages do not fit and were left out of this request")
-
-
-def _delta(part: Part) -> Event | None:
-    if isinstance(part, TextPart):
-        return TextDelta(part.text)
-    if isinstance(part, ThinkingPart) and part.text:
-        return ThinkingDelta(part.text)
-    return None

@@ -99,7 +99,7 @@ class Spec:
         if isinstance(self.default, bool):
             return "true or false"
         kind = {int: "a whole number", float: "a number"}.get(type(self.default), "a text")
-        return kind if self.low is None else f"{kind} from {self.low:g} to {self.high:g}"
+        return kind if self.low is None else f"{kind} from {self.low:,} to {self.high:,}"
 
     def read(self, value: Any, where: str) -> Any:
         """The value as this setting's type, also from text; Invalid names what is allowed."""

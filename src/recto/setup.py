@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from recto.errors import Invalid
+from recto.providers.http import Patience
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
@@ -65,7 +66,12 @@ class Setup:
         self._settings = settings
         self._vault = vault
         self._open = partial(
-            open_provider, home=home, project=project, environment=environment, window=settings.embedded.window
+            open_provider,
+            home=home,
+            project=project,
+            environment=environment,
+            window=settings.embedded.window,
+            patience=Patience(tries=settings.reply.tries, read_s=settings.reply.timeout_s),
         )
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}

@@ -1,7 +1,7 @@
 """A round of tool calls: all at once, each result stored as it comes, in the end one for every call, in their order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.chat.message import Message
@@ -10,7 +10,7 @@ from recto.reply import Incoming
 from recto.sources.tools import CANCELLED, Toolbox
 
 
-async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncIterator[Event]:
+async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:
     """Runs the calls into `incoming`, which the caller closes with `close_calls`, however this ends."""
     for call in calls:
         yield ToolStarted(call)

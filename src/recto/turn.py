@@ -118,6 +118,8 @@ async def open_window(scale: Scale, parameters: Parameters, system: str, tools: 
     costly = [piece for piece in pieces if piece.kind in ("system", "tool")]
     counts = list(zip(costly, await scale.weigh_pieces(costly), strict=True))
     for_system = sum((count for piece, count in counts if piece.kind == "system"), scale.meter.priming)
+    if not system:
+        for_system += scale.meter.without_system
     for_tools = [count for piece, count in counts if piece.kind == "tool"]
     return Opening(tuple(pieces), for_system, tuple(zip(tools, for_tools, strict=True)), scale.format.opened(system))
 

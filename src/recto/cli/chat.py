@@ -107,8 +107,8 @@ def _answer(chat: "Chat", line: str) -> None:
 
 
 def _vault(chat: "Chat") -> str:
-    vault = chat.desk.engine.vault
-    return f"vault {vault.root.name}" if vault else "no vault"
+    vault = chat.desk.settings.vault
+    return f"vault {vault}" if vault else "no vault"
 
 
 def _toolbar(chat: "Chat") -> "FormattedText":

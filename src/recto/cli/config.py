@@ -72,7 +72,7 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
 
     Example: recto config set model openai:gpt-4o
     """
-    typed = settings.check(key, value)
+    typed = settings.check(key, value, "config set")
     root = (settings.find_project(Path.cwd()) or Path.cwd()) if project else None
     path = (root / ".recto" if root else settings.find_home()) / FILE
     if key in PATHS and typed:

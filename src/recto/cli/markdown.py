@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.segment import Segment
 from rich.text import Text
 
 # Lines longer than this are hard to read, however wide the terminal is.
@@ -17,19 +19,38 @@ def _parser() -> MarkdownIt:
     return MarkdownIt().enable(["strikethrough", "table"]).disable(["html_block", "html_inline", "reference"])
 
 
-class Page(Markdown):
-    """Markdown on the terminal, with nothing that was said left out."""
+class LeftHeading(Heading):
+    """At the left, as the text is."""
+
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class WholeMarkdown(Markdown):
+    """Markdown with nothing that was said left out."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": LeftHeading}
 
     def __init__(self, text: str) -> None:
         super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
         self.parsed = _parser().parse(text)
 
+
+class Page:
+    """A text drawn as Markdown, without the empty lines that some blocks bring along."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        narrow = options.update(max_width=min(options.max_width, WIDEST))
+        narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
         try:
-            yield from list(super().__rich_console__(console, narrow))
+            lines = console.render_lines(WholeMarkdown(self._text), narrow, pad=False)
         except Exception:  # a renderer that stumbles over odd Markdown must not cost the user the reply
-            yield Text(self.markup)
+            lines = console.render_lines(Text(self._text), narrow, pad=False)
+        told = [place for place, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+        for line in lines[told[0] : told[-1] + 1] if told else ():
+            yield from line
+            yield Segment.line()
 
 
 @dataclass(slots=True)

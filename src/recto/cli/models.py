@@ -65,7 +65,7 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
     """
     with options.open_desk(flags) as desk:
         wanted = name or desk.settings.model
-        model = desk.run(desk.engine.provider(wanted).model(wanted))
+        model = desk.model(wanted)
     if as_json:
         show.emit(_to_json(model))
         return

@@ -67,9 +67,10 @@ def has_keyboard() -> bool:
 
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":
+    """A desk with these settings; without any it is for reading what was said, which needs no vault."""
     from recto import desk  # the store: a third of a second
 
-    return desk.open_desk(settings=dict(flags or {}))
+    return desk.open_desk(settings={"vault": ""} if flags is None else dict(flags))
 
 
 def find_talk(desk: "Desk", id: str | None) -> "Talk":

@@ -11,6 +11,8 @@ from recto.cli.show import counted, visible, when
 
 BAR_WIDTH = 28
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+# What is always in: how it came in goes without saying.
+SAID = ("system", "message", "messages", "rounds")
 
 Json = Mapping[str, Any]
 
@@ -45,9 +47,11 @@ def _sections(window: Json) -> RenderableType:
 
 
 def _pick(pick: Json) -> Text:
+    name, because = visible(pick["name"]), visible(pick["because"])
+    if pick["kind"] in SAID:
+        return Text(f"{because} ({name})", "dim")
     score = f", score {pick['score']:.2f}" if pick["score"] is not None else ""
-    named = Text(visible(pick["name"]))
-    return named + Text(f" [{pick['mode']}{score}] {visible(pick['because'])}", "dim")
+    return Text.assemble(name, (f" [{pick['mode']}{score}] {because}", "dim"))
 
 
 def _sum(window: Json) -> Text:
@@ -117,11 +121,15 @@ def _messages(range: Json | None) -> str:
 
 
 def _prefix(record: Json) -> str:
-    """What of the request before this one could be kept, and what broke it."""
+    """What of the request before this one came first again, and what broke the rest."""
     prefix = record.get("prefix")
-    if not isinstance(prefix, Mapping):
-        return str(prefix) if prefix else ""
-    return ", ".join(f"{name} {value}" for name, value in prefix.items() if value not in (None, "", [], {}))
+    if not prefix:
+        return ""
+    if prefix["base"] is None:
+        return "the first of its conversation"
+    if prefix["broken_by"]:
+        return f"{prefix['kept']} of {prefix['of']} stable pieces of {prefix['base']} kept, by {prefix['broken_by']}"
+    return f"all that was stable in {prefix['base']} came first again ({counted(prefix['kept'], 'piece')})"
 
 
 def _tokens(record: Json) -> str:

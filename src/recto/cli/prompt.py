@@ -60,6 +60,7 @@ def open_prompt(home: Path, commands: dict[str, str], toolbar: Callable[[], Form
         history=KeptHistory(home / HISTORY_FILE),
         completer=SlashCompleter(commands),
         complete_while_typing=True,
+        reserve_space_for_menu=5,
         key_bindings=_keys(),
         bottom_toolbar=toolbar,
         style=STYLE,

@@ -5,6 +5,7 @@ Nothing ever scrolls while it may still change, so a reply longer than the scree
 
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -46,23 +47,24 @@ class Screen:
         self._thought = ""
         self._has_printed = False
         self._waiting = Waiting("getting ready")
+        self._live = Live(
+            self, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        # rich's own refreshing may draw between the two halves of a print, which then erases the wrong lines
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="recto-screen", daemon=True)
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         self._open.enter_context(silent_keys())
-        self._open.enter_context(
-            Live(
-                get_renderable=lambda: self,
-                console=self._console,
-                refresh_per_second=REFRESHES_PER_S,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-        )
+        self._open.enter_context(self._live)
+        self._ticker.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._is_over.set()
+        self._ticker.join()
         rest, self._reply = self._reply.end(), Growing()
         self._waiting = Waiting("")
         self._open.close()
@@ -71,7 +73,17 @@ class Screen:
         if kind is KeyboardInterrupt:
             self._line("stopped; what came is kept")
 
+    def _tick(self) -> None:
+        while not self._is_over.wait(1 / REFRESHES_PER_S):
+            with self._lock:
+                self._live.refresh()
+
     def hear(self, event: Event) -> None:
+        with self._lock:
+            self._tell(event)
+            self._wait_for(event)
+
+    def _tell(self, event: Event) -> None:
         match event:
             case TextDelta(text=text):
                 self._end_thought()
@@ -89,7 +101,6 @@ class Screen:
             case _:
                 if words := in_words(event):
                     self._line(words)
-        self._wait_for(event)
 
     def _wait_for(self, event: Event) -> None:
         label = {Sent: "thinking", ToolStarted: "working"}.get(type(event), self._waiting.label)

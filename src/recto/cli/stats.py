@@ -66,7 +66,7 @@ def _usage(outcome: dict[str, Any]) -> dict[str, int]:
 def _cost(desk: "Desk", model: str, spent: "Counter[str]") -> float | None:
     """US dollars; None where the prices are unknown, or the model is no longer to be had."""
     try:
-        prices = desk.run(desk.engine.provider(model).model(model)).prices
+        prices = desk.model(model).prices
     except RectoError:
         return None
     return _priced(prices, spent) if prices else None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid, NotFound
+from recto.providers.http import Patience, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.llama_server import LlamaServer
 from recto.providers.model import Model
@@ -29,6 +30,8 @@ ID = "smollm2"
 SMALLEST_WINDOW = 256
 LARGEST_WINDOW = 8192
 CACHE_MIB = 512
+# a full window takes minutes to read on a slow machine, and nothing comes before it is read
+PATIENCE = Patience(read_s=1200)
 MOST_THREADS = 8
 REPEAT_PENALTY = 1.05  # measured: as many right answers as without, and a fifth of the repetitions
 
@@ -89,7 +92,9 @@ class EmbeddedProvider:
             window = self._facts().window
             assert window is not None
             running = await asyncio.to_thread(start, self._home, window)
-            talk = OpenAIProvider(NAME, f"{running.address}/v1", running.key, self._catalog)
+            talk = OpenAIProvider(
+                NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(PATIENCE)
+            )
             self._provider = LlamaProvider(talk, LlamaServer(running.address, running.key))
         return self._provider
 

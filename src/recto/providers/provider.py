@@ -1,6 +1,6 @@
 """Provider: who answers a request. It takes exact bytes and yields what comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,7 +65,7 @@ class Provider(Protocol):
 
     async def meter(self, model: Model) -> Meter: ...
 
-    def stream(self, body: bytes, purpose: Purpose) -> AsyncIterator[Part]:
+    def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part, None]:
         """Sends the bytes as they are. Ends with Done, or raises a ProviderError (its `partial` set when some of
         the reply had come)."""
         ...

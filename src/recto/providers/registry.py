@@ -11,6 +11,7 @@ from recto.errors import Invalid, NotFound
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.catalog import PRICED, Catalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
+from recto.providers.http import PATIENCE, Patience, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.llama_server import LlamaServer
 from recto.providers.near import NearServer
@@ -58,9 +59,15 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def open_provider(
-    name: str, *, home: Path, project: Path | None, environment: Mapping[str, str], window: int | None = None
+    name: str,
+    *,
+    home: Path,
+    project: Path | None,
+    environment: Mapping[str, str],
+    window: int | None = None,
+    patience: Patience = PATIENCE,
 ) -> Provider:
-    """`window` is for the embedded model, whose server starts with it."""
+    """`window` is for the embedded model, whose server starts with it and knows no other patience than its own."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise Invalid(f"{name!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", name=name)
     if name == "scripted":
@@ -71,8 +78,12 @@ def open_provider(
     place = _place(name, environment)
     key = _key(name, place, environment)
     if name == "anthropic":
-        return AnthropicProvider(name, place.base_url, key, catalog, key_variable=place.key_variable)
-    talk = OpenAIProvider(name, place.base_url, key, catalog, key_variable=place.key_variable)
+        return AnthropicProvider(
+            name, place.base_url, key, catalog, key_variable=place.key_variable, transport=Transport(patience)
+        )
+    talk = OpenAIProvider(
+        name, place.base_url, key, catalog, key_variable=place.key_variable, transport=Transport(patience)
+    )
     return _told_by_server(talk, key)
 
 

@@ -59,6 +59,7 @@ class VocabularyMeter:
         self._exact = model.exact and model.factor == 1.0
         self._frame = FRAME if self._exact else OTHER_FRAME
         self.priming = Count(PRIMING, self._exact)
+        self.without_system = ZERO
         self.key = f"{model.tokenizer}/chat" if self._exact else f"{model.tokenizer}*{model.factor:g}/estimate"
 
     async def measure(self, pieces: Sequence[Piece]) -> list[Count]:

@@ -27,6 +27,8 @@ class Meter(Protocol):
     """Counts are stored by piece and this key; whatever changes a count must change the key."""
     priming: Count
     """What every request costs besides its pieces: the primed reply, a first token."""
+    without_system: Count
+    """What a request costs besides when it has no system message: some templates put one of their own in its place."""
     note: str | None
     """Why this meter estimates although it should not: a tokenizer that failed. Shown to the user."""
 

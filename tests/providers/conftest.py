@@ -1,0 +1,144 @@
+"""A real HTTP server on loopback that answers as it is told: any status, any cut of the bytes, any bad end."""
+
+import asyncio
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Literal, Self
+
+import pytest
+
+from recto.errors import NotFound
+from recto.providers.model import Model
+from recto.wire import Json, dumps
+
+End = Literal["whole", "closed", "aborted", "hanging", "whole, then closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server does with one request. Without a status it does not answer at all before its end."""
+
+    status: int | None = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    chunks: tuple[bytes, ...] = ()
+    end: End = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    target: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+class Loopback:
+    """Gives its answers in order, the last one again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = answers
+        self.received: list[Received] = []
+        self._connections = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @staticmethod
+    def events(*payloads: Json, end: End = "whole") -> Answer:
+        """Server-sent events, one for each payload; a text stands as it is, anything else as JSON."""
+        datas = [payload if isinstance(payload, str) else dumps(payload) for payload in payloads]
+        return Loopback.stream(*(f"data: {data}\n\n".encode() for data in datas), end=end)
+
+    @staticmethod
+    def stream(*chunks: bytes, end: End = "whole") -> Answer:
+        return Answer(200, {"content-type": "text/event-stream"}, chunks, end)
+
+    @staticmethod
+    def error(status: int, payload: Json, **headers: str) -> Answer:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Answer(status, {"content-type": "application/json", **named}, (dumps(payload).encode(),))
+
+    @staticmethod
+    def page(status: int, text: str) -> Answer:
+        return Answer(status, {"content-type": "text/html"}, (text.encode(),))
+
+    @staticmethod
+    def nothing(end: End) -> Answer:
+        return Answer(None, end=end)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        self._tasks.add(asyncio.create_task(self._serve(reader, writer, self._connections)))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:
+        try:
+            while await self._one(reader, writer, connection):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client has gone
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> bool:
+        """True when the connection may serve another request."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        request, *lines = head.rstrip("\r\n").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        answer = self.answers[min(len(self.received), len(self.answers) - 1)]
+        self.received.append(Received(request.split()[1], headers, body, connection))
+        await self._answer(writer, answer)
+        if answer.end == "hanging":
+            await asyncio.Event().wait()
+        if answer.end == "aborted":
+            writer.transport.abort()
+        return answer.end == "whole"
+
+    async def _answer(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
+        if answer.status is None:
+            return
+        headers = {"transfer-encoding": "chunked", **answer.headers}
+        lines = [f"HTTP/1.1 {answer.status} Told", *(f"{name}: {value}" for name, value in headers.items())]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        for chunk in answer.chunks:
+            writer.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+            await writer.drain()
+            await asyncio.sleep(0)  # so that the client may read them one by one
+        if answer.end.startswith("whole"):
+            writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+
+class OneModel:
+    """The smallest catalog there is."""
+
+    def find(self, provider: str, id: str) -> Model:
+        if id == "unknown":
+            raise NotFound(f"{provider} has no model {id}")
+        return Model(f"{provider}:{id}", provider, id, 128_000, "built in", exact=True)
+
+
+@pytest.fixture
+def loopback() -> type[Loopback]:
+    return Loopback
+
+
+@pytest.fixture
+def catalog() -> OneModel:
+    return OneModel()

@@ -1,0 +1,315 @@
+"""Anthropic's format: golden bytes, laws of the body, and its events."""
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Usage
+from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
+from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.sse import ServerEvent
+from recto.sources.source import Tool
+from recto.window.request import Entry, Format, Parameters, Piece
+from recto.wire import Json, dumps
+
+if TYPE_CHECKING:
+    from tests.providers.conftest import OneModel
+
+FORMAT: Format = AnthropicFormat()
+LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+WAIT = Tool("wait", "Waits.", {})
+WAITS = b'{"name":"wait","description":"Waits.","input_schema":{"type":"object"}}'
+MINE = Made("anthropic", "claude")
+
+
+def entry(role: str, *blocks: Block) -> list[bytes]:
+    return FORMAT.entry(Entry(role, blocks), "anthropic")  # type: ignore[arg-type]
+
+
+def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
+    assert FORMAT.opening("claude", Parameters(), "Be kind.", [LOOK, WAIT]) == [
+        Piece("head", b'{"model":"claude","stream":true,"tools":['),
+        Piece("tool", b'{"name":"look","description":"Looks.","input_schema":'
+                      b'{"type":"object","properties":{"at":{"type":"string"}}}}'),
+        Piece("tool", b"," + WAITS),
+        Piece("join", b'],"system":['),
+        Piece("system", b'{"type":"text","text":"Be kind."}'),
+        Piece("join", b'],"messages":['),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("system", "tools", "start"),
+    [
+        ("", [], b'{"model":"claude","stream":true,"messages":['),
+        ("S", [], b'{"model":"claude","stream":true,"system":[{"type":"text","text":"S"}],"messages":['),
+        ("", [WAIT], b'{"model":"claude","stream":true,"tools":[' + WAITS + b'],"messages":['),
+    ],
+)
+def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool], start: bytes) -> None:
+    assert b"".join(piece.data for piece in FORMAT.opening("claude", Parameters(), system, tools)) == start
+    assert not FORMAT.opened(system)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tail"),
+    [
+        (Parameters(), b'],"max_tokens":4096}'),
+        (Parameters(512, 0.3), b'],"max_tokens":512,"temperature":0.3}'),
+        (Parameters(thinking_budget=2000), b'],"max_tokens":6096,"thinking":{"type":"enabled","budget_tokens":2000}}'),
+        (Parameters(9000, 0.3, 2000), b'],"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000}}'),
+        (Parameters(2000, None, 9000), b'],"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1999}}'),
+        (Parameters(512, 0.3, 9000), b'],"max_tokens":512,"temperature":0.3}'),
+    ],
+)
+def test_the_closing_always_has_max_tokens_and_a_budget_below_it(parameters: Parameters, tail: bytes) -> None:
+    assert FORMAT.closing(parameters) == Piece("tail", tail)
+
+
+def test_a_user_message_is_a_list_of_blocks() -> None:
+    [data] = entry("user", Text("What?\n"), Image("image/png", "AAAA"), File("f", "x"))
+    assert data == (
+        b'{"role":"user","content":[{"type":"text","text":"What?\\n"},'
+        b'{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},'
+        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
+    )
+
+
+def test_an_assistants_own_thinking_goes_back_with_its_signature() -> None:
+    blocks = (
+        Thinking("Hm.", signature="sig", made=MINE),
+        Thinking("", redacted="secret", made=MINE),
+        Text("Let me see."),
+        ToolCall("c1", "look", '{"at": "hill"}'),
+    )
+    [data] = entry("assistant", *blocks)
+    assert data == (
+        b'{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},'
+        b'{"type":"redacted_thinking","data":"secret"},{"type":"text","text":"Let me see."},'
+        b'{"type":"tool_use","id":"c1","name":"look","input":{"at":"hill"}}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        Thinking("Hm.", signature="sig"),
+        Thinking("Hm.", signature="sig", made=Made("other", "m")),
+        Thinking("", redacted="secret", made=Made("other", "m")),
+        Thinking("Hm.", made=MINE),
+    ],
+)
+def test_thinking_that_is_not_proven_its_own_stays_out(foreign: Thinking) -> None:
+    assert entry("assistant", foreign) == []
+    assert entry("assistant", foreign, Text("Yes.")) == [
+        b'{"role":"assistant","content":[{"type":"text","text":"Yes."}]}'
+    ]
+
+
+@pytest.mark.parametrize("raw", ["", "{", "[1]", '"x"', "NaN", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000])
+def test_arguments_that_are_no_object_are_sent_as_an_empty_one(raw: str) -> None:
+    [data] = entry("assistant", ToolCall("c", "look", raw))
+    assert json.loads(data)["content"][0]["input"] == {}
+
+
+def test_escaped_half_characters_in_arguments_can_be_sent() -> None:
+    [data] = entry("assistant", ToolCall("c", "look", '{"a": "\\ud83d"}'))
+    assert json.loads(data)["content"][0]["input"] == {"a": "\N{REPLACEMENT CHARACTER}"}
+
+
+def test_the_results_of_a_round_are_one_user_message() -> None:
+    results = (
+        ToolResult("c1", "look", "a hill"),
+        ToolResult("c2", "wait", "too long", is_error=True),
+        ToolResult("c3", "x", ""),
+    )
+    [data] = entry("tool", *results)
+    assert data == (
+        b'{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a hill"},'
+        b'{"type":"tool_result","tool_use_id":"c2","content":"too long","is_error":true},'
+        b'{"type":"tool_result","tool_use_id":"c3"}]}'
+    )
+
+
+def test_ids_of_other_providers_are_made_acceptable_on_both_sides() -> None:
+    [asked] = entry("assistant", ToolCall("functions.look:0", "look", "{}"))
+    [told] = entry("tool", ToolResult("functions.look:0", "look", "x"))
+    assert json.loads(asked)["content"][0]["id"] == "functions_look_0"
+    assert json.loads(told)["content"][0]["tool_use_id"] == "functions_look_0"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_what_cannot_be_sent_makes_no_message(role: str) -> None:
+    assert entry(role) == []
+    assert entry(role, Text(" \n")) == []
+    assert entry(role, Compaction(1, "now", None, "sum", 0, 0, 0, "model", "full")) == []
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+)
+ARGUMENTS = VALUES.map(json.dumps) | TEXT
+BLOCKS = st.lists(
+    st.builds(Text, TEXT)
+    | st.builds(ToolCall, TEXT, TEXT, ARGUMENTS)
+    | st.builds(ToolResult, TEXT, TEXT, TEXT, st.booleans())
+    | st.builds(Thinking, TEXT, st.none() | TEXT, st.none() | TEXT, st.sampled_from([None, MINE])),
+    max_size=4,
+).map(tuple)
+ENTRIES = st.lists(st.builds(Entry, st.sampled_from(["user", "assistant", "tool"]), BLOCKS), max_size=5)
+TOOLS = st.lists(st.builds(Tool, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)), max_size=3)
+PARAMETERS = st.builds(
+    Parameters, st.none() | st.integers(1, 10**5), st.none() | st.floats(0, 1), st.none() | st.integers(0, 10**5)
+)
+
+
+@given(TEXT, TOOLS, ENTRIES, PARAMETERS)
+def test_every_body_is_json_that_the_api_takes(
+    system: str, tools: list[Tool], entries: list[Entry], parameters: Parameters
+) -> None:
+    opening = FORMAT.opening("m", parameters, system, tools)
+    messages = [data for entry in entries for data in FORMAT.entry(entry, "anthropic")]
+    data = b"".join(piece.data for piece in opening) + b",".join(messages) + FORMAT.closing(parameters).data
+    parsed = json.loads(data)
+    assert len(parsed["messages"]) == len(messages)
+    assert len(parsed.get("tools", [])) == len(tools)
+    assert [item["text"] for item in parsed.get("system", [])] == [system] * bool(system)
+    assert parsed["max_tokens"] > parsed.get("thinking", {"budget_tokens": 0})["budget_tokens"]
+    for message in parsed["messages"]:
+        for item in message["content"]:
+            assert item["type"] != "text" or item["text"].strip()
+            assert item["type"] != "tool_use" or isinstance(item["input"], dict)
+    assert b"\n" not in data
+
+
+def read(*payloads: Json) -> list[Part]:
+    reader = AnthropicReader()
+    return [part for payload in payloads for part in reader.read(ServerEvent(dumps(payload), payload["type"]))]
+
+
+def start(index: int, kind: str, **fields: Json) -> Json:
+    return {"type": "content_block_start", "index": index, "content_block": {"type": kind, **fields}}
+
+
+def delta(index: int, kind: str, **fields: Json) -> Json:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **fields}}
+
+
+def stop(index: int) -> Json:
+    return {"type": "content_block_stop", "index": index}
+
+
+def ends(reason: str, **usage: int) -> tuple[Json, Json]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, {"type": "message_stop"}
+
+
+def begins(**usage: int) -> Json:
+    return {"type": "message_start", "message": {"id": "x", "content": [], "usage": usage}}
+
+
+def test_usage_counts_all_input_cached_or_not() -> None:
+    first = begins(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=20, output_tokens=1)
+    assert read(first, {"type": "ping"}, *ends("end_turn", output_tokens=7)) == [
+        Done("stop", Usage(input=130, output=7, cache_read=100, cache_write=20))
+    ]
+
+
+def test_a_server_may_report_no_usage() -> None:
+    assert read(*ends("end_turn")) == [Done("stop", None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("tool_use", "tool_calls"),
+        ("refusal", "refusal"),
+        ("pause_turn", "pause_turn"),
+    ],
+)
+def test_stop_reasons_have_one_word_each(said: str, finish: str) -> None:
+    assert read(*ends(said)) == [Done(finish)]
+
+
+def test_thinking_ends_with_its_signature() -> None:
+    parts = read(
+        start(0, "thinking", thinking="", signature=""),
+        delta(0, "thinking_delta", thinking="Hm"),
+        delta(0, "thinking_delta", thinking="."),
+        delta(0, "signature_delta", signature="si"),
+        delta(0, "signature_delta", signature="g"),
+        stop(0),
+        start(1, "redacted_thinking", data="secret"),
+        stop(1),
+        start(2, "text", text=""),
+        delta(2, "text_delta", text="Yes."),
+        stop(2),
+    )
+    assert parts == [
+        ThinkingPart("Hm"),
+        ThinkingPart("."),
+        ThinkingPart(signature="sig"),
+        ThinkingPart(redacted="secret"),
+        TextPart("Yes."),
+    ]
+
+
+def test_parallel_calls_are_numbered_among_calls_only() -> None:
+    parts = read(
+        start(0, "text", text="Both."),
+        stop(0),
+        start(1, "tool_use", id="a", name="look", input={}),
+        delta(1, "input_json_delta", partial_json=""),
+        delta(1, "input_json_delta", partial_json='{"at":'),
+        delta(1, "input_json_delta", partial_json='"hill"}'),
+        stop(1),
+        start(2, "tool_use", id="b", name="wait", input={}),
+        stop(2),
+        *ends("tool_use"),
+    )
+    assert parts == [
+        TextPart("Both."),
+        CallPart(0, "a", "look"),
+        CallPart(0, arguments='{"at":'),
+        CallPart(0, arguments='"hill"}'),
+        CallPart(1, "b", "wait"),
+        CallPart(1, arguments="{}"),
+        Done("tool_calls"),
+    ]
+
+
+def test_a_call_that_comes_whole_keeps_its_input() -> None:
+    parts = read(start(0, "tool_use", id="a", name="look", input={"at": "hill"}), stop(0))
+    assert parts == [CallPart(0, "a", "look"), CallPart(0, arguments='{"at":"hill"}')]
+
+
+def test_blocks_and_events_that_are_not_known_are_passed_over() -> None:
+    parts = read(start(0, "server_tool_use", id="s", name="web"), delta(0, "citations_delta", citation={}), stop(0),
+                 {"type": "news"}, start(1, "text", text="Yes."))  # fmt: skip
+    assert parts == [TextPart("Yes.")]
+
+
+@pytest.mark.parametrize("base_url", ["https://host", "https://host/", "https://host/v1", "https://host/v1/"])
+def test_the_version_in_the_address_is_optional(base_url: str, catalog: "OneModel") -> None:
+    assert AnthropicProvider("anthropic", base_url, "k", catalog).url == "https://host/v1/messages"
+
+
+def test_a_provider_is_a_provider(catalog: "OneModel") -> None:
+    provider: Provider = AnthropicProvider("anthropic", "https://host", "k", catalog)
+    assert asyncio.run(provider.model("anthropic:claude")).id == "claude"
+    assert provider.format.name == "anthropic"
+
+
+def test_the_version_is_in_a_header(catalog: "OneModel") -> None:
+    provider = AnthropicProvider("anthropic", "https://host", "k", catalog)
+    assert provider.headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}

@@ -1,0 +1,298 @@
+"""The facts about models: where each comes from, which wins, and what a models.toml may say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.errors import Invalid
+from recto.providers.catalog import PRICED, SHIPPED, Catalog
+from recto.providers.facts import CHECKS, VOCABULARIES, read_facts
+from recto.providers.families import claude_version, counting
+from recto.providers.model import Prices
+from recto.providers.vocabulary import vocabulary
+from recto.window.defuse import COMMON_CONTROL
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".recto").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "models.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_known_model_has_window_prices_and_longest_output_with_their_origins(home: Path) -> None:
+    model = Catalog(home, None).find("openai", "gpt-4o")
+    assert (model.name, model.provider, model.id) == ("openai:gpt-4o", "openai", "gpt-4o")
+    assert (model.window, model.window_from) == (128_000, "genai-prices")
+    assert (model.max_output, model.max_output_from) == (16_384, "built in")
+    assert model.prices_from == "genai-prices"
+    assert model.prices is not None
+    assert model.prices.input is not None
+    assert model.prices.cache_read is not None
+    assert model.prices.input > model.prices.cache_read > 0
+    assert (model.tokenizer, model.exact, model.tools, model.control) == ("o200k_base", True, True, ())
+
+
+@pytest.mark.parametrize(
+    ("provider", "id"),
+    [
+        ("openai", "gpt-4o-2024-08-06"),
+        ("anthropic", "claude-opus-4-1-20250805"),
+        ("openrouter", "anthropic/claude-sonnet-4.5"),
+        ("gemini", "gemini-2.5-flash"),
+        ("xai", "grok-4-0709"),
+        ("fireworks", "accounts/fireworks/models/llama-v3p1-8b-instruct"),
+    ],
+)
+def test_dated_and_aliased_names_are_found(home: Path, provider: str, id: str) -> None:
+    model = Catalog(home, None).find(provider, id)
+    assert model.window_from == model.prices_from == "genai-prices"
+    assert model.id == id
+
+
+def test_a_price_in_tiers_is_that_of_the_first(home: Path) -> None:
+    prices = Catalog(home, None).find("anthropic", "claude-sonnet-4-5").prices
+    assert prices == Prices(3.0, 15.0, 0.3, 3.75)
+
+
+def test_a_window_that_the_price_data_lack_or_mistake_is_built_in(home: Path) -> None:
+    catalog = Catalog(home, None)
+    assert catalog.find("gemini", "gemini-2.5-pro").window_from == "built in"
+    assert catalog.find("openai", "gpt-5-chat-latest").window == 128_000
+
+
+def test_a_model_that_nobody_knows_is_still_a_model(home: Path) -> None:
+    model = Catalog(home, None).find("openai", "something-new")
+    assert (model.window, model.window_from) == (None, "unknown")
+    assert (model.max_output, model.max_output_from) == (None, "unknown")
+    assert (model.prices, model.prices_from) == (None, "unknown")
+    assert (model.tokenizer, model.factor, model.exact) == ("o200k_base", 1.1, False)
+
+
+def test_open_models_get_the_common_control_texts(home: Path) -> None:
+    catalog = Catalog(home, None)
+    assert catalog.find("ollama", "llama3.2:3b").control == COMMON_CONTROL
+    assert catalog.find("my-server", "x").control == COMMON_CONTROL
+    assert catalog.find("anthropic", "claude-sonnet-4-5").control == ()
+
+
+def test_the_embedded_model_is_known_without_loading_price_data() -> None:
+    code = (
+        "import sys, pathlib; from recto.providers.catalog import Catalog;"
+        "model = Catalog(pathlib.Path('/nonexistent'), None).find('embedded', 'smollm2');"
+        "assert model.prices.input == 0 and not model.tools, model;"
+        "Catalog(pathlib.Path('/nonexistent'), None).find('ollama', 'x');"
+        "assert not {'genai_prices', 'httpx2', 'splintr', 'pydantic'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("provider", "id", "expected"),
+    [
+        ("openai", "gpt-4o-mini", ("o200k_base", 1.0, True)),
+        ("openai", "chatgpt-4o-latest", ("o200k_base", 1.0, True)),
+        ("openai", "gpt-4.1-nano", ("o200k_base", 1.0, True)),
+        ("openai", "ft:gpt-4o-mini-2024-07-18:me::x", ("o200k_base", 1.0, True)),
+        ("openai", "gpt-5-mini", ("o200k_base", 1.0, False)),
+        ("openai", "gpt-6-sol", ("o200k_base", 1.0, False)),
+        ("openai", "o1", ("o200k_base", 1.0, False)),
+        ("openai", "o4-mini", ("o200k_base", 1.0, False)),
+        ("groq", "openai/gpt-oss-20b", ("o200k_base", 1.0, False)),
+        ("openrouter", "openai/gpt-4o", ("o200k_base", 1.0, False)),
+        ("openai", "gpt-4", ("cl100k_base", 1.0, True)),
+        ("openai", "gpt-4-turbo-2024-04-09", ("cl100k_base", 1.0, True)),
+        ("openai", "gpt-3.5-turbo", ("cl100k_base", 1.0, True)),
+        ("anthropic", "claude-3-5-sonnet-20241022", ("o200k_base", 1.3, False)),
+        ("anthropic", "claude-opus-4-6", ("o200k_base", 1.3, False)),
+        ("anthropic", "claude-opus-4-7", ("o200k_base", 1.8, False)),
+        ("anthropic", "claude-sonnet-5", ("o200k_base", 1.8, False)),
+        ("anthropic", "claude-next", ("o200k_base", 1.8, False)),
+        ("openrouter", "anthropic/claude-sonnet-4.5", ("o200k_base", 1.3, False)),
+        ("gemini", "gemini-2.5-pro", ("gemma4", 1.0, False)),
+        ("ollama", "gemma3:4b", ("gemma4", 1.0, False)),
+        ("ollama", "llama3.2:3b", ("llama3", 1.0, False)),
+        ("groq", "deepseek-r1-distill-llama-70b", ("llama3", 1.0, False)),
+        ("deepseek", "deepseek-chat", ("deepseek_v3", 1.0, False)),
+        ("together", "Qwen/Qwen3-32B", ("qwen3", 1.0, False)),
+        ("mistral", "ministral-8b-latest", ("mistral_v3", 1.0, False)),
+        ("mistral", "open-mixtral-8x7b", ("mistral_v3", 1.0, False)),
+        ("xai", "grok-4", ("o200k_base", 1.1, False)),
+        ("ollama", "phi4", ("o200k_base", 1.1, False)),
+    ],
+)
+def test_each_family_has_its_vocabulary(provider: str, id: str, expected: tuple[str, float, bool]) -> None:
+    count = counting(provider, id)
+    assert (count.tokenizer, count.factor, count.exact) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("claude-3-5-haiku-latest", (3, 5)),
+        ("claude-opus-4-20250514", (4, 0)),
+        ("claude-sonnet-4-5-20250929", (4, 5)),
+        ("claude-4.7-opus", (4, 7)),
+        ("claude-instant-1.2", (1, 2)),
+        ("claude-v1", (1, 0)),
+    ],
+)
+def test_the_version_of_a_claude_is_read_in_every_spelling(name: str, version: tuple[int, int]) -> None:
+    assert claude_version(name) == version
+
+
+@given(st.text(max_size=40))
+def test_any_name_is_counted_somehow(id: str) -> None:
+    assert counting("x", id).tokenizer in VOCABULARIES
+
+
+def test_every_vocabulary_that_may_be_named_loads() -> None:
+    assert all(vocabulary(name)("hello world") > 0 for name in VOCABULARIES if name != "server")
+
+
+def test_all_lists_models_to_talk_to_by_name_once(home: Path) -> None:
+    write(home, '["work:house-model"]\nwindow = 32000\n["openai:gpt-*"]\ntools = false\n')
+    models = {model.name: model for model in Catalog(home, None).all()}
+    assert {"embedded:smollm2", "openai:gpt-4o", "gemini:gemini-2.5-pro", "work:house-model"} <= set(models)
+    assert models["work:house-model"].window == 32_000
+    assert not models["openai:gpt-4o"].tools
+    assert not any("embedding" in name or "whisper" in name or "*" in name for name in models)
+    assert list(models) == sorted(models)
+
+
+def test_every_provider_with_prices_is_one_of_the_price_data() -> None:
+    from genai_prices import data_snapshot
+
+    assert set(PRICED.values()) <= {provider.id for provider in data_snapshot.get_snapshot().providers}
+
+
+def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, project: Path) -> None:
+    write(home, '["openai:gpt-4o"]\nwindow = 64000\nmax_output = 5\nprices.input = 1\n')
+    write(project / ".recto", '["openai:gpt-4o"]\nwindow = 32000\nprices.output = 2.5\n')
+    model = Catalog(home, project).find("openai", "gpt-4o")
+    assert (model.window, model.window_from) == (32_000, "models.toml")
+    assert (model.max_output, model.max_output_from) == (5, "models.toml")
+    assert model.prices is not None
+    assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 2.5, "models.toml")
+    assert model.prices.cache_read == 1.25
+    assert Catalog(home, None).find("openai", "gpt-4o").window == 64_000
+
+
+def test_every_key_may_be_set(home: Path) -> None:
+    write(
+        home,
+        """
+        ["work:m"]
+        window = 0
+        max_output = 100
+        max_tokens = 50
+        temperature = 0.5
+        thinking_budget = 1024
+        tokenizer = "qwen3"
+        factor = 1.25
+        exact = false
+        tools = false
+        control = ["<x>"]
+        prices = { input = 1, output = 2, cache_read = 0.5, cache_write = 3 }
+        """,
+    )
+    model = Catalog(home, None).find("work", "m")
+    assert (model.window, model.window_from) == (None, "models.toml")
+    assert (model.max_output, model.max_tokens, model.temperature, model.thinking_budget) == (100, 50, 0.5, 1024)
+    assert (model.tokenizer, model.factor, model.exact, model.tools) == ("qwen3", 1.25, False, False)
+    assert model.control == ("<x>",)
+    assert model.prices == Prices(1.0, 2.0, 0.5, 3.0)
+
+
+def test_another_tokenizer_is_an_estimate_unless_said_otherwise(home: Path) -> None:
+    write(home, '["openai:gpt-4o"]\ntokenizer = "llama3"\n["anthropic:claude-sonnet-4-5"]\ntokenizer = "llama3"\n')
+    catalog = Catalog(home, None)
+    assert not catalog.find("openai", "gpt-4o").exact
+    assert catalog.find("anthropic", "claude-sonnet-4-5").factor == 1.0
+
+
+def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) -> None:
+    write(home, '["w:a-b"]\nwindow = 1000\n["w:*"]\nwindow = 3000\ntools = false\n["w:a-*-long*"]\nwindow = 2000\n')
+    catalog = Catalog(home, None)
+    assert [catalog.find("w", id).window for id in ("a-b", "a-x-long-one", "z")] == [1000, 2000, 3000]
+    assert not catalog.find("w", "a-b").tools
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("window = 3", ["window", "not a table", '["provider:model"]']),
+        ("[gpt]\nwindow = 3000", ["gpt", '["provider:model"]']),
+        ('[":x"]\nwindow = 3000', [":x", '["provider:model"]']),
+        ('["a:b"]\ncontext = 3', ["context", "a:b", "allowed are window, max_output"]),
+        ('["a:b"]\nwindow = "big"', ["window", "a:b", "from 256 on", "'big'"]),
+        ('["a:b"]\nwindow = 100', ["window", "from 256 on", "100"]),
+        ('["a:b"]\nwindow = 4096.0', ["window", "whole number"]),
+        ('["a:b"]\nmax_output = true', ["max_output", "whole number"]),
+        ('["a:b"]\nmax_tokens = 0', ["max_tokens", "from 1 on"]),
+        ('["a:b"]\ntemperature = 3', ["temperature", "from 0 to 2"]),
+        ('["a:b"]\ntemperature = nan', ["temperature", "from 0 to 2"]),
+        ('["a:b"]\nthinking_budget = -1', ["thinking_budget", "from 0 on"]),
+        ('["a:b"]\ntokenizer = "gpt2"', ["tokenizer", "o200k_base", "gemma4"]),
+        ('["a:b"]\ntokenizer = ["o200k_base"]', ["tokenizer", "o200k_base"]),
+        ('["a:b"]\nfactor = 0', ["factor", "from 0.1 to 10"]),
+        ('["a:b"]\nexact = 1', ["exact", "true or false"]),
+        ('["a:b"]\ntools = "yes"', ["tools", "true or false"]),
+        ('["a:b"]\ncontrol = ["<"]', ["control", "two characters"]),
+        ('["a:b"]\nprices = 3', ["prices", "input, output, cache_read, cache_write"]),
+        ('["a:b"]\nprices.reading = 3', ["prices.reading", "cache_read"]),
+        ('["a:b"]\nprices.input = -3', ["prices.input", "US dollars"]),
+        ('["a:b"]\nprices.input = "3"', ["prices.input", "US dollars"]),
+    ],
+)
+def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, text: str, parts: list[str]) -> None:
+    path = write(home, text)
+    with pytest.raises(Invalid) as caught:
+        Catalog(home, None).find("a", "b")
+    for part in (str(path), *parts):
+        assert part in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None:
+    path = write(project / ".recto", '["a:b"]\nwindow = 3000\ntools = = true\n')
+    with pytest.raises(Invalid, match="line 3") as caught:
+        Catalog(home, project).find("a", "b")
+    assert str(path) in caught.value.message
+
+
+def test_a_file_that_is_not_text_or_cannot_be_read_is_named(home: Path) -> None:
+    path = home / "models.toml"
+    path.write_bytes(b'["a:b"]\n# \xff\n')
+    with pytest.raises(Invalid, match="not UTF-8"):
+        Catalog(home, None).find("a", "b")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(Invalid, match="cannot be read"):
+        Catalog(home, None).find("a", "b")
+
+
+def test_a_home_that_does_not_exist_says_nothing() -> None:
+    assert read_facts(Path(os.devnull) / "models.toml", "models.toml").tables == {}
+
+
+def test_the_shipped_table_is_valid_and_uses_allowed_keys_only() -> None:
+    tables = read_facts(SHIPPED, "built in").tables
+    assert "embedded:smollm2" in tables
+    assert all(set(table) <= set(CHECKS) for table in tables.values())

