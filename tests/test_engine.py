@@ -4,9 +4,11 @@ import asyncio
 import json
 import os
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.conftest import Open, Script
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow, RateLimited, Unreachable
@@ -23,7 +25,6 @@ from recto.events import (
     ToolStarted,
 )
 from recto.sources.tools import CANCELLED
-from tests.conftest import Open, Script
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_what_precedes_the_message_is_a_byte_prefix_of_the_next_request(desk: Op
     talk = at.conversation()
     requests = [talk.ask(f"question {number}").request_id for number in range(4)]
     records = [at.record(request) for request in requests]
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in pairwise(requests):
         one, two = at.rebuild(before), at.rebuild(after)
         assert two.startswith(one[: one.rindex(b',{"role":"user"')])
     assert [record.account["prefix"]["broken_by"] for record in records] == [None] * 4

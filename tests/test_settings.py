@@ -35,7 +35,7 @@ def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
     ("key", "value", "allowed"),
     [
         ("context.low_water", 1.5, "a number from 0.05 to 0.95"),
-        ("context.max_prompt_tokens", "many", "a whole number from 0 to 1e"),
+        ("context.max_prompt_tokens", "many", "a whole number from 0 to 100,000,000"),
         ("context.max_prompt_tokens", 0.5, "a whole number"),
         ("context.enabled", "perhaps", "true or false"),
         ("context.strategy", "hope", "discard"),

@@ -73,8 +73,7 @@ class Engine:
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
         ready = await self.setup.ready(standing.model)
-        findings = find_documents(message.text, self.vault)  # 2 find
-        picked, notes = await pick_documents(ready.scale, findings, ready.free)  # 3 pick
+        picked, notes = await self._pick(ready, message.text)  # 2 find, 3 pick
         for note in (*ready.notes, *notes):
             if note in notes or standing.tell_once(note):
                 yield Noticed(note)
@@ -104,7 +103,7 @@ class Engine:
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
         ready = await self.setup.ready(standing.model)
-        picked, notes = await pick_documents(ready.scale, find_documents(said, self.vault), ready.free)
+        picked, notes = await self._pick(ready, said)
         loaded = await self._load(standing, ready, None)
         turn = await self._plan(standing, ready, loaded, message, picked, notes)
         if turn.plan.cut:
@@ -121,6 +120,13 @@ class Engine:
         message = Message(new_id(), "user", (Text(said),), parent=standing.head)
         placed = await self.clerk.do(self.store.tree.append, standing.conversation, message)
         return placed.message, repaired, standing.stands_at(placed.message.id, placed.moved)
+
+    async def _pick(self, ready: Ready, text: str) -> tuple[list[Picked], list[str]]:
+        """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
+        try:
+            return await pick_documents(ready.scale, find_documents(text, self.vault), ready.free)
+        except (NotFound, Invalid, OSError) as why:
+            return [], [f"the linked documents could not be read: {why}"]
 
     async def _load(self, standing: Standing, ready: Ready, current: str | None) -> Loaded:
         room = ready.budget.room

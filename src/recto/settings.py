@@ -14,8 +14,8 @@ from typing import Any
 from recto.errors import Invalid
 
 SYSTEM_PROMPT = (
-    "You are a helpful assistant. Answer from the conversation and the documents you are given, "
-    "plainly and briefly. Say so when they do not hold the answer."
+    "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "
+    "you are given. Say so when they do not hold the answer."
 )
 
 

@@ -92,18 +92,19 @@ def _answer(chat: "Chat", line: str) -> None:
     from recto.cli import slash  # rich: a tenth of a second
     from recto.cli.screen import Screen
 
+    chat.console.print()
     try:
         if line.startswith("/") and not line.startswith("//"):
             slash.run(chat, line.strip())
-            return
-        chat.console.print()
-        screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
-        follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
-        chat.console.print()
+        else:
+            screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
+            follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
     except KeyboardInterrupt:
-        chat.console.print()
+        pass  # the screen has said so
     except RectoError as why:
         chat.console.print(show.visible(why.message), style="red")
+    if not chat.over:
+        chat.console.print()
 
 
 def _vault(chat: "Chat") -> str:

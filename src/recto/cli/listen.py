@@ -85,8 +85,9 @@ class Lines:
 
     def hear(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            click.echo(event.text, nl=False)
+            # noted first, so that Ctrl-C right after the text still ends its line
             self._at_start = event.text.endswith("\n")
+            click.echo(event.text, nl=False)
         elif isinstance(event, Replied):
             self._end_line()
         elif isinstance(event, Sent) and self._shows_context:

@@ -11,8 +11,8 @@ from recto.cli.show import counted, visible, when
 
 BAR_WIDTH = 28
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-# What is always in: how it came in goes without saying.
-SAID = ("system", "message", "messages", "rounds")
+# Named by ids, which tell people less than why it is there.
+SAID = ("message", "messages", "rounds")
 
 Json = Mapping[str, Any]
 
@@ -50,6 +50,8 @@ def _pick(pick: Json) -> Text:
     name, because = visible(pick["name"]), visible(pick["because"])
     if pick["kind"] in SAID:
         return Text(f"{because} ({name})", "dim")
+    if pick["kind"] == "system":
+        return Text(f"{name}: {because}", "dim")
     score = f", score {pick['score']:.2f}" if pick["score"] is not None else ""
     return Text.assemble(name, (f" [{pick['mode']}{score}] {because}", "dim"))
 

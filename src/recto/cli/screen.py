@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.rule import Rule
 from rich.segment import Segment
@@ -45,7 +45,8 @@ class Screen:
         self._shows_context = shows_context
         self._reply = Growing()
         self._thought = ""
-        self._has_printed = False
+        self._last = ""
+        """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
         self._waiting = Waiting("getting ready")
         self._live = Live(
             self, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
@@ -72,6 +73,8 @@ class Screen:
         self._print_blocks(rest)
         if kind is KeyboardInterrupt:
             self._line("stopped; what came is kept")
+        elif kind is not None and self._last:
+            self._console.print()
 
     def _tick(self) -> None:
         while not self._is_over.wait(1 / REFRESHES_PER_S):
@@ -94,7 +97,7 @@ class Screen:
                 self._end_thought()
                 self._print_blocks(self._reply.end())
             case ContextCompacted():
-                self._console.print(Rule(Text(in_words(event) or "", "dim"), style="dim"))
+                self._print_line(Rule(Text(in_words(event) or "", "dim"), style="dim"))
             case Sent() if self._shows_context:
                 self._shows_context = False
                 draw_window(self._console, event.window.to_json())
@@ -109,28 +112,34 @@ class Screen:
 
     def _print_blocks(self, blocks: list[str]) -> None:
         for block in blocks:
-            if self._has_printed:
+            if self._last:
                 self._console.print()
             self._console.print(Page(block))
-            self._has_printed = True
+            self._last = "block"
 
     def _think(self, text: str) -> None:
         *lines, self._thought = (self._thought + text).split("\n")
         for line in lines:
-            self._console.print(Text(line, "dim italic"))
+            self._print_line(Text(line, "dim italic"))
 
     def _end_thought(self) -> None:
         if self._thought:
-            self._think("\n\n")
+            self._think("\n")
 
     def _line(self, text: str) -> None:
-        self._console.print(Text(f"· {visible(text)}", "dim"))
+        self._print_line(Text(f"· {visible(text)}", "dim"))
+
+    def _print_line(self, line: RenderableType) -> None:
+        if self._last == "block":
+            self._console.print()
+        self._console.print(line)
+        self._last = "line"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The bottom of the screen: what may still change."""
         most = max(4, console.size.height - 3)
         if tail := self._reply.tail:
-            if self._has_printed:
+            if self._last:
                 yield Text()
             yield Bottom(Page(last_lines(tail, most)), most)
         elif self._thought:
@@ -142,7 +151,7 @@ class Screen:
 class Bottom:
     """Only the last lines of something, however tall it is."""
 
-    def __init__(self, shown: Any, most: int) -> None:
+    def __init__(self, shown: RenderableType, most: int) -> None:
         self._shown, self._most = shown, most
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

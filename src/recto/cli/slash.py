@@ -46,7 +46,8 @@ class Chat:
             self.usage = event
 
     def tell(self, text: str) -> None:
-        self.console.print(Text(visible(text), "dim"))
+        # programs read lines, people read words: only for them is a long line broken
+        self.console.print(Text(visible(text), "dim"), soft_wrap=not self.console.is_terminal)
 
 
 def run(chat: Chat, line: str) -> None:
