@@ -20,11 +20,11 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, Unreachable
 from recto.events import Event, Noticed, Replied
 from recto.providers.model import Model
-from recto.standing import Standing
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.text import clean
 from recto.vault.vault import Vault
+from recto.walk.standing import Standing
 from recto.window.window import Window
 
 T = TypeVar("T")
@@ -205,8 +205,9 @@ class Talk:
         """The message on its way, as events, in the caller's own loop."""
         if self._standing is None and not clean(text)[0].strip():
             raise Invalid("the message is empty: write something to send")  # before a conversation is made for it
-        async for event in self._desk.engine.send(self.standing, text):
-            yield event
+        async with aclosing(self._desk.engine.send(self.standing, text)) as events:
+            async for event in events:
+                yield event
 
     def stream(self, text: str | bytes) -> Generator[Event]:
         """The same for synchronous code; closing it (or Ctrl-C) stops the reply and keeps what came."""

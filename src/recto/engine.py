@@ -19,18 +19,19 @@ from recto.events import (
     Noticed,
     Sent,
 )
-from recto.exchange import Exchange
 from recto.ids import new_id
-from recto.picking import pick_documents
-from recto.scale import Scale
 from recto.settings import Settings
-from recto.setup import Ready, Setup
 from recto.sources.documents import find_documents
-from recto.standing import Standing
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
-from recto.turn import (
+from recto.vault.vault import Vault
+from recto.walk.exchange import Exchange
+from recto.walk.picking import pick_documents
+from recto.walk.scale import Scale
+from recto.walk.setup import Ready, Setup
+from recto.walk.standing import Standing
+from recto.walk.turn import (
     Loaded,
     Picked,
     Turn,
@@ -41,7 +42,6 @@ from recto.turn import (
     make_turn,
     weigh_current,
 )
-from recto.vault.vault import Vault
 from recto.window.compact import cleared
 from recto.window.request import Request
 from recto.window.window import Window

@@ -115,10 +115,10 @@ def _vault(chat: "Chat") -> str:
 def _toolbar(chat: "Chat") -> "FormattedText":
     from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second
 
-    parts = [("", show.visible(chat.talk.model))]
-    if chat.usage:
-        filled = min(METER_WIDTH, round(chat.usage.percent * METER_WIDTH / 100))
-        meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
-        style = "class:full" if chat.usage.percent >= WARN_PERCENT else ""
-        parts.append((style, f"  {meter} {chat.usage.percent:.0f} % of {chat.usage.limit:,} tokens"))
-    return FormattedText(parts)
+    model = ("", show.visible(chat.talk.model))
+    if chat.usage is None:
+        return FormattedText([model])
+    filled = min(METER_WIDTH, round(chat.usage.percent * METER_WIDTH / 100))
+    meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
+    style = "class:full" if chat.usage.percent >= WARN_PERCENT else ""
+    return FormattedText([(style, f"{meter} {chat.usage.percent:.0f} % of {chat.usage.limit:,} tokens  "), model])

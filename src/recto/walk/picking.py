@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Sequence
 
 from recto.chat.blocks import Text
-from recto.scale import Scale
 from recto.sources.documents import Finding, fenced
 from recto.sources.pick import Pick
-from recto.turn import Picked
 from recto.vault.vault import Document
+from recto.walk.scale import Scale
+from recto.walk.turn import Picked
 from recto.window.request import Entry
 
 # A model that can read for itself gets small documents at once and larger ones through its tool.

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.events import Event, ToolFinished, ToolStarted
-from recto.reply import Incoming
 from recto.sources.tools import CANCELLED, Toolbox
+from recto.walk.reply import Incoming
 
 
 async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:

@@ -9,12 +9,12 @@ from recto.chat.conversation import View, units
 from recto.chat.message import Message
 from recto.errors import DoesNotFit
 from recto.providers.model import ASSUMED_WINDOW, Model
-from recto.scale import Scale, Weighed
 from recto.settings import Settings
 from recto.sources.pick import Pick
 from recto.sources.source import Tool
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.walk.scale import Scale, Weighed
 from recto.window.budget import Budget, limit_of, reserve_of
 from recto.window.compact import discarded
 from recto.window.count import Count

@@ -10,14 +10,14 @@ from recto.providers.http import Patience
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
-from recto.scale import Scale
 from recto.settings import Settings
 from recto.sources.tools import Toolbox, read_document
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
-from recto.turn import Opening, budget_for, open_window
 from recto.vault.vault import Vault
+from recto.walk.scale import Scale
+from recto.walk.turn import Opening, budget_for, open_window
 from recto.window.budget import Budget
 from recto.window.request import Parameters
 

@@ -11,13 +11,13 @@ from recto.chat.message import Message, Tokens, Usage
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
-from recto.reply import Incoming, draft, step_of
-from recto.setup import Ready
-from recto.standing import Standing
 from recto.store.clerk import Clerk
 from recto.store.store import Store
-from recto.tooling import close_calls, run_calls
-from recto.turn import Turn
+from recto.walk.reply import Incoming, draft, step_of
+from recto.walk.setup import Ready
+from recto.walk.standing import Standing
+from recto.walk.tooling import close_calls, run_calls
+from recto.walk.turn import Turn
 from recto.window.request import Entry, Request
 
 
