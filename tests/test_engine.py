@@ -476,6 +476,23 @@ def test_a_provider_that_reports_no_usage_gets_our_counts(desk: Open, script: Sc
     assert reply.usage.input == reply.window.total
 
 
+def test_where_we_only_estimate_what_the_provider_reported_counts(desk: Open, script: Script, vault: Path) -> None:
+    call = {"name": "read_document", "arguments": {"path": "Welcome.md"}}
+    model = script(
+        {"tool_calls": [call], "usage": {"input": 900, "output": 5}},
+        {"text": "first", "usage": {"input": 1100, "output": 5}},
+        {"text": "second", "usage": {"input": 10, "output": 5}},
+        limit=2048,
+    )
+    talk = desk(model, vault=vault).conversation()
+    counted = talk.ask("hello").window.total
+    assert not talk.window("x").exact
+    assert counted < 400
+    # 1100 were reported where we counted less than 400: what is left of the room of 1536 is too little for this
+    events = list(talk.stream("word " * 500))
+    assert any(isinstance(event, ContextCompacted) for event in events)
+
+
 def test_counts_are_made_once_and_then_come_from_the_store(
     desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -174,17 +174,17 @@ class Engine:
             account=account_of(turn),
             message=message.id,
             created=now(),
+            stable=turn.stable,
         )
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
         tokens = Tokens(turn.current.own.tokens, turn.current.weighed.count.tokens, tools)
-        await self.clerk.do(self._write_record, standing, request, turn.scale, tokens)
+        await self.clerk.do(self._write_record, standing, request, turn.scale, replace(message, tokens=tokens))
         return request
 
-    def _write_record(self, standing: Standing, request: Request, scale: Scale, tokens: Tokens) -> None:
+    def _write_record(self, standing: Standing, request: Request, scale: Scale, message: Message) -> None:
         with self.store.database.write():
             scale.save()
-            if request.message:
-                self.store.tree.count(request.message, tokens)
+            self.store.tree.count(message)
             base = standing.request or self.store.records.latest(standing.conversation)
             self.store.records.save(request, base)
         standing.request = request.id

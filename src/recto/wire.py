@@ -4,16 +4,21 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from recto.chat.blocks import BLOCKS, Block, Made
+from recto.chat.blocks import BLOCKS, Block, Made, Text
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
+NAMES = {kind.type: frozenset(spec.name for spec in fields(kind)) for kind in BLOCKS.values()}
+
+
+# made once: json.dumps with arguments makes a new encoder at every call
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def dumps(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(value)
 
 
 def dumpb(value: Json) -> bytes:
@@ -22,6 +27,9 @@ def dumpb(value: Json) -> bytes:
 
 def loads(text: str | bytes) -> Json:
     return json.loads(text)
+
+
+_decode = json.JSONDecoder().decode
 
 
 def block_to_json(block: Block) -> dict[str, Json]:
@@ -41,7 +49,9 @@ def block_from_json(data: dict[str, Json]) -> Block:
     kind = BLOCKS.get(data.get("type", ""))
     if kind is None:
         raise Invalid(f"unknown block type {data.get('type')!r}; known are {', '.join(BLOCKS)}", value=data.get("type"))
-    known = {spec.name for spec in fields(kind)}
+    if kind is Text and len(data) == 2 and "text" in data:  # nearly every block there is
+        return Text(data["text"])
+    known = NAMES[kind.type]
     values = {name: value for name, value in data.items() if name in known}
     if made := values.get("made"):
         values["made"] = Made(**made)
@@ -59,7 +69,7 @@ def blocks_to_json(blocks: tuple[Block, ...]) -> str:
 
 
 def blocks_from_json(text: str) -> tuple[Block, ...]:
-    return tuple(block_from_json(data) for data in loads(text))
+    return tuple([block_from_json(data) for data in _decode(text)])
 
 
 def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:

@@ -81,11 +81,10 @@ def test_an_unknown_request_is_not_found(store: Store) -> None:
         store.records.save(request("nowhere", b"x"), None)
 
 
-def test_the_outcome_is_added_bit_by_bit(store: Store) -> None:
+def test_the_outcome_is_told(store: Store) -> None:
     sent = request(store.tree.create().id, b"x")
     store.records.save(sent, None)
-    store.records.outcome(sent.id, attempts=[1])
-    store.records.outcome(sent.id, finish="stop")
+    store.records.outcome(sent.id, attempts=[1], finish="stop")
     assert store.records.record(sent.id).outcome == {"attempts": [1], "finish": "stop"}
 
 
@@ -94,8 +93,8 @@ def test_the_record_names_what_broke_the_prefix(store: Store) -> None:
 
     def sent(base: str | None, *pieces: tuple[str, bytes], stable: int, compaction: int | None = None) -> str:
         parts = tuple(Piece(kind, data) for kind, data in pieces)  # type: ignore[arg-type]
-        account = {"stable": stable, "compaction": compaction}
-        made = Request(new_id(), conversation, "reply", "a:b", "openai", {}, parts, account, created="t")
+        account = {"compaction": compaction}
+        made = Request(new_id(), conversation, "reply", "a:b", "openai", {}, parts, account, created="t", stable=stable)
         store.records.save(made, base)
         return made.id
 
@@ -108,7 +107,7 @@ def test_the_record_names_what_broke_the_prefix(store: Store) -> None:
     first = sent(None, head, system, ("message", b"1"), tail, stable=2)
     assert prefix(first) == {"base": None, "kept": 0, "of": 0, "broken_by": None}
     grown = sent(first, head, system, ("message", b"1"), ("message", b"2"), tail, stable=3)
-    assert prefix(grown) == {"base": first, "kept": 3, "of": 2, "broken_by": None}
+    assert prefix(grown) == {"base": first, "kept": 2, "of": 2, "broken_by": None}
     cut = sent(grown, head, system, ("message", b"2"), tail, stable=2, compaction=1)
     assert prefix(cut) == {"base": grown, "kept": 2, "of": 3, "broken_by": "compaction 1"}
     told = sent(cut, head, ("system", b"other"), ("message", b"2"), tail, stable=2, compaction=1)

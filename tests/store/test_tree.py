@@ -228,5 +228,5 @@ def test_titles_and_choices_can_be_changed(store: Store) -> None:
 
 def test_a_count_is_noted_on_its_message(store: Store) -> None:
     _, said = chat(store, "a")
-    store.tree.count(said[0].id, Tokens(1, 2, 3))
+    store.tree.count(replace(said[0], tokens=Tokens(1, 2, 3)))
     assert store.tree.message(said[0].id).tokens == Tokens(1, 2, 3)

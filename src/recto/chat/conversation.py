@@ -35,7 +35,7 @@ class Path:
 class View:
     """What may be sent: the newest Compaction, what it lifted, and everything after what it covers.
 
-    `older` counts messages after `last` that were not loaded because they could not fit in any case. `current` is the
+    `older` is not 0 when messages after `last` were not loaded because they could not fit in any case. `current` is the
     user's message that is being answered: what follows it are the rounds of tool calls of this turn.
     """
 

@@ -1,7 +1,9 @@
 """`recto chat`: messages in, replies out, until there are no more. At a terminal with a prompt, else line by line."""
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +13,8 @@ from recto.cli.listen import Lines, follow
 from recto.errors import RectoError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from prompt_toolkit.formatted_text import FormattedText
 
     from recto.cli.slash import Chat
@@ -74,15 +78,16 @@ def _at_terminal(chat: "Chat") -> None:
     commands = {name: help for name, (help, _) in slash.COMMANDS.items()}
     prompt = open_prompt(chat.desk.home, commands, lambda: _toolbar(chat))
     chat.tell(f"{chat.talk.model} · {_vault(chat)} · {slash.began(chat)} · /help")
-    while not chat.over:
-        try:
-            line = prompt.prompt()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            break
-        if line.strip():
-            _answer(chat, line)
+    # between prompt and reply Ctrl-C means nothing, and would break the prompt that is just being opened
+    with _on_interrupt(lambda *_: None):
+        while not chat.over:
+            try:
+                if (line := prompt.prompt()).strip():
+                    _answer(chat, line)
+            except KeyboardInterrupt:
+                continue  # the line is cleared
+            except EOFError:
+                break
     if chat.talk.id:
         chat.tell(f"recto chat -c {chat.talk.id} goes on with this")
 
@@ -94,17 +99,27 @@ def _answer(chat: "Chat", line: str) -> None:
 
     chat.console.print()
     try:
-        if line.startswith("/") and not line.startswith("//"):
-            slash.run(chat, line.strip())
-        else:
-            screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
-            follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
+        with _on_interrupt(signal.default_int_handler):
+            if line.startswith("/") and not line.startswith("//"):
+                slash.run(chat, line.strip())
+            else:
+                screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
+                follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
     except KeyboardInterrupt:
         pass  # the screen has said so
     except RectoError as why:
         chat.console.print(show.visible(why.message), style="red")
     if not chat.over:
         chat.console.print()
+
+
+@contextmanager
+def _on_interrupt(handler: Callable[[int, "FrameType | None"], object]) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _vault(chat: "Chat") -> str:

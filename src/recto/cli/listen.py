@@ -1,5 +1,6 @@
 """Listening to a turn: what an event says in words, and the plain listener for pipes, which prints text as it comes."""
 
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from types import TracebackType
@@ -87,7 +88,7 @@ class Lines:
         if isinstance(event, TextDelta):
             # noted first, so that Ctrl-C right after the text still ends its line
             self._at_start = event.text.endswith("\n")
-            click.echo(event.text, nl=False)
+            click.echo(show.visible(event.text) if sys.stdout.isatty() else event.text, nl=False)
         elif isinstance(event, Replied):
             self._end_line()
         elif isinstance(event, Sent) and self._shows_context:

@@ -3,7 +3,7 @@
 Knows nothing of the network, nor of where the facts about a model come from.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import urlsplit
@@ -65,11 +65,12 @@ class OpenAIFormat:
         if entry.role == "tool":
             results = [block for block in entry.blocks if isinstance(block, ToolResult)]
             return [dumpb({"role": "tool", "tool_call_id": each.call_id, "content": each.text}) for each in results]
-        message: dict[str, Json] = {"role": entry.role, "content": _content(entry.blocks)}
-        if entry.role == "assistant":
-            message["content"] = _text(entry.blocks) or None
-            if calls := [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]:
-                message["tool_calls"] = calls
+        if entry.role != "assistant":
+            content = _content(entry.blocks)
+            return [dumpb({"role": entry.role, "content": content})] if content else []
+        message: dict[str, Json] = {"role": entry.role, "content": _text(entry.blocks) or None}
+        if calls := [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]:
+            message["tool_calls"] = calls
         return [dumpb(message)] if message["content"] or "tool_calls" in message else []
 
     def closing(self, parameters: Parameters) -> Piece:
@@ -102,8 +103,10 @@ def _content(blocks: Sequence[Block]) -> Json:
     return parts
 
 
-def _text(blocks: Iterable[Block]) -> str:
+def _text(blocks: Sequence[Block]) -> str:
     """Texts run on as they are; a file stands apart by blank lines."""
+    if len(blocks) == 1 and isinstance(blocks[0], Text):  # nearly every message, and a window has hundreds
+        return blocks[0].text
     paragraphs: list[str] = []
     readable = [block for block in blocks if isinstance(block, Text | File)]
     for _, group in groupby(readable, type):

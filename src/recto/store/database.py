@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,9 @@ class Database:
         return StoreError(f"{name}: {said}")
 
 
+@lru_cache(maxsize=32)
 def _engine(path: Path, busy_timeout_s: float) -> Engine:
+    """Kept when a store is closed (its connections are not): compiled statements belong to their engine."""
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_timeout_s, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")

@@ -6,11 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import IntegrityError
 
 from recto import wire
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
+from recto.store.queries import (
+    CHAIN,
+    INSERT_PIECES,
+    INSERT_REQUEST,
+    KNOWN_PIECES,
+    LATEST_REQUEST,
+    REQUEST_BY_ID,
+    SET_OUTCOME,
+)
 from recto.store.rows import AnyRow
 from recto.store.schema import conversations, messages, pieces, requests
 from recto.window.request import Piece, Request
@@ -51,41 +61,39 @@ class Records:
     def save(self, request: Request, base: str | None) -> None:
         """Stores the request as what it shares with `base` plus what is new, and names what broke the prefix."""
         with self._database.write() as connection:
-            home = _number(connection, conversations, request.conversation)
-            numbers = _store_pieces(connection, request.pieces)
-            before, known, chain = self._before(connection, base)
-            shared = _shared(known, numbers)
-            kept = shared if chain < LONGEST_CHAIN else 0
-            account = _account(request) | {"prefix": _prefix(connection, request, before, shared)}
-            connection.execute(
-                insert(requests).values(
-                    id=request.id,
-                    conversation=home,
-                    message=_number(connection, messages, request.message) if request.message else None,
-                    purpose=request.purpose,
-                    created=request.created,
-                    base=before.n if before is not None and kept else None,
-                    kept=kept,
-                    added=wire.dumps(numbers[kept:]),
-                    chain=chain + 1 if kept else 0,
-                    sha256=bytes.fromhex(request.sha256),
-                    size=len(request.body),
-                    account=zlib.compress(wire.dumpb(account), 9),
-                )
-            )
-
-    def _before(self, connection: Connection, base: str | None) -> tuple[AnyRow | None, list[int], int]:
-        if base is None:
-            return None, [], 0
-        row = _request_row(connection, base)
-        return row, _piece_numbers(connection, row.n), row.chain
+            before = _request_row(connection, base) if base else None
+            shared, kept, added = _split(connection, request, before)
+            account = _account(request) | {"prefix": _prefix(request, before, shared)}
+            values = {
+                "id": request.id,
+                "home": request.conversation,
+                "answers": request.message,
+                "purpose": request.purpose,
+                "created": request.created,
+                "base": before.n if before is not None and kept else None,
+                "kept": kept,
+                "added": wire.dumps(added),
+                "chain": before.chain + 1 if before is not None and kept else 0,
+                "sha256": bytes.fromhex(request.sha256),
+                "size": sum(len(piece.data) for piece in request.pieces),
+                "stable": request.stable,
+                "stable_sha256": request.beginning(request.stable),
+                "account": zlib.compress(wire.dumpb(account), 9),
+            }
+            try:
+                connection.execute(INSERT_REQUEST, values)
+            except IntegrityError as why:
+                raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
 
     def outcome(self, id: str, **facts: Any) -> None:
-        """Adds what became of the request: attempts, usage, finish, error, the reply's id."""
+        """Says once what became of the request: attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
-            row = _request_row(connection, id)
-            merged = wire.dumps(wire.loads(row.outcome) | facts)
-            connection.execute(update(requests).where(requests.c.n == row.n).values(outcome=merged))
+            connection.execute(SET_OUTCOME, {"request": id, "outcome": wire.dumps(facts)})
+
+    def outcome_of(self, id: str) -> dict[str, Any]:
+        with self._database.read() as connection:
+            outcome: dict[str, Any] = wire.loads(_request_row(connection, id).outcome)
+            return outcome
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -100,15 +108,14 @@ class Records:
             return list(connection.execute(query).scalars())
 
     def latest(self, conversation: str) -> str | None:
-        query = select(requests.c.id).join(conversations).where(conversations.c.id == conversation)
         with self._database.read() as connection:
-            return connection.execute(query.order_by(requests.c.n.desc()).limit(1)).scalar()
+            return connection.execute(LATEST_REQUEST, {"id": conversation}).scalar()
 
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Altered when what is stored no longer gives them."""
         with self._database.read() as connection:
             row = _request_row(connection, id)
-            body = b"".join(_read_pieces(connection, id, _piece_numbers(connection, row.n)))
+            body = b"".join(_read_pieces(connection, id, _piece_numbers(connection, row.id)))
         if hashlib.sha256(body).digest() != row.sha256:
             raise Altered(
                 f"request {id} does not rebuild: its {len(body)} bytes do not have the sha256 that was recorded",
@@ -128,21 +135,34 @@ class Records:
                 yield id, why.message
 
 
-def _prefix(connection: Connection, request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
+def _split(connection: Connection, request: Request, base: AnyRow | None) -> tuple[int, int, list[int]]:
+    """How many pieces come first again, how many of them are kept by naming the base, and the numbers of the others.
+
+    Where the base's stable part comes again, as it does at nearly every turn, its pieces need not even be looked up.
+    """
+    may_chain = base is not None and base.chain < LONGEST_CHAIN
+    if base is not None and may_chain and base.stable and request.beginning(base.stable) == base.stable_sha256:
+        return base.stable, base.stable, _store_pieces(connection, request.pieces[base.stable :])
+    numbers = _store_pieces(connection, request.pieces)
+    shared = _shared(_piece_numbers(connection, base.id), numbers) if base is not None else 0
+    kept = shared if may_chain else 0
+    return shared, kept, numbers[kept:]
+
+
+def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
     """How much of the former request's stable part came first again, and what stood in the way of the rest."""
     if base is None:
         return {"base": None, "kept": 0, "of": 0, "broken_by": None}
-    before = wire.loads(zlib.decompress(base.account))
-    stable = before.get("stable") or 0
     broken = None
-    if shared < stable:
+    if shared < base.stable:
+        before = wire.loads(zlib.decompress(base.account))
         broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
         now = request.account.get("compaction")
         if now != before.get("compaction") and broken == BREAKS["message"]:
             broken = f"compaction {now}" if now else "another branch, before the compaction"
         if request.model != before.get("model"):
             broken = "another model"
-    return {"base": base.id, "kept": shared, "of": stable, "broken_by": broken}
+    return {"base": base.id, "kept": shared, "of": base.stable, "broken_by": broken}
 
 
 def _account(request: Request) -> dict[str, Any]:
@@ -165,14 +185,14 @@ def _record(connection: Connection, row: AnyRow) -> Record:
         created=row.created,
         sha256=row.sha256.hex(),
         size=row.size,
-        pieces=len(_piece_numbers(connection, row.n)),
+        pieces=len(_piece_numbers(connection, row.id)),
         account=wire.loads(zlib.decompress(row.account)),
         outcome=wire.loads(row.outcome),
     )
 
 
 def _request_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(select(requests).where(requests.c.id == id)).first()
+    row = connection.execute(REQUEST_BY_ID, {"id": id}).first()
     if row is None:
         raise NotFound(
             f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id
@@ -180,24 +200,9 @@ def _request_row(connection: Connection, id: str) -> AnyRow:
     return row
 
 
-def _number(connection: Connection, table: Any, id: str) -> int:
-    number = connection.execute(select(table.c.n).where(table.c.id == id)).scalar()
-    if number is None:
-        raise NotFound(f"there is no {table.name[:-1]} {id}", id=id)
-    return int(number)
-
-
-def _piece_numbers(connection: Connection, request: int) -> list[int]:
+def _piece_numbers(connection: Connection, request: str) -> list[int]:
     """The request's pieces in order: back along its bases, then forward, keeping what each kept."""
-    chain = connection.execute(
-        text(
-            "WITH RECURSIVE bases(n, base, kept, added, chain) AS ("
-            "SELECT n, base, kept, added, chain FROM requests WHERE n = :n UNION ALL "
-            "SELECT r.n, r.base, r.kept, r.added, r.chain FROM requests r JOIN bases ON r.n = bases.base "
-            "WHERE r.chain < bases.chain) SELECT kept, added FROM bases ORDER BY chain"
-        ),
-        {"n": request},
-    )
+    chain = connection.execute(CHAIN, {"id": request})
     numbers: list[int] = []
     for kept, added in chain:
         numbers = numbers[:kept] + wire.loads(added)
@@ -218,26 +223,23 @@ def _store_pieces(connection: Connection, sent: Sequence[Piece]) -> list[int]:
     known = _known_pieces(connection, hashes)
     fresh = {digest: piece.data for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
     if fresh:
-        rows = [
-            dict(zip(("sha256", "packing", "data"), (digest, *_pack(data)), strict=True))
-            for digest, data in fresh.items()
-        ]
-        connection.execute(insert(pieces), rows)
-        known |= _known_pieces(connection, list(fresh))
+        rows = [_piece_row(digest, data) for digest, data in fresh.items()]
+        known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
     return [known[digest] for digest in hashes]
 
 
 def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
     known: dict[bytes, int] = {}
     for start in range(0, len(hashes), 500):
-        query = select(pieces.c.sha256, pieces.c.n).where(pieces.c.sha256.in_(hashes[start : start + 500]))
-        known.update((digest, number) for digest, number in connection.execute(query))
+        found = connection.execute(KNOWN_PIECES, {"hashes": hashes[start : start + 500]})
+        known.update((digest, number) for digest, number in found)
     return known
 
 
-def _pack(data: bytes) -> tuple[int, bytes]:
+def _piece_row(digest: bytes, data: bytes) -> dict[str, Any]:
     small = zlib.compress(data, 6)
-    return (_DEFLATED, small) if len(small) < len(data) else (_RAW, data)
+    packing, kept = (_DEFLATED, small) if len(small) < len(data) else (_RAW, data)
+    return {"sha256": digest, "packing": packing, "data": kept}
 
 
 def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> Iterator[bytes]:

@@ -1,11 +1,12 @@
 """Rows <-> values: what of a message goes into columns of its own, and what into its details."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import Row
 
 from recto import wire
+from recto.chat.blocks import Block, Made
 from recto.chat.conversation import Conversation
 from recto.chat.growth import grow
 from recto.chat.message import Message, Tokens, Usage
@@ -30,33 +31,48 @@ DETAILS = (
 _DEFAULTS: dict[str, Any] = {spec.name: spec.default for spec in fields(Message)}
 
 
-def details_of(message: Message) -> str:
+def written(message: Message) -> dict[str, str]:
+    """The message's blocks and details as they are stored. Who made all of its blocks is said once, in the details."""
+    made = _made_all(message.blocks)
+    blocks = tuple(replace(block, made=None) for block in message.blocks) if made else message.blocks
+    return {"blocks": wire.blocks_to_json(blocks), "details": _details(message, made)}
+
+
+def _made_all(blocks: tuple[Block, ...]) -> Made | None:
+    makers = {block.made for block in blocks}
+    return makers.pop() if len(makers) == 1 else None
+
+
+def _details(message: Message, made: Made | None) -> str:
     out: dict[str, Any] = {}
     for name in DETAILS:
         value = getattr(message, name)
         if value == _DEFAULTS[name]:
             continue
         if isinstance(value, Usage | Tokens):
-            value = {key: number for key, number in asdict(value).items() if number is not None}
+            value = _telling(value)
         out[name] = list(value) if isinstance(value, tuple) else value
+    if made:
+        out["made"] = [made.provider, made.model, made.duration_s]
     return wire.dumps(out) if out else "{}"
 
 
-def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
-    """The message of a row of `tree.COLUMNS`; `growth` is what has streamed in of an unfinished one."""
-    details: dict[str, Any] = {}
-    if row.details != "{}":
-        details = wire.loads(row.details)
-        if "usage" in details:
-            details["usage"] = Usage(**details["usage"])
-        if "tokens" in details:
-            details["tokens"] = Tokens(**details["tokens"])
-        for name in ("references", "memory_references", "learning_points", "task_runs"):
-            if name in details:
-                details[name] = tuple(details[name])
+def _telling(value: Usage | Tokens) -> dict[str, Any]:
+    """The fields that differ from what they are by default."""
+    return {spec.name: getattr(value, spec.name) for spec in fields(value) if getattr(value, spec.name) != spec.default}
+
+
+def message_of(row: AnyRow, growth: list[str] | None = None, *, bare: bool = False) -> Message:
+    """The message of a row of `queries.MESSAGE`; `growth` is what has streamed in of an unfinished one.
+
+    A bare one comes without its details: what a window needs of it, in half the time.
+    """
     blocks = wire.blocks_from_json(row.blocks)
     if growth:
         blocks += grow([step for batch in growth for step in wire.loads(batch)])
+    details = {} if bare or row.details == "{}" else _read_details(row.details)
+    if made := details.pop("made", None):
+        blocks = tuple(replace(block, made=made) for block in blocks)
     return Message(
         id=row.id,
         role=row.role,
@@ -69,6 +85,19 @@ def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
         request=row.request_id,
         **details,
     )
+
+
+def _read_details(text: str) -> dict[str, Any]:
+    details: dict[str, Any] = wire.loads(text)
+    for name, kind in (("usage", Usage), ("tokens", Tokens)):
+        if name in details:
+            details[name] = kind(**details[name])
+    for name in ("references", "memory_references", "learning_points", "task_runs"):
+        if name in details:
+            details[name] = tuple(details[name])
+    if "made" in details:
+        details["made"] = Made(*details["made"])
+    return details
 
 
 def conversation_of(row: AnyRow) -> Conversation:

@@ -79,6 +79,9 @@ requests = Table(
     Column("chain", Integer, nullable=False),
     Column("sha256", LargeBinary, nullable=False),
     Column("size", Integer, nullable=False),
+    # The pieces that precede what changes with every message: how many, and the sha256 of their bytes.
+    Column("stable", Integer, nullable=False),
+    Column("stable_sha256", LargeBinary, nullable=False),
     Column("account", LargeBinary, nullable=False),
     Column("outcome", Text, nullable=False, server_default=text("'{}'")),
     Index("requests_conversation", "conversation"),

@@ -4,55 +4,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, literal, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
 
 from recto import wire
 from recto.chat.conversation import Conversation
 from recto.chat.growth import Step
-from recto.chat.message import Message, Tokens, now
+from recto.chat.message import Message, now
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
-from recto.store.rows import AnyRow, conversation_of, details_of, message_of
-from recto.store.schema import conversations, deltas, messages, requests
+from recto.store.queries import (
+    COMPACTION_AT,
+    CONVERSATION,
+    CONVERSATION_BY_ID,
+    COVER_ITSELF,
+    DELETE_DELTAS,
+    FINISH,
+    INSERT_DELTA,
+    INSERT_MESSAGE,
+    INSERT_WORDS,
+    IS_ANCESTOR,
+    MESSAGE,
+    MESSAGE_BY_ID,
+    MOVE_HEAD,
+    PATH,
+    SET_DETAILS,
+)
+from recto.store.rows import AnyRow, conversation_of, message_of, written
+from recto.store.schema import conversations, deltas, messages
 
 TITLE_LENGTH = 60
-
-_parents = messages.alias("parents")
-_heads = messages.alias("heads")
-_MESSAGE = (
-    select(
-        *(messages.c[name] for name in ("n", "id", "depth", "said", "compaction", "role", "status", "created")),
-        messages.c.blocks,
-        messages.c.details,
-        _parents.c.id.label("parent_id"),
-        requests.c.id.label("request_id"),
-    )
-    .outerjoin(_parents, _parents.c.n == messages.c.parent)
-    .outerjoin(requests, requests.c.n == messages.c.request)
-)
-_CONVERSATION = select(
-    conversations, _heads.c.id.label("head_id"), _heads.c.said.label("said"), _heads.c.depth.label("depth")
-).outerjoin(_heads, _heads.c.n == conversations.c.head)
-
-
-def _walk() -> Select[Any]:
-    """Up the parents from one message, newest first. The depth must fall, so a cycle in damaged data ends."""
-    start = (
-        select(messages.c.n, messages.c.parent, messages.c.depth, literal(1).label("step"))
-        .where(messages.c.n == bindparam("start"))
-        .cte("path", recursive=True)
-    )
-    up = messages.alias("up")
-    path = start.union_all(
-        select(up.c.n, up.c.parent, up.c.depth, start.c.step + 1)
-        .join(start, up.c.n == start.c.parent)
-        .where(up.c.depth < start.c.depth, start.c.step < bindparam("most"), up.c.n != bindparam("until"))
-    )
-    return _MESSAGE.join(path, path.c.n == messages.c.n).order_by(path.c.step)
-
-
-_PATH = _walk()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +78,7 @@ class Tree:
     def conversations(
         self, *, limit: int = 100, since: str | None = None, before: str | None = None
     ) -> list[Conversation]:
-        query = _CONVERSATION.order_by(conversations.c.updated.desc(), conversations.c.n.desc()).limit(limit)
+        query = CONVERSATION.order_by(conversations.c.updated.desc(), conversations.c.n.desc()).limit(limit)
         if since:
             query = query.where(conversations.c.updated >= since)
         if before:
@@ -123,11 +105,12 @@ class Tree:
         """Stores the message under its parent and moves the head there, if the head still is that parent."""
         with self._database.write() as connection:
             home = _conversation_row(connection, conversation)
-            if existing := connection.execute(_MESSAGE.where(messages.c.id == message.id)).first():
-                return self._again(home, existing, message)
-            parent = _message_row(connection, message.parent) if message.parent else None
+            parent = _parent(connection, home, message.parent)
             placed = _placed(message, parent)
-            number = _insert_message(connection, home.n, parent, placed)
+            try:
+                number = _insert_message(connection, home.n, parent, placed)
+            except IntegrityError:
+                return self._again(home, _message_row(connection, message.id), message)
             _index(connection, number, placed)
             return Placed(placed, _move_from(connection, home, parent, number, placed))
 
@@ -140,31 +123,22 @@ class Tree:
     def grow(self, message: str, steps: list[Step]) -> None:
         """Stores what has come in of an unfinished message since the last time."""
         with self._database.write() as connection:
-            number = _message_row(connection, message).n
-            connection.execute(insert(deltas).values(message=number, growth=wire.dumps(steps)))
+            connection.execute(INSERT_DELTA, {"id": message, "growth": wire.dumps(steps)})
 
     def finish(self, message: Message) -> None:
         """Folds an unfinished message: its blocks whole, its words searchable, the deltas gone."""
         with self._database.write() as connection:
-            row = _message_row(connection, message.id)
-            if row.status != "unfinished":
-                raise Invalid(f"message {message.id} is already finished", id=message.id)
-            connection.execute(
-                update(messages)
-                .where(messages.c.n == row.n)
-                .values(status=message.status, blocks=wire.blocks_to_json(message.blocks), details=details_of(message))
-            )
-            connection.execute(delete(deltas).where(deltas.c.message == row.n))
+            folded = {"message": message.id, "status": message.status, **written(message)}
+            row = connection.execute(FINISH, folded).first()
+            if row is None:
+                raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
+            connection.execute(DELETE_DELTAS, {"number": row.n})
             _index(connection, row.n, message)
-            home = conversations.c.n == select(messages.c.conversation).where(messages.c.n == row.n).scalar_subquery()
-            connection.execute(update(conversations).where(home).values(updated=now()))
 
-    def count(self, message: str, tokens: Tokens) -> None:
+    def count(self, message: Message) -> None:
         """Notes what a message costs, once that is known."""
         with self._database.write() as connection:
-            row = _message_row(connection, message)
-            details = details_of(replace(message_of(row), tokens=tokens))
-            connection.execute(update(messages).where(messages.c.n == row.n).values(details=details))
+            connection.execute(SET_DETAILS, {"message": message.id, "details": written(message)["details"]})
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
@@ -180,23 +154,24 @@ class Tree:
     def compaction(self, at: str) -> Message | None:
         """The newest message with a Compaction on the path up to and with `at`."""
         with self._database.read() as connection:
-            number = _message_row(connection, at).compaction
-            if number is None:
+            row = connection.execute(COMPACTION_AT, {"id": at}).first()
+            if row is None:
+                _message_row(connection, at)
                 return None
-            return _read(connection, connection.execute(_MESSAGE.where(messages.c.n == number)).all())[0]
+            return _read(connection, [row])[0]
 
-    def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
-        """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
+    def page(self, start: str, *, most: int, until: str | None = None, bare: bool = False) -> list[Message]:
+        """Up to `most` messages from `start` up the path, newest first, ending before `until`; bare as in rows.py."""
         with self._database.read() as connection:
-            first = _message_row(connection, start)
-            last = _message_row(connection, until).n if until else -1
-            found = connection.execute(_PATH, {"start": first.n, "most": most, "until": last}).all()
-            return _read(connection, found)
+            found = connection.execute(PATH, {"start": start, "most": most, "until": until or ""}).all()
+            if not found:
+                _message_row(connection, start)
+            return _read(connection, found, bare=bare)
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """These messages, in order of their depth."""
         with self._database.read() as connection:
-            found = connection.execute(_MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
+            found = connection.execute(MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
             return _read(connection, found)
 
     def leaves(self, conversation: str) -> list[Message]:
@@ -205,7 +180,7 @@ class Tree:
         with self._database.read() as connection:
             home = _conversation_row(connection, conversation)
             childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
-            query = _MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
+            query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
             return _read(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None) -> str | None:
@@ -219,7 +194,8 @@ class Tree:
             row = _message_row(connection, target) if target else None
             if row is not None and self.owner(row.id) != conversation:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
-            _set_head(connection, home.n, row.n if row else None)
+            moved = {"home": home.n, "head": row.n if row else None, "updated": now(), "title": home.title}
+            connection.execute(MOVE_HEAD, moved)
             if row is None or not (again := self._compaction_to_repeat(connection, home, row)):
                 return target
             copy = replace(again, id=new_id(), parent=row.id, created="")
@@ -243,7 +219,7 @@ class Tree:
         found = text("SELECT rowid AS n, rank FROM words WHERE words MATCH :terms").bindparams(terms=terms)
         hits = found.columns(messages.c.n, rank=func.bm25().type).subquery("hits")
         query = (
-            _MESSAGE.add_columns(conversations.c.id.label("conversation_id"))
+            MESSAGE.add_columns(conversations.c.id.label("conversation_id"))
             .join(hits, hits.c.n == messages.c.n)
             .join(conversations, conversations.c.n == messages.c.conversation)
             .order_by(hits.c.rank)
@@ -257,20 +233,20 @@ class Tree:
 
 
 def _conversation_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(_CONVERSATION.where(conversations.c.id == id)).first()
+    row = connection.execute(CONVERSATION_BY_ID, {"id": id}).first()
     if row is None:
         raise NotFound(f"there is no conversation {id}; `recto conversations list` shows those there are", id=id)
     return row
 
 
 def _message_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(_MESSAGE.where(messages.c.id == id)).first()
+    row = connection.execute(MESSAGE_BY_ID, {"id": id}).first()
     if row is None:
         raise NotFound(f"there is no message {id}", id=id)
     return row
 
 
-def _read(connection: Connection, rows: Sequence[AnyRow]) -> list[Message]:
+def _read(connection: Connection, rows: Sequence[AnyRow], *, bare: bool = False) -> list[Message]:
     """The rows as messages; unfinished ones with what has streamed in so far."""
     growing = [row.n for row in rows if row.status == "unfinished"]
     growth: dict[int, list[str]] = {}
@@ -278,69 +254,71 @@ def _read(connection: Connection, rows: Sequence[AnyRow]) -> list[Message]:
         query = select(deltas.c.message, deltas.c.growth).where(deltas.c.message.in_(growing)).order_by(deltas.c.n)
         for number, steps in connection.execute(query):
             growth.setdefault(number, []).append(steps)
-    return [message_of(row, growth.get(row.n)) for row in rows]
+    return [message_of(row, growth.get(row.n), bare=bare) for row in rows]
 
 
-def _placed(message: Message, parent: AnyRow | None) -> Message:
-    depth, said = (parent.depth, parent.said) if parent is not None else (0, 0)
-    said += 0 if message.compaction else 1
-    return replace(message, depth=depth + 1, said=said, created=message.created or now())
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """What a child needs to know of the message that it follows."""
+
+    n: int | None = None
+    depth: int = 0
+    said: int = 0
+    compaction: int | None = None
 
 
-def _insert_message(connection: Connection, home: int, parent: AnyRow | None, message: Message) -> int:
-    request = None
-    if message.request:
-        request = connection.execute(select(requests.c.n).where(requests.c.id == message.request)).scalar_one()
-    statement = insert(messages).values(
-        id=message.id,
-        conversation=home,
-        parent=parent.n if parent is not None else None,
-        depth=message.depth,
-        said=message.said,
-        compaction=parent.compaction if parent is not None else None,
-        role=message.role,
-        status=message.status,
-        created=message.created,
-        request=request,
-        blocks=wire.blocks_to_json(message.blocks),
-        details=details_of(message),
-    )
-    number = int(connection.execute(statement).inserted_primary_key[0])  # type: ignore[index]
+def _parent(connection: Connection, home: AnyRow, id: str | None) -> _Parent:
+    if id is None:
+        return _Parent()
+    if id == home.head_id:
+        return _Parent(home.head, home.depth, home.said, home.compaction)
+    row = _message_row(connection, id)
+    return _Parent(row.n, row.depth, row.said, row.compaction)
+
+
+def _placed(message: Message, parent: _Parent) -> Message:
+    said = parent.said + (0 if message.compaction else 1)
+    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
+
+
+def _insert_message(connection: Connection, home: int, parent: _Parent, message: Message) -> int:
+    values = {
+        "id": message.id,
+        "conversation": home,
+        "parent": parent.n,
+        "depth": message.depth,
+        "said": message.said,
+        "compaction": parent.compaction,
+        "role": message.role,
+        "status": message.status,
+        "created": message.created,
+        "request_id": message.request,
+        **written(message),
+    }
+    number = int(connection.execute(INSERT_MESSAGE, values).inserted_primary_key[0])  # type: ignore[index]
     if message.compaction:
-        connection.execute(update(messages).where(messages.c.n == number).values(compaction=number))
+        connection.execute(COVER_ITSELF, {"number": number})
     return number
 
 
-def _move_from(connection: Connection, home: AnyRow, parent: AnyRow | None, number: int, message: Message) -> bool:
+def _move_from(connection: Connection, home: AnyRow, parent: _Parent, number: int, message: Message) -> bool:
     """Compare and swap: the head moves only from the new message's parent."""
-    if home.head != (parent.n if parent is not None else None):
+    if home.head != parent.n:
         return False
     title = home.title or (_title(message.text) if message.role == "user" else "")
-    connection.execute(
-        update(conversations).where(conversations.c.n == home.n).values(head=number, updated=now(), title=title)
-    )
+    connection.execute(MOVE_HEAD, {"home": home.n, "head": number, "updated": now(), "title": title})
     return True
 
 
-def _set_head(connection: Connection, home: int, head: int | None) -> None:
-    connection.execute(update(conversations).where(conversations.c.n == home).values(head=head, updated=now()))
-
-
 def _is_on_path(connection: Connection, head: int, target: AnyRow) -> bool:
-    """Whether `target` is an ancestor of the head: a walk of bare numbers, as deep as the two lie apart."""
-    step = text(
-        "WITH RECURSIVE path(n, parent, depth) AS (SELECT n, parent, depth FROM messages WHERE n = :head UNION ALL "
-        "SELECT up.n, up.parent, up.depth FROM messages up JOIN path ON up.n = path.parent "
-        "WHERE up.depth < path.depth AND up.depth >= :depth) SELECT 1 FROM path WHERE n = :target"
-    )
-    found = connection.execute(step, {"head": head, "depth": target.depth, "target": target.n})
+    """Whether `target` is an ancestor of the head."""
+    found = connection.execute(IS_ANCESTOR, {"head": head, "depth": target.depth, "target": target.n})
     return found.first() is not None
 
 
 def _index(connection: Connection, number: int, message: Message) -> None:
-    if message.status == "unfinished" or not (words := message.text):
-        return
-    connection.execute(text("INSERT INTO words(rowid, text) VALUES (:n, :text)"), {"n": number, "text": words})
+    if message.status != "unfinished" and (words := message.text):
+        connection.execute(INSERT_WORDS, {"n": number, "text": words})
 
 
 def _title(said: str) -> str:

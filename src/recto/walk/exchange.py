@@ -95,7 +95,12 @@ class Exchange:
             "done",
             tokens=Tokens(own),
             usage=done.usage or Usage(counted, own or 0, reported=False),
-            outcome={"attempts": self._attempts, "finish": done.finish, "counted": counted},
+            outcome={
+                "attempts": self._attempts,
+                "finish": done.finish,
+                "counted": counted,
+                "meter": self.ready.scale.meter.key,
+            },
         )
         assert message is not None
         self.calls = message.calls

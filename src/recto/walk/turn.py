@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import View, units
@@ -24,7 +24,7 @@ from recto.window.strategies import discard
 from recto.window.window import Tally, Window, current_entry, entries_of
 
 # The first look at a path; each further one is twice as deep.
-FIRST_PAGE = 96
+FIRST_PAGE = 256
 
 Unit = tuple[Message, ...]
 Weights = dict[tuple[str, ...], list[Weighed]]
@@ -60,6 +60,8 @@ class Loaded:
 
     view: View
     weights: Weights
+    drift: int = 0
+    """How much more than we the provider counted for the last reply's request; 0 where our counts are exact."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -136,28 +138,35 @@ async def load(store: Store, clerk: Clerk, scale: Scale, head: str | None, curre
     size = FIRST_PAGE
     start: str | None = head
     while start and start != until and _total(weights) <= room:
-        page = await clerk.do(store.tree.page, start, most=size, until=until)
+        page = await clerk.do(store.tree.page, start, most=size, until=until, bare=True)
         path = [message for message in reversed(page) if message.compaction is None] + path
         start = page[-1].parent if len(page) == size else None
         size *= 2
         weights = await _weigh(scale, path, weights)
-    return await _view(store, clerk, scale, path, block, current)
+    is_whole = start is None or start == until
+    return await _view(store, clerk, scale, View(tuple(path), (), block, 0 if is_whole else 1, current), weights)
 
 
-async def _view(
-    store: Store, clerk: Clerk, scale: Scale, path: list[Message], block: Compaction | None, current: str | None
-) -> Loaded:
-    lifted = await clerk.do(store.tree.messages, block.lifted) if block and block.lifted else []
-    covered = (await clerk.do(store.tree.message, block.last)).said if block and block.last else 0
-    # results whose call was not loaded mean nothing alone
-    while path and path[0].role == "tool" and path[0].said - 1 > covered:
-        path.pop(0)
-    older = max(0, path[0].said - 1 - covered) if path else 0
-    view = View(tuple(path), tuple(lifted), block, older, current)
-    weights = await _weigh(scale, lifted, {})
-    for part in (view.history, view.rounds):
+async def _view(store: Store, clerk: Clerk, scale: Scale, view: View, weights: Weights) -> Loaded:
+    """The view with what is lifted; without results whose call was not loaded, which mean nothing alone."""
+    tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
+    wanted = view.compaction.lifted if view.compaction else ()
+    lifted = await clerk.do(store.tree.messages, wanted) if wanted else []
+    view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
+    for part in (lifted, view.history, view.rounds):
         weights = await _weigh(scale, part, weights)
-    return Loaded(view, weights)
+    return Loaded(view, weights, await _drift(store, clerk, scale, view, weights))
+
+
+async def _drift(store: Store, clerk: Clerk, scale: Scale, view: View, weights: Weights) -> int:
+    if all(entry.count.exact for entries in weights.values() for entry in entries):
+        return 0
+    last = next((message for message in reversed(view.tail) if message.role == "assistant" and message.request), None)
+    outcome = await clerk.do(store.records.outcome_of, last.request) if last and last.request else {}
+    usage = outcome.get("usage") or {}
+    if outcome.get("meter") != scale.meter.key or not usage.get("reported"):
+        return 0
+    return max(0, usage["input"] - outcome["counted"])
 
 
 async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights) -> Weights:
@@ -173,7 +182,8 @@ def behind_cut(loaded: Loaded, block: Compaction) -> Loaded:
     view = loaded.view
     place = next((n for n, message in enumerate(view.tail) if message.id == block.last), -1)
     lifted = tuple(message for message in (*view.lifted, *view.tail[: place + 1]) if message.id in block.lifted)
-    return Loaded(replace(view, tail=view.tail[place + 1 :], lifted=lifted, compaction=block, older=0), loaded.weights)
+    view = replace(view, tail=view.tail[place + 1 :], lifted=lifted, compaction=block, older=0)
+    return replace(loaded, view=view)
 
 
 def cut_message(turn: Turn, parent: str) -> Message:
@@ -224,20 +234,6 @@ def check_fixed(budget: Budget, opening: Opening, current: Current) -> None:
     )
 
 
-def drift_of(loaded: Loaded, opening: Opening, exact: bool) -> int:
-    """How much more the last reply's provider counted than we would: 0 where our counts are exact."""
-    if exact:
-        return 0
-    messages = loaded.view.history + loaded.view.rounds
-    place = next((n for n in range(len(messages) - 1, -1, -1) if (u := messages[n].usage) and u.reported), None)
-    if place is None:
-        return 0
-    usage = messages[place].usage
-    assert usage is not None
-    before = sum(entry.count.tokens for entry in loaded.entries(messages[:place])) + opening.count.tokens
-    return max(0, usage.input - before)
-
-
 def make_turn(
     scale: Scale,
     parameters: Parameters,
@@ -250,13 +246,13 @@ def make_turn(
     notes: Sequence[str] = (),
 ) -> Turn:
     """Plan and window for one request. Where the plan has a cut, compact, load again and make it again."""
-    budget = replace(budget, fixed=opening.count.tokens + current.weighed.count.tokens)
+    fixed = opening.count.tokens + current.weighed.count.tokens
+    budget = replace(budget, fixed=fixed, drift=loaded.drift)
     check_fixed(budget, opening, current)
     all_exact = opening.count.exact and current.weighed.count.exact
     history = loaded.entries(loaded.view.still_sent) + loaded.entries(loaded.view.history)
     rounds = loaded.entries(loaded.view.rounds)
     exact = all_exact and all(entry.count.exact for entry in (*history, *rounds))
-    budget = replace(budget, drift=drift_of(loaded, opening, exact))
     plan = discard(loaded.view, budget, loaded.counts)
     window = Window(
         conversation=conversation,
@@ -323,5 +319,4 @@ def account_of(turn: Turn) -> Mapping[str, object]:
         },
         "compaction": view.compaction.compaction_number if view.compaction else None,
         "meter": turn.scale.meter.key,
-        "stable": turn.stable,
     }

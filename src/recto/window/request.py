@@ -89,6 +89,8 @@ class Request:
     message: str | None = None
     """The user's message that it answers."""
     created: str = ""
+    stable: int = 0
+    """How many of the pieces precede what changes with every message."""
 
     @property
     def body(self) -> bytes:
@@ -97,3 +99,7 @@ class Request:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.body).hexdigest()
+
+    def beginning(self, count: int) -> bytes:
+        """The sha256 of the first pieces' bytes."""
+        return hashlib.sha256(b"".join(piece.data for piece in self.pieces[:count])).digest()

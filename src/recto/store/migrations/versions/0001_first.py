@@ -65,6 +65,8 @@ def upgrade() -> None:
         sa.Column("chain", sa.Integer, nullable=False),
         sa.Column("sha256", sa.LargeBinary, nullable=False),
         sa.Column("size", sa.Integer, nullable=False),
+        sa.Column("stable", sa.Integer, nullable=False),
+        sa.Column("stable_sha256", sa.LargeBinary, nullable=False),
         sa.Column("account", sa.LargeBinary, nullable=False),
         sa.Column("outcome", sa.Text, nullable=False, server_default=sa.text("'{}'")),
     )

@@ -1,0 +1,105 @@
+"""The statements that every turn runs, built once: building and compiling one takes longer than running it."""
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, delete, insert, literal, select, text, update
+
+from recto.store.schema import conversations, deltas, messages, pieces, requests
+
+_parents = messages.alias("parents")
+_heads = messages.alias("heads")
+
+MESSAGE = (
+    select(
+        *(messages.c[name] for name in ("n", "id", "depth", "said", "compaction", "role", "status", "created")),
+        messages.c.blocks,
+        messages.c.details,
+        _parents.c.id.label("parent_id"),
+        requests.c.id.label("request_id"),
+    )
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+    .outerjoin(requests, requests.c.n == messages.c.request)
+)
+MESSAGE_BY_ID = MESSAGE.where(messages.c.id == bindparam("id"))
+
+_at = messages.alias("at")
+COMPACTION_AT = MESSAGE.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id"))
+
+CONVERSATION = select(
+    conversations,
+    _heads.c.id.label("head_id"),
+    _heads.c.said.label("said"),
+    _heads.c.depth.label("depth"),
+    _heads.c.compaction.label("compaction"),
+).outerjoin(_heads, _heads.c.n == conversations.c.head)
+CONVERSATION_BY_ID = CONVERSATION.where(conversations.c.id == bindparam("id"))
+
+
+def _path() -> Select[Any]:
+    """Up the parents from one message, newest first. The depth must fall, so a cycle in damaged data ends."""
+    start = (
+        select(messages.c.n, messages.c.parent, messages.c.depth, literal(1).label("step"))
+        .where(messages.c.id == bindparam("start"))
+        .cte("path", recursive=True)
+    )
+    up = messages.alias("up")
+    path = start.union_all(
+        select(up.c.n, up.c.parent, up.c.depth, start.c.step + 1)
+        .join(start, up.c.n == start.c.parent)
+        .where(up.c.depth < start.c.depth, start.c.step < bindparam("most"), up.c.id != bindparam("until"))
+    )
+    return MESSAGE.join(path, path.c.n == messages.c.n).order_by(path.c.step)
+
+
+PATH = _path()
+
+INSERT_MESSAGE = insert(messages).values(
+    request=select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery()
+)
+COVER_ITSELF = update(messages).where(messages.c.n == bindparam("number")).values(compaction=messages.c.n)
+MOVE_HEAD = (
+    update(conversations)
+    .where(conversations.c.n == bindparam("home"))
+    .values(head=bindparam("head"), updated=bindparam("updated"), title=bindparam("title"))
+)
+SET_DETAILS = update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("details"))
+FINISH = (
+    update(messages)
+    .where(messages.c.id == bindparam("message"), messages.c.status == "unfinished")
+    .values(status=bindparam("status"), blocks=bindparam("blocks"), details=bindparam("details"))
+    .returning(messages.c.n)
+)
+INSERT_DELTA = insert(deltas).values(
+    message=select(messages.c.n).where(messages.c.id == bindparam("id")).scalar_subquery()
+)
+DELETE_DELTAS = delete(deltas).where(deltas.c.message == bindparam("number"))
+INSERT_WORDS = text("INSERT INTO words(rowid, text) VALUES (:n, :text)")
+# A walk of bare numbers, as deep as the two messages lie apart.
+IS_ANCESTOR = text(
+    "WITH RECURSIVE path(n, parent, depth) AS (SELECT n, parent, depth FROM messages WHERE n = :head UNION ALL "
+    "SELECT up.n, up.parent, up.depth FROM messages up JOIN path ON up.n = path.parent "
+    "WHERE up.depth < path.depth AND up.depth >= :depth) SELECT 1 FROM path WHERE n = :target"
+)
+
+KNOWN_PIECES = select(pieces.c.sha256, pieces.c.n).where(pieces.c.sha256.in_(bindparam("hashes", expanding=True)))
+INSERT_PIECES = insert(pieces).returning(pieces.c.n, sort_by_parameter_order=True)
+INSERT_REQUEST = insert(requests).values(
+    conversation=select(conversations.c.n).where(conversations.c.id == bindparam("home")).scalar_subquery(),
+    message=select(messages.c.n).where(messages.c.id == bindparam("answers")).scalar_subquery(),
+)
+REQUEST_BY_ID = select(requests).where(requests.c.id == bindparam("id"))
+LATEST_REQUEST = (
+    select(requests.c.id)
+    .join(conversations)
+    .where(conversations.c.id == bindparam("id"))
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
+# A request and its bases back to a full list, oldest first; the last row is the request itself.
+CHAIN = text(
+    "WITH RECURSIVE bases(n, base, kept, added, chain) AS ("
+    "SELECT n, base, kept, added, chain FROM requests WHERE id = :id UNION ALL "
+    "SELECT r.n, r.base, r.kept, r.added, r.chain FROM requests r JOIN bases ON r.n = bases.base "
+    "WHERE r.chain < bases.chain) SELECT kept, added FROM bases ORDER BY chain"
+)
+SET_OUTCOME = update(requests).where(requests.c.id == bindparam("request")).values(outcome=bindparam("outcome"))
