@@ -166,7 +166,7 @@ async def _drift(store: Store, clerk: Clerk, scale: Scale, view: View, weights: 
     usage = outcome.get("usage") or {}
     if outcome.get("meter") != scale.meter.key or not usage.get("reported"):
         return 0
-    return max(0, usage["input"] - outcome["counted"])
+    return max(0, int(usage["input"]) - int(outcome["counted"]))
 
 
 async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights) -> Weights:

@@ -1,0 +1,126 @@
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+
+from recto.settings import specs
+
+
+def test_show_lists_every_setting_with_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("RECTO_REPLY_TRIES", "7")
+    run("config", "set", "model", "openai:gpt-4o")
+    shown = {row["key"]: row for row in rows(run("config", "show", "--json"))}
+    assert list(shown) == [spec.key for spec in specs()]
+    assert (shown["reply.tries"]["value"], shown["reply.tries"]["from"]) == (7, "RECTO_REPLY_TRIES")
+    assert shown["model"]["from"] == str(home / "config.toml")
+    assert shown["vault"]["from"] == "default"
+    assert "reply.tries = 7" in run("config", "show").stdout
+
+
+def test_what_is_set_can_be_got(run: Run) -> None:
+    for key, value, read in (
+        ("reply.tries", "3", 3),
+        ("context.low_water", "0.4", 0.4),
+        ("tools.enabled", "off", False),
+        ("model", "openai:gpt-4o", "openai:gpt-4o"),
+    ):
+        assert run("config", "set", key, value).exit_code == 0
+        assert one(run("config", "get", key, "--json"))["value"] == read
+    assert run("config", "get", "model").stdout == "openai:gpt-4o\n"
+    assert run("config", "get", "tools.enabled").stdout == "false\n"
+
+
+def test_comments_and_order_survive(run: Run, home: Path) -> None:
+    home.mkdir()
+    before = '# my own\nmodel = "openai:gpt-4o" # the small one\n\n[reply]\n# often busy\ntries = 3\n'
+    (home / "config.toml").write_text(before)
+    run("config", "set", "reply.tries", "5")
+    run("config", "set", "context.enabled", "false")
+    after = (home / "config.toml").read_text()
+    assert after.startswith(before.replace("tries = 3", "tries = 5"))
+    assert one(run("config", "get", "context.enabled", "--json"))["value"] is False
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("reply.tries", "99", "a whole number from 1 to 20"),
+        ("reply.tries", "some", "a whole number from 1 to 20"),
+        ("context.strategy", "magic", "it takes discard"),
+        ("context.enabled", "perhaps", "true or false"),
+        ("reply.trys", "3", "did you mean reply.tries?"),
+        ("reply", "3", "there is no setting reply"),
+    ],
+)
+def test_a_bad_key_or_value_is_named_and_nothing_is_written(
+    run: Run, home: Path, key: str, value: str, said: str
+) -> None:
+    assert said in failure(run("config", "set", key, value))
+    assert not (home / "config.toml").exists()
+
+
+def test_an_unknown_key_cannot_be_got(run: Run) -> None:
+    assert "there is no setting nothing" in failure(run("config", "get", "nothing"))
+
+
+def test_a_project_has_settings_of_its_own(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes").mkdir()
+    run("config", "set", "vault", "notes", "--project")
+    assert (tmp_path / ".recto" / "config.toml").read_text() == 'vault = "notes"\n'
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    assert one(run("config", "get", "vault", "--json"))["value"] == str(tmp_path / "notes")
+
+
+def test_a_path_means_the_same_from_anywhere(run: Run, tmp_path: Path) -> None:
+    run("config", "set", "vault", "notes")
+    assert one(run("config", "get", "vault", "--json"))["value"] == str(tmp_path / "notes")
+
+
+def test_a_broken_file_is_named_and_left_as_it_is(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("model = \n")
+    for command in (["config", "show"], ["config", "set", "reply.tries", "3"], ["ask", "hello"]):
+        assert "config.toml is not valid TOML" in failure(run(*command))
+    assert (home / "config.toml").read_text() == "model = \n"
+
+
+def test_a_wrong_value_in_the_file_can_be_mended_by_setting_it(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("[reply]\ntries = 99\n")
+    assert "tries" in failure(run("config", "show"))
+    assert run("config", "set", "reply.tries", "3").exit_code == 0
+    assert one(run("config", "get", "reply.tries", "--json"))["value"] == 3
+
+
+def test_an_unknown_key_in_the_file_is_named(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text('modell = "x"\n')
+    assert "did you mean model?" in failure(run("conversations", "list"))
+    assert "did you mean model?" in failure(run("config", "set", "reply.tries", "3"))
+
+
+def test_a_group_that_is_no_table_is_named(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("reply = 3\n")
+    assert "reply must be a table" in failure(run("config", "set", "reply.tries", "3"))
+
+
+def test_a_link_stays_a_link_and_permissions_stay(run: Run, home: Path, tmp_path: Path) -> None:
+    home.mkdir()
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("")
+    real.chmod(0o600)
+    (home / "config.toml").symlink_to(real)
+    run("config", "set", "reply.tries", "3")
+    assert (home / "config.toml").is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert "tries = 3" in real.read_text()
+    assert sorted(os.listdir(tmp_path)) == ["dotfiles.toml", "home"]
+
+
+def test_a_home_that_is_a_file_is_named(run: Run, home: Path) -> None:
+    home.write_text("")
+    for command in (["config", "show"], ["config", "set", "reply.tries", "3"]):
+        assert "is a file where a folder is needed" in failure(run(*command))

@@ -1,0 +1,167 @@
+from contextlib import closing
+
+from tests.cli.conftest import Run, failure, one, rows
+from tests.conftest import Open, Script
+
+from recto.cli.conversations import Moment
+from recto.events import TextDelta
+
+FIELDS = [
+    "id",
+    "parent",
+    "role",
+    "text",
+    "blocks",
+    "status",
+    "active",
+    "tokens",
+    "request",
+    "references",
+    "created",
+]
+
+
+def test_the_list_has_the_latest_first(run: Run, script: Script) -> None:
+    model = script({"text": "Yes."})
+    ids = [one(run("ask", "-m", model, text, "--json"))["conversation"] for text in ("first", "second", "third")]
+    assert [row["id"] for row in rows(run("conversations", "list", "--json"))] == ids[::-1]
+    assert [row["title"] for row in rows(run("conversations", "list", "--json", "--limit", "2"))] == ["third", "second"]
+    lines = run("conversations", "list").stdout.splitlines()
+    assert lines[0].startswith(ids[-1])
+    assert lines[0].split()[-2:] == ["2", "third"]
+
+
+def test_show_has_the_promised_fields(run: Run, script: Script) -> None:
+    answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
+    asked, replied = rows(run("conversations", "show", answer["conversation"], "--json"))
+    assert list(asked)[:11] == list(replied)[:11] == FIELDS
+    assert asked["blocks"] == [{"type": "text", "text": "hello"}]
+    assert (asked["parent"], replied["parent"]) == (None, asked["id"])
+    assert (replied["id"], replied["request"]) == (answer["message"], answer["request"])
+    assert asked["tokens"] > 0
+
+
+def test_show_is_readable(run: Run, script: Script) -> None:
+    run("ask", "-m", script({"text": "Yes."}), "hello")
+    shown = run("conversations", "show").stdout
+    assert "user · " in shown
+    assert "\nhello\n" in shown
+    assert "\nYes.\n" in shown
+
+
+def test_archived_messages_and_compactions_are_marked(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "Yes."}), input="hello\n")
+    run("context", "clear")
+    shown = run("conversations", "show").stdout
+    assert shown.count("archived · ") == 2
+    assert "── compaction 1: 2 messages archived (the user cleared the context) ──" in shown
+
+
+def test_what_did_not_finish_is_marked(run: Run, script: Script) -> None:
+    run("ask", "-m", script({"error": "unreachable", "after": 1, "text": "half of it"}), "hello")
+    shown = run("conversations", "show").stdout
+    assert " · failed · " in shown
+    assert "failed: " in shown
+
+
+def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script, tmp_path: object) -> None:
+    model = script(
+        {"text": "Looking.", "tool_calls": [{"name": "read_document", "arguments": {"path": "x"}}]}, {"text": "Done."}
+    )
+    run("chat", "-m", model, input="first\nsecond\n")
+    everything = rows(run("conversations", "show", "--json"))
+    assert [row["role"] for row in everything] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert rows(run("conversations", "show", "--json", "--limit", "2")) == everything[-2:]
+    without = rows(run("conversations", "show", "--json", "--no-tools"))
+    assert [row["role"] for row in without] == ["user", "assistant", "assistant", "user", "assistant"]
+    middle = everything[3]["created"]
+    since = rows(run("conversations", "show", "--json", "--since", middle))
+    before = rows(run("conversations", "show", "--json", "--before", middle))
+    assert before + since == everything
+    assert "read_document" in run("conversations", "show").stdout
+    assert "read_document" not in run("conversations", "show", "--no-tools").stdout
+
+
+def test_a_time_is_understood_or_refused(run: Run) -> None:
+    assert Moment().convert("2026-01-31T12:00:00Z", None, None) == "2026-01-31T12:00:00.000Z"
+    assert Moment().convert("2026-01-31T12:00+02:00", None, None) == "2026-01-31T10:00:00.000Z"
+    assert "is no time" in failure(run("conversations", "show", "--since", "yesterday"), 2)
+
+
+def test_without_a_conversation_commands_say_so(run: Run) -> None:
+    for command in (["conversations", "show"], ["conversations", "undo"], ["context", "clear"], ["request", "show"]):
+        assert "there is no conversation yet" in failure(run(*command))
+
+
+def test_search_finds_words_by_conversation_and_role(run: Run, script: Script) -> None:
+    model = script({"text": "The mast is tall."})
+    first = one(run("ask", "-m", model, "How tall is the mast?", "--json"))["conversation"]
+    second = one(run("ask", "-m", model, "Is the hull sound?", "--json"))["conversation"]
+    hits = rows(run("conversations", "search", "mast", "--json"))
+    assert {hit["conversation"] for hit in hits} == {first, second}
+    asked = rows(run("conversations", "search", "mast", "tall", "--role", "user", "--json"))
+    assert [(hit["conversation"], hit["role"]) for hit in asked] == [(first, "user")]
+    assert len(rows(run("conversations", "search", "mast", "-c", second, "--json"))) == 1
+    assert len(rows(run("conversations", "search", "mast", "--limit", "1", "--json"))) == 1
+    assert "How tall is the mast?" in run("conversations", "search", "MAST").stdout
+    assert rows(run("conversations", "search", '"mast" OR (', "--json")) == []
+    assert "no conversation 01X" in failure(run("conversations", "search", "mast", "-c", "01X"))
+
+
+def test_rename_changes_the_title(run: Run, script: Script) -> None:
+    id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["conversation"]
+    assert one(run("conversations", "rename", id, "The", "new\nmast", "--json"))["title"] == "The new mast"
+    assert "The new mast" in run("conversations", "list").stdout
+    assert "the title is empty" in failure(run("conversations", "rename", id, " "))
+    assert "no conversation 01X" in failure(run("conversations", "rename", "01X", "title"))
+
+
+def test_fork_moves_the_head_and_undo_takes_back(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "Yes."}), input="first\nsecond\n")
+    path = rows(run("conversations", "show", "--json"))
+    forked = one(run("conversations", "fork", path[1]["id"], "--json"))
+    assert forked["head"] == path[1]["id"]
+    run("ask", "--continue", "another second")
+    texts = [row["text"] for row in rows(run("conversations", "show", "--json"))]
+    assert texts == ["first", "Yes.", "another second", "Yes."]
+    undone = one(run("conversations", "undo", "--json"))
+    assert (undone["text"], undone["head"]) == ("another second", path[1]["id"])
+    run("conversations", "undo")
+    assert rows(run("conversations", "show", "--json")) == []
+    assert "nothing to undo" in failure(run("conversations", "undo"))
+
+
+def test_branches_are_the_ends_of_all_paths(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "Yes."}), input="first\nsecond\n")
+    path = rows(run("conversations", "show", "--json"))
+    run("conversations", "fork", path[1]["id"])
+    run("ask", "--continue", "another second")
+    leaves = rows(run("conversations", "show", "--branches", "--json"))
+    assert [leaf["head"] for leaf in leaves] == [True, False]
+    assert leaves[1]["id"] == path[-1]["id"]
+    assert run("conversations", "show", "--branches").stdout.startswith("* ")
+
+
+def test_a_message_of_another_conversation_cannot_be_forked_at(run: Run, script: Script) -> None:
+    model = script({"text": "Yes."})
+    first = one(run("ask", "-m", model, "a", "--json"))
+    second = one(run("ask", "-m", model, "b", "--json"))
+    told = failure(run("conversations", "fork", first["message"], "-c", second["conversation"]))
+    assert "is not part of conversation" in told
+    assert "there is no message 01X" in failure(run("conversations", "fork", "01X"))
+
+
+def test_a_text_cannot_steer_the_terminal(run: Run, script: Script) -> None:
+    run("ask", "-m", script({"text": "red \x1b[31malert\x1b]0;title\x07 \x9b2J"}), "hello \x1b[2J")
+    for command in (["conversations", "list"], ["conversations", "show"], ["conversations", "search", "alert"]):
+        assert not set(run(*command).stdout) & set("\x1b\x07\x9b")
+
+
+def test_a_reply_that_is_coming_and_one_that_was_stopped_say_so(run: Run, script: Script, desk: Open) -> None:
+    talk = desk(script({"text": "one never", "delay_s": 600})).conversation()
+    with closing(talk.stream("count")) as events:
+        assert any(isinstance(event, TextDelta) for event in events)
+        assert rows(run("conversations", "show", "--json"))[-1]["status"] == "unfinished"
+        assert " · unfinished · " in run("conversations", "show").stdout
+    last = rows(run("conversations", "show", "--json"))[-1]
+    assert (last["status"], last["text"]) == ("stopped", "one")

@@ -1,0 +1,157 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.cli.conftest import Run, Spawn, failure
+from tests.conftest import Script
+
+from recto import __version__
+from recto.cli.main import COMMANDS, LazyGroup, recto
+
+HEAVY = ("sqlalchemy", "rich", "prompt_toolkit", "httpx2", "splintr", "genai_prices", "recto.desk", "recto.engine")
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["ask", "--help"], ["chat", "--help"]])
+def test_help_imports_nothing_heavy(args: list[str]) -> None:
+    code = (
+        f"import sys\nsys.argv = ['recto', *{args!r}]\nfrom recto.cli.main import main\n"
+        f"try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_the_table_of_commands_says_what_the_commands_say() -> None:
+    for name, help in COMMANDS.items():
+        command: click.Command = import_module(f"recto.cli.{name}").command
+        assert (command.help or "").startswith(help.rstrip("."))
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from walk(inner, (*path, name))
+
+
+def test_every_command_shows_an_example_of_itself(run: Run) -> None:
+    for path, _ in walk(recto):
+        shown = run(*path, "--help")
+        assert shown.exit_code == 0
+        assert f"Example: recto {' '.join(path)}".rstrip() in shown.stdout, path
+
+
+def test_the_version_is_told(spawn: Spawn) -> None:
+    assert spawn("--version").stdout.decode() == f"recto {__version__}\n"
+
+
+def test_a_wrong_option_is_a_usage_error(run: Run) -> None:
+    assert "--wrong" in failure(run("ask", "--wrong"), 2)
+
+
+def test_a_usage_error_is_json_when_json_is_asked_for(run: Run) -> None:
+    told = json.loads(failure(run("ask", "--wrong", "--json"), 2))
+    assert told["error"]["type"] == "Usage"
+    assert "--wrong" in told["error"]["message"]
+
+
+def test_json_behind_two_dashes_is_a_word_of_the_message(run: Run) -> None:
+    assert failure(run("ask", "-m", "nope:x", "--", "--json")).startswith("recto: ")
+
+
+def test_a_command_that_there_is_not_is_named_with_the_closest(run: Run) -> None:
+    assert "did you mean context?" in failure(run("contxt"), 2)
+
+
+def test_an_error_is_one_sentence(run: Run) -> None:
+    told = failure(run("conversations", "show", "01NOSUCHID"))
+    assert told.startswith("recto: there is no conversation 01NOSUCHID")
+    assert told.count("\n") == 1
+
+
+def test_an_error_is_json_when_json_is_asked_for(run: Run) -> None:
+    told = json.loads(failure(run("conversations", "show", "01NOSUCHID", "--json")))
+    assert told["error"]["type"] == "NotFound"
+
+
+class Broken(LazyGroup):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known: dict[str, str] = {}
+        return click.Command("broken", callback=lambda: known["missing"])
+
+
+def test_a_bug_is_one_sentence_and_its_traceback_goes_to_a_file(home: Path) -> None:
+    told = failure(CliRunner().invoke(Broken("recto"), ["broken"]))
+    assert "KeyError: this is a bug in Recto" in told
+    assert str(home / "crash.log") in told
+    assert "KeyError: 'missing'" in (home / "crash.log").read_text()
+
+
+def test_a_bug_is_told_even_where_nothing_can_be_written(home: Path) -> None:
+    home.write_text("a file where a folder should be")
+    assert "this is a bug in Recto ('missing')" in failure(CliRunner().invoke(Broken("recto"), ["broken"]))
+
+
+def test_a_reader_that_leaves_early_is_no_error(spawn: Spawn, script: Script) -> None:
+    model = script({"text": "word " * 20})
+    spawn("chat", "-m", model, input=b"first\n" * 40)
+    shown = subprocess.Popen(
+        [sys.executable, "-m", "recto", "conversations", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert shown.stdout is not None
+    assert shown.stderr is not None
+    shown.stdout.readline()
+    shown.stdout.close()
+    assert shown.stderr.read() == b""
+    shown.stderr.close()
+    shown.wait()
+
+
+def test_ctrl_c_stops_a_reply_and_keeps_what_came(script: Script, run: Run) -> None:
+    model = script({"text": "one two three four five", "delay_s": 30})
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "recto", "ask", "-m", model, "count"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert asking.stdout is not None
+    assert os.read(asking.stdout.fileno(), 100) == b"one"
+    asking.send_signal(signal.SIGINT)
+    out, err = asking.communicate(timeout=30)
+    assert (asking.returncode, out, err) == (130, b"\n", b"")
+    last = json.loads(run("conversations", "show", "--json").stdout.splitlines()[-1])
+    assert (last["status"], last["text"]) == ("stopped", "one")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_bug(closed: str, script: Script, home: Path) -> None:
+    model = script({"text": "yes"})
+    command = f'exec {closed}; "{sys.executable}" -m recto ask -m {model} hello'
+    done = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert not (home / "crash.log").exists()
+
+
+def test_a_console_of_another_encoding_does_not_end_the_command(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
+    done = subprocess.run(
+        [sys.executable, "-m", "recto", "ask", "-m", script({"text": "Größe ✓"}), "hello"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    assert done.stdout.decode() == "Größe ✓\n"

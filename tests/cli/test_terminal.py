@@ -1,0 +1,199 @@
+"""The chat at a real terminal: a pseudo-terminal with the real command behind it."""
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, rows
+from tests.conftest import Script
+
+PATIENCE_S = 60.0
+WHERE = "\x1b[6n"
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9AB]?)")
+
+
+class Terminal:
+    def __init__(self, *args: str) -> None:
+        self.process, self._master = pty.fork()
+        if not self.process:
+            termios.tcsetwinsize(0, (30, 100))
+            os.execv(sys.executable, [sys.executable, "-m", "recto", *args])
+        self._seen = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait_for(self, text: str) -> str:
+        """What the screen has been sent up to and with this text; each part is seen once."""
+        until = time.monotonic() + PATIENCE_S
+        while text not in (plain := _ESCAPES.sub("", self._seen)):
+            assert time.monotonic() < until, f"{text!r} never came; there is: {plain!r}"
+            assert self._read(), f"{text!r} never came; at the end there is: {plain!r}"
+        place = plain.index(text) + len(text)
+        self._seen = plain[place:]
+        return plain[:place]
+
+    def _read(self) -> bool:
+        if select.select([self._master], [], [], 1)[0]:
+            try:
+                self._take(os.read(self._master, 65536).decode("utf-8", "replace"))
+            except OSError:  # how Linux says that the other side is gone
+                return False
+        return True
+
+    def _take(self, text: str) -> None:
+        """As a terminal does, it says where the cursor is when it is asked: the toolbar waits for that."""
+        self._seen += text
+        if self._seen.endswith(WHERE) or WHERE in text:
+            self.type("\x1b[1;1R")
+
+    def code(self) -> int:
+        while self._read():
+            continue
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Terminal]]:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    opened: list[Terminal] = []
+
+    class Kept(Terminal):
+        def __init__(self, *args: str) -> None:
+            super().__init__(*args)
+            opened.append(self)
+
+    yield Kept
+    for each in opened:
+        try:
+            os.kill(each.process, signal.SIGKILL)
+            os.waitpid(each.process, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(each._master)
+
+
+def said(run: Run) -> list[str]:
+    return [row["text"] for row in rows(run("conversations", "show", "--json"))]
+
+
+def test_a_chat_greets_answers_and_says_how_to_go_on(terminal: type[Terminal], script: Script, run: Run) -> None:
+    chat = terminal("chat", "-m", script({"text": "# Title\n\nYes, **indeed**."}))
+    chat.wait_for("a new conversation · /help")
+    chat.wait_for("› ")
+    chat.type("hello\r")
+    chat.wait_for("Title")
+    chat.wait_for("Yes, indeed.")
+    chat.wait_for("% of 8,192 tokens")
+    chat.type("\x04")
+    chat.wait_for("goes on with this")
+    assert chat.code() == 0
+    assert said(run)[0] == "hello"
+
+
+def test_several_lines_are_one_message(terminal: type[Terminal], script: Script, run: Run) -> None:
+    chat = terminal("chat", "-m", script({"text": "Yes."}))
+    chat.wait_for("› ")
+    chat.type("one\\\r")
+    chat.type("two\x1b\r")
+    chat.type("three")
+    chat.type("\x1b[200~, pasted\nfour\x1b[201~")
+    chat.type("\r")
+    chat.wait_for("Yes.")
+    chat.wait_for("› ")
+    chat.type("/quit\r")
+    assert chat.code() == 0
+    assert said(run)[0] == "one\ntwo\nthree, pasted\nfour"
+
+
+def test_ctrl_c_stops_the_reply_and_the_chat_goes_on(terminal: type[Terminal], script: Script, run: Run) -> None:
+    chat = terminal("chat", "-m", script({"text": "first never", "delay_s": 600}, {"text": "Second."}))
+    chat.wait_for("› ")
+    chat.type("count\r")
+    chat.wait_for("first")
+    chat.type("\x03")
+    chat.wait_for("stopped; what came is kept")
+    chat.wait_for("› ")
+    chat.type("half a line")
+    chat.wait_for("half a line")
+    chat.type("\x03" * 5)
+    chat.wait_for("› ")
+    chat.type("again\r")
+    assert "Traceback" not in chat.wait_for("Second.")
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0
+    assert said(run) == ["count", "first", "again", "Second."]
+
+
+def test_errors_tools_and_notes_are_shown_and_the_chat_goes_on(
+    terminal: type[Terminal], script: Script, notes: Path
+) -> None:
+    calls = [{"name": "read_document", "arguments": {"path": "Welcome"}}]
+    model = script({"tool_calls": calls, "thinking": "hidden"}, {"text": "Sorrel."}, {"error": "unreachable"})
+    chat = terminal("chat", "-m", model, "--vault", str(notes))
+    chat.wait_for("› ")
+    chat.type("What of [[Nowhere]]?\r")
+    chat.wait_for("· [[Nowhere]] leads to no document of the vault")
+    told = chat.wait_for("Sorrel.")
+    assert '· read_document {"path":"Welcome"} → ' in told
+    assert "hidden" not in told
+    chat.wait_for("› ")
+    chat.type("more\r")
+    chat.wait_for("The script breaks off here")
+    chat.wait_for("› ")
+    chat.type("/contxt\r")
+    chat.wait_for("did you mean /context?")
+    chat.wait_for("› ")
+    chat.type("/context\r")
+    chat.wait_for("8,192 tokens = ")
+
+
+def test_thinking_is_shown_on_request(terminal: type[Terminal], script: Script) -> None:
+    chat = terminal("chat", "--thinking", "-m", script({"text": "Yes.", "thinking": "It seems\nso"}))
+    chat.wait_for("› ")
+    chat.type("hello\r")
+    told = chat.wait_for("Yes.")
+    assert "It seems" in told
+    assert "so" in told
+
+
+def test_what_was_typed_is_there_the_next_time(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
+    model = script({"text": "Yes."})
+    for keys in ("remember me\r", "\x1b[A\r"):
+        chat = terminal("chat", "-m", model)
+        chat.wait_for("› ")
+        chat.type(keys)
+        chat.wait_for("Yes.")
+        chat.wait_for("› ")
+        chat.type("\x04")
+        assert chat.code() == 0
+        assert said(run)[0] == "remember me"
+    assert (home / "history").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_history_that_cannot_be_kept_costs_no_chat(terminal: type[Terminal], script: Script, home: Path) -> None:
+    (home / "history").mkdir(parents=True)
+    chat = terminal("chat", "-m", script({"text": "Yes."}))
+    chat.wait_for("› ")
+    chat.type("hello\r")
+    chat.wait_for("Yes.")
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0
+
+
+def test_ask_draws_markdown_at_a_terminal(terminal: type[Terminal], script: Script) -> None:
+    asked = terminal("ask", "-m", script({"text": "Yes, **indeed**, not \x1b]0;title\x07."}), "--show-context", "hello")
+    asked.wait_for("8,192 tokens = ")
+    assert "**" not in asked.wait_for("indeed")
+    asked.wait_for("not \ufffd]0;title\ufffd.")
+    assert asked.code() == 0
