@@ -141,7 +141,7 @@ def test_leaving_a_stream_early_keeps_what_came_as_stopped(desk: Open, script: S
     for event in events:
         if isinstance(event, TextDelta) and "two" in event.text:
             break
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     stopped = talk.messages()[-1]
     assert stopped.status == "stopped"
     assert stopped.text.startswith("one two")
@@ -285,7 +285,7 @@ def test_stopping_during_a_tool_closes_its_call(
     for event in events:
         if isinstance(event, ToolStarted):
             break
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     release.set()
     assert talk.messages()[-1].results[0].text == CANCELLED
 

@@ -41,7 +41,7 @@ def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
         ("context.strategy", "hope", "discard"),
         ("model", 7, "a text"),
         ("reply.max_tokens", True, "a whole number"),
-        ("tools.step_limit", 0, "from 1 to 1000"),
+        ("tools.step_limit", 0, "from 1 to 1,000"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, allowed: str) -> None:

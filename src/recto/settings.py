@@ -195,7 +195,7 @@ def file_text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except NotADirectoryError as why:
-        raise Invalid(f"{path.parent} is a file where a folder is needed: set RECTO_HOME", file=str(path)) from why
+        raise Invalid(f"{path.parent} is not a folder; set RECTO_HOME to one", file=str(path)) from why
     except UnicodeDecodeError as why:
         raise Invalid(f"{path} is not valid TOML: {why}", file=str(path)) from why
     except OSError as why:

@@ -123,4 +123,4 @@ def test_a_link_stays_a_link_and_permissions_stay(run: Run, home: Path, tmp_path
 def test_a_home_that_is_a_file_is_named(run: Run, home: Path) -> None:
     home.write_text("")
     for command in (["config", "show"], ["config", "set", "reply.tries", "3"]):
-        assert "is a file where a folder is needed" in failure(run(*command))
+        assert "is not a folder; set RECTO_HOME" in failure(run(*command))

@@ -1,0 +1,134 @@
+"""Tokens per second of our exact counts, for a first look and for a second one, which reads the stored counts.
+
+By kind of text, with the error of a quarter of the characters (our fallback adds 5 %) and of LangChain's
+count_tokens_approximately beside it. No goal but that a second look costs less than the first.
+"""
+
+import asyncio
+import hashlib
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import corpus, peers
+from bench.table import judged, show
+from recto.chat.blocks import Text
+from recto.providers.model import Model
+from recto.providers.openai import OpenAIFormat
+from recto.providers.vocabulary import VocabularyMeter, vocabulary
+from recto.store.store import Store
+from recto.window.count import Count
+from recto.window.request import Entry, Piece
+
+RUNS = 5
+# The tokenizer builds its table of merges when it first meets a word that is not one token.
+WARM_UP = "Defenestration, pragmatically speaking."
+MODEL = Model("openai:any", "openai", "any", None, "unknown", tokenizer="o200k_base", exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one kind of text."""
+
+    tokens: int
+    """In all messages, their frames included."""
+    text_tokens: int
+    characters: int
+    bytes: int
+    messages: int
+    first_s: float
+    second_s: float
+
+
+def main(quick: bool) -> None:
+    peers.install()
+    kinds = corpus.kinds(200_000 if quick else 2_000_000)
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        given = Path(folder) / "texts.json"
+        given.write_text(json.dumps(kinds), "utf-8")
+        ours = {kind: _measure(Path(folder) / f"{kind}.db", texts) for kind, texts in kinds.items()}
+        theirs = peers.ask("count", given)
+    _show(ours, theirs)
+
+
+def _measure(path: Path, texts: Sequence[str]) -> Figures:
+    meter = VocabularyMeter(MODEL)
+    count = vocabulary(MODEL.tokenizer)
+    wire = [OpenAIFormat().entry(Entry("user", (Text(text),)), MODEL.provider)[0] for text in texts]
+    pieces = [Piece("message", data) for data in wire]
+    counts = asyncio.run(meter.measure(pieces))
+    return Figures(
+        tokens=sum(count.tokens for count in counts),
+        text_tokens=sum(map(count, texts)),
+        characters=sum(map(len, texts)),
+        bytes=sum(len(text.encode()) for text in texts),
+        messages=len(texts),
+        first_s=statistics.median(_first_look(meter, pieces) for _ in range(RUNS)),
+        second_s=_second_look(path, meter.key, pieces, counts),
+    )
+
+
+def _first_look(meter: VocabularyMeter, pieces: Sequence[Piece]) -> float:
+    """With a new tokenizer: an old one remembers texts."""
+    vocabulary.cache_clear()
+    vocabulary(MODEL.tokenizer)(WARM_UP)
+    started = time.perf_counter()
+    asyncio.run(meter.measure(pieces))
+    return time.perf_counter() - started
+
+
+def _second_look(path: Path, key: str, pieces: Sequence[Piece], counts: Sequence[Count]) -> float:
+    """As the scale does it: the hash of each piece, then what the store knows, a window of 100 messages at a time."""
+    known = dict(zip((piece.sha256 for piece in pieces), counts, strict=True))
+    with Store(path) as store:
+        store.counts.save(key, known)
+    with Store(path) as store:
+        return statistics.median(_look(store, key, pieces) for _ in range(RUNS))
+
+
+def _look(store: Store, key: str, pieces: Sequence[Piece]) -> float:
+    started = time.perf_counter()
+    for start in range(0, len(pieces), 100):
+        hashes = [hashlib.sha256(piece.data).digest() for piece in pieces[start : start + 100]]
+        if len(store.counts.find(key, hashes)) != len(set(hashes)):
+            raise SystemExit("the store has forgotten counts that it was given: this is a bug")
+    return time.perf_counter() - started
+
+
+def _show(ours: dict[str, Figures], theirs: dict[str, Any]) -> None:
+    rows = [_row(kind, figures, theirs[kind]) for kind, figures in ours.items()]
+    messages = sum(figures.messages for figures in ours.values())
+    first, second = (sum(getattr(each, look) for each in ours.values()) for look in ("first_s", "second_s"))
+    one, two = (f"{1e6 * seconds / messages:.0f} µs" for seconds in (first, second))
+    columns = ("characters", "tokens", "first look tokens/s", "MB/s", "second look tokens/s", "chars/4")
+    show(
+        f"Counting with {MODEL.tokenizer}, messages of 600 characters (median of {RUNS} runs)",
+        ("", *columns, "approximately", "its tokens/s"),
+        rows,
+        notes=(
+            f"a message costs {one} at the first look, {two} at the second (goal {judged(second / first, 1, '≤ 1×')})",
+            "chars/4: its error against the exact count of the texts",
+            f"approximately: langchain-core {theirs['version']}, count_tokens_approximately, its error by message",
+        ),
+    )
+
+
+def _row(kind: str, figures: Figures, their: dict[str, Any]) -> list[str]:
+    quarter = figures.characters / 4 / figures.text_tokens - 1
+    approximate = their["tokens"] / figures.tokens - 1
+    return [
+        kind,
+        f"{figures.characters:,}",
+        f"{figures.tokens:,}",
+        f"{figures.tokens / figures.first_s:,.0f}",
+        f"{figures.bytes / figures.first_s / 1e6:.1f}",
+        f"{figures.tokens / figures.second_s:,.0f}",
+        f"{quarter:+.0%}",
+        f"{approximate:+.0%}",
+        f"{figures.tokens / statistics.median(their['seconds']):,.0f}",
+    ]

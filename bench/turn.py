@@ -1,0 +1,265 @@
+"""What a long history costs a new message: from `send` to the request leaving, from the reply's end to stored.
+
+Every turn on a cold store (desk closed and opened anew), with a `scripted:` model. Goals: both together at most 10 ms
+p95 at 100,000 messages, and 1.5 times the figure at 1,000. Beside it LangChain's trim_messages on the same history.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from sqlalchemy import insert, select, text, update
+
+from bench import corpus, peers
+from bench.table import Times, judged, ms, show
+from recto import wire
+from recto.chat.blocks import Text
+from recto.chat.message import now
+from recto.desk import STORE_FILE, Desk, Talk, open_desk
+from recto.events import Replied, Sent, TextDelta
+from recto.ids import new_id
+from recto.store.schema import conversations, messages
+from recto.store.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SIZES = (1_000, 10_000, 100_000)
+QUICK_SIZES = (1_000, 10_000)
+GOAL_S = 0.010
+GOAL_GROWTH = 1.5
+# The tokenizer builds its table of merges when it first meets a word that is not one token.
+WARM_UP = "Is this on? Defenestration, pragmatically speaking."
+REPLY = "That is so: the value is bound to the name, and the name is looked up again when the function is called."
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation in a store of its own."""
+
+    home: Path
+    conversation: str
+    model: str
+
+    def open(self) -> Desk:
+        return open_desk(home=self.home, project=self.home, model=self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How long one turn took, in seconds, without the model's own time."""
+
+    to_sent: float
+    to_stored: float
+    cpu: float
+    """What of both this process really computed: the rest is the disk, and whoever else uses the machine."""
+
+    @property
+    def both(self) -> float:
+        return self.to_sent + self.to_stored
+
+
+Turns = dict[int, list[Turn]]
+"""By the size of the conversation."""
+
+
+def main(quick: bool) -> None:
+    peers.install()
+    sizes, turns = (QUICK_SIZES, 20) if quick else (SIZES, 40)
+    # beside the project, not in a temporary folder that may be memory: commits are meant to reach a disk
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        chats = {size: apart(import_history, Path(folder) / str(size), size) for size in sizes}
+        first = {size: apart(first_turn, chat) for size, chat in chats.items()}
+        cold, warm = apart(later_turns, chats, turns)
+        disk = _syncs(Path(folder) / "sync")
+        theirs = {size: _trim(Path(folder) / f"{size}.jsonl", size) for size in sizes}
+    _show(first, cold, warm, theirs, disk)
+
+
+def apart(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """Does it in a new process, so that nothing it leaves in memory weighs on what is measured next."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *args, **named).result()
+
+
+def import_history(home: Path, size: int) -> Chat:
+    """A conversation as an import would leave it: every message stored, nothing counted, nothing compacted."""
+    home.mkdir()
+    script = home / "script.json"
+    # usage is given, as providers do: the script would else count the whole request between the reply and its end
+    script.write_text(json.dumps([{"text": REPLY, "usage": {"input": 4000, "output": 24}}]), "utf-8")
+    with Store(home / STORE_FILE) as store:
+        made = store.tree.create(title="A long chat")
+        _insert(store, made.id, size)
+    return Chat(home, made.id, f"scripted:{script}")
+
+
+def _insert(store: Store, conversation: str, size: int) -> None:
+    """In bulk: appending one by one would take minutes."""
+    with store.database.write() as connection:
+        home = connection.execute(select(conversations.c.n).where(conversations.c.id == conversation)).scalar_one()
+        said = enumerate(corpus.chat(size), 1)
+        while batch := list(islice(said, 10_000)):
+            rows = [_row(home, number, role, words) for number, (role, words) in batch]
+            connection.execute(insert(messages), rows)
+            indexed = [{"n": number, "text": words} for number, (_, words) in batch]
+            connection.execute(text("INSERT INTO words(rowid, text) VALUES (:n, :text)"), indexed)
+        connection.execute(update(conversations).where(conversations.c.n == home).values(head=size))
+
+
+def _row(home: int, number: int, role: str, words: str) -> dict[str, object]:
+    return {
+        "n": number,
+        "id": new_id(),
+        "conversation": home,
+        "parent": number - 1 or None,
+        "depth": number,
+        "said": number,
+        "role": role,
+        "status": "done",
+        "created": now(),
+        "blocks": wire.blocks_to_json((Text(words),)),
+        "details": "{}",
+    }
+
+
+def first_turn(chat: Chat) -> Turn:
+    """The first message after the import: counts what fits in the window and makes the first Compaction."""
+    return asyncio.run(_first_turn(chat))
+
+
+async def _first_turn(chat: Chat) -> Turn:
+    await _warm_up(chat)
+    return await _cold_turn(chat, "Where were we?")
+
+
+def later_turns(chats: dict[int, Chat], turns: int) -> tuple[Turns, Turns]:
+    """On stores opened anew for each turn, then on desks that stay open; the sizes in turn, so that all have the same
+    share of whatever else this machine does."""
+    return asyncio.run(_cold_turns(chats, turns)), asyncio.run(_warm_turns(chats, turns))
+
+
+async def _cold_turns(chats: dict[int, Chat], turns: int) -> Turns:
+    await _warm_up(next(iter(chats.values())))
+    speaker, found = corpus.Speaker(1), {size: list[Turn]() for size in chats}
+    for said in (speaker.message() for _ in range(turns)):
+        for size, chat in chats.items():
+            found[size].append(await _cold_turn(chat, said))
+    return found
+
+
+async def _cold_turn(chat: Chat, said: str) -> Turn:
+    with chat.open() as desk:
+        return await _turn(desk.conversation(chat.conversation), said)
+
+
+async def _warm_turns(chats: dict[int, Chat], turns: int) -> Turns:
+    speaker, found = corpus.Speaker(2), {size: list[Turn]() for size in chats}
+    with ExitStack() as stack:
+        desks = {size: stack.enter_context(chat.open()) for size, chat in chats.items()}
+        talks = {size: desks[size].conversation(chat.conversation) for size, chat in chats.items()}
+        for said in (speaker.message() for _ in range(turns + 1)):
+            for size, talk in talks.items():
+                found[size].append(await _turn(talk, said))
+    return {size: times[1:] for size, times in found.items()}
+
+
+async def _warm_up(chat: Chat) -> None:
+    """A turn in a new store: imports and the tokenizer belong to the start of a process, not to a turn."""
+    with (
+        tempfile.TemporaryDirectory(dir=chat.home) as elsewhere,
+        open_desk(home=elsewhere, project=elsewhere, model=chat.model) as desk,
+    ):
+        await _turn(desk.conversation(), WARM_UP)
+
+
+async def _turn(talk: Talk, said: str) -> Turn:
+    started = sent = last = stored = _clocks()
+    async for event in talk.send(said):
+        if isinstance(event, Sent):
+            sent = _clocks()
+        elif isinstance(event, TextDelta):
+            last = _clocks()
+        elif isinstance(event, Replied):
+            stored = _clocks()
+    return Turn(sent[0] - started[0], stored[0] - last[0], sent[1] - started[1] + stored[1] - last[1])
+
+
+def _clocks() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+def _syncs(path: Path) -> Times:
+    """What a commit cannot go below: a page written and flushed to this disk."""
+    seconds = []
+    with path.open("wb", buffering=0) as file:
+        for _ in range(100):
+            file.write(bytes(4096))
+            started = time.perf_counter()
+            os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - started)
+    return Times(tuple(seconds))
+
+
+def _trim(path: Path, size: int) -> dict[str, list[float]]:
+    path.write_text("\n".join(json.dumps(line) for line in corpus.chat(size)), "utf-8")
+    found: dict[str, list[float]] = peers.ask("trim", path)
+    return found
+
+
+def _show(
+    first: dict[int, Turn], cold: Turns, warm: Turns, theirs: dict[int, dict[str, list[float]]], disk: Times
+) -> None:
+    *_, last = cold
+    rows = [_our_row("recto, cold store", size, turns) for size, turns in cold.items()]
+    rows[-1][-1] = judged(_both(cold[last]).p95, GOAL_S, "p95 ≤ 10 ms")
+    rows += [_our_row("recto, desk left open", size, turns) for size, turns in warm.items()]
+    for kind in ("approximate", "exact"):
+        rows += [_their_row(f"trim_messages, {kind}", size, found[kind]) for size, found in theirs.items()]
+    imported = ", ".join(f"{ms(turn.both)} ms at {size:,}" for size, turn in first.items())
+    show(
+        f"One turn on a long history, in ms ({len(cold[last])} turns each)",
+        ("", "messages", "to sent p50", "p95", "to stored p50", "p95", "both p50", "p95", "CPU p50", "goal"),
+        rows,
+        notes=(
+            _growth(cold),
+            f"first turn on an imported history (no counts, no Compaction), both: {imported}",
+            f"flushing a page to this disk, as every commit does: p50 {ms(disk.p50)} ms, p95 {ms(disk.p95)} ms",
+            f"langchain-core {theirs[last]['version']}: trim_messages works on a list in memory and stores nothing",
+        ),
+    )
+
+
+def _both(turns: list[Turn]) -> Times:
+    return Times(tuple(turn.both for turn in turns))
+
+
+def _growth(cold: Turns) -> str:
+    first, *_, last = cold
+    before, after = _both(cold[first]), _both(cold[last])
+    p50, p95 = after.p50 / before.p50, after.p95 / before.p95
+    goal = judged(p50, GOAL_GROWTH, f"p50 ≤ {GOAL_GROWTH}×")
+    return f"growth from {first:,} to {last:,} messages, cold: p50 {p50:.2f}×, p95 {p95:.2f}× (goal {goal})"
+
+
+def _our_row(name: str, size: int, turns: list[Turn]) -> list[str]:
+    sent, stored, both = (
+        Times(tuple(getattr(turn, span) for turn in turns)) for span in ("to_sent", "to_stored", "both")
+    )
+    times = [ms(value) for each in (sent, stored, both) for value in (each.p50, each.p95)]
+    return [name, f"{size:,}", *times, ms(Times(tuple(turn.cpu for turn in turns)).p50), ""]
+
+
+def _their_row(name: str, size: int, seconds: list[float]) -> list[str]:
+    times = Times(tuple(seconds))
+    return [name, f"{size:,}", ms(times.p50), ms(times.p95), "–", "–", ms(times.p50), ms(times.p95), "–", ""]
