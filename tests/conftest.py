@@ -1,13 +1,19 @@
 """Real parts, small: a home in a temporary folder and models that answer from a script."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from recto.desk import Desk, open_desk
+
+# no test asserts a time, not even through the property tests
+hypothesis_settings.register_profile("recto", deadline=None)
+hypothesis_settings.load_profile("recto")
 
 Open = Callable[..., Desk]
 Script = Callable[..., str]
@@ -16,8 +22,6 @@ Script = Callable[..., str]
 @pytest.fixture(autouse=True)
 def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting, key or server of the machine that runs the tests reaches them."""
-    import os
-
     for name in list(os.environ):
         if name.startswith("RECTO_") or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)

@@ -149,6 +149,29 @@ def test_leaving_a_stream_early_keeps_what_came_as_stopped(desk: Open, script: S
     assert at.record(stopped.request or "").outcome["finish"] == "stopped"
 
 
+@pytest.mark.parametrize("after", [0.0, 0.001, 0.003, 0.006, 0.01, 0.02, 0.04])
+def test_cancelling_at_any_moment_leaves_us_where_the_store_is(desk: Open, script: Script, after: float) -> None:
+    at = desk(script({"text": "one two three four", "delay_s": 0.005}))
+    talk = at.conversation()
+    talk.ask("start")
+
+    async def cancelled() -> None:
+        async def turn() -> None:
+            async for _ in talk.send("stop me"):
+                pass
+
+        task = asyncio.create_task(turn())
+        await asyncio.sleep(after)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(cancelled())
+    assert talk.standing.head == at.store.tree.conversation(talk.id or "").head
+    assert all(message.status != "unfinished" for message in talk.messages())
+    appended = [event for event in talk.stream("go on") if isinstance(event, Appended)]
+    assert [event.branched for event in appended] == [False]
+
+
 @pytest.mark.parametrize("text", ["", "  \n\t ", b""])
 def test_a_blank_message_is_refused_and_nothing_is_stored(desk: Open, script: Script, text: str | bytes) -> None:
     at = desk(script({"text": "x"}))

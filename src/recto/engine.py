@@ -118,8 +118,13 @@ class Engine:
         if not said.strip():
             raise Invalid("the message is empty: write something to send")
         message = Message(new_id(), "user", (Text(said),), parent=standing.head)
-        placed = await self.clerk.do(self.store.tree.append, standing.conversation, message)
-        return placed.message, repaired, standing.stands_at(placed.message.id, placed.moved)
+        placed, branched = await self.clerk.do(self._place, standing, message)
+        return placed, repaired, branched
+
+    def _place(self, standing: Standing, message: Message) -> tuple[Message, bool]:
+        """Stores and stands there in one step of the store's thread: a cancelled turn must not part the two."""
+        placed = self.store.tree.append(standing.conversation, message)
+        return placed.message, standing.stands_at(placed.message.id, placed.moved)
 
     async def _pick(self, ready: Ready, text: str) -> tuple[list[Picked], list[str]]:
         """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
@@ -158,8 +163,7 @@ class Engine:
         assert standing.head is not None
         made = cut_message(turn, standing.head)
         if ready.compacts:
-            placed = await self.clerk.do(self.store.tree.append, standing.conversation, made)
-            standing.stands_at(placed.message.id, placed.moved)
+            await self.clerk.do(self._place, standing, made)
         return _block(made)
 
     async def _record(self, standing: Standing, turn: Turn, message: Message) -> Request:
@@ -217,8 +221,7 @@ class Engine:
         head = await self.clerk.do(self.store.tree.message, standing.head)
         newest = await self.clerk.do(self.store.tree.compaction, standing.head)
         made = cleared(before=newest.compaction if newest else None, parent=head.id, archived=head.said)
-        placed = await self.clerk.do(self.store.tree.append, standing.conversation, made)
-        standing.head = placed.message.id
+        await self.clerk.do(self._place, standing, made)
         return _block(made)
 
     async def close(self) -> None:

@@ -5,8 +5,6 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
-from recto.cli.main import recto
-
 
 def test_the_answer_goes_to_stdout_and_nothing_else_does(run: Run, script: Script) -> None:
     done = run("ask", "-m", script({"text": "Yes, *indeed*."}), "Is", "it?")
@@ -165,4 +163,3 @@ def test_the_system_file_is_what_the_model_is_told_first(run: Run, script: Scrip
     (tmp_path / "pirate.md").write_text("You are a pirate.")
     run("ask", "-m", script({"text": "Arr."}), "--system-file", "pirate.md", "hello")
     assert b"You are a pirate." in run("request", "rebuild").stdout_bytes
-    assert recto.name == "recto"

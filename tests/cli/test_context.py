@@ -1,7 +1,12 @@
+from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run, failure, one, rows
 from tests.conftest import Script
+
+from recto.cli.stats import priced
+from recto.providers.model import Prices
 
 FIELDS = ["conversation", "model", "limit", "reserve", "total", "free", "exact", "strategy", "sections"]
 
@@ -62,12 +67,11 @@ def test_stats_count_what_was_said_and_sent(run: Run, script: Script) -> None:
     assert "unknown: no prices" in run("context", "stats").stdout
 
 
-def test_stats_tell_the_cost_where_prices_are_known(run: Run, script: Script, home: Path) -> None:
-    usage = {"input": 1_000_000, "output": 100_000, "cache_read": 500_000, "cache_write": 0}
-    model = script({"text": "Yes.", "usage": usage})
-    run("ask", "-m", model, "hello")
-    numbers = one(run("context", "stats", "--json"))
-    assert numbers["models"] == [{"model": model, **usage, "cost_usd": None}]
+def test_the_cost_counts_cached_tokens_at_their_own_price() -> None:
+    spent = Counter(input=1_000_000, output=100_000, cache_read=500_000, cache_write=100_000)
+    assert priced(Prices(input=2, output=10, cache_read=0.5, cache_write=2.5), spent) == pytest.approx(2.3)
+    assert priced(Prices(input=2, output=10), spent) == pytest.approx(3.0)
+    assert priced(Prices(input=2), spent) is None
 
 
 def test_clear_starts_the_view_anew(run: Run, script: Script) -> None:

@@ -64,7 +64,7 @@ def test_what_did_not_finish_is_marked(run: Run, script: Script) -> None:
     assert "failed: " in shown
 
 
-def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script, tmp_path: object) -> None:
+def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script) -> None:
     model = script(
         {"text": "Looking.", "tool_calls": [{"name": "read_document", "arguments": {"path": "x"}}]}, {"text": "Done."}
     )

@@ -69,10 +69,10 @@ def _cost(desk: "Desk", model: str, spent: "Counter[str]") -> float | None:
         prices = desk.model(model).prices
     except RectoError:
         return None
-    return _priced(prices, spent) if prices else None
+    return priced(prices, spent) if prices else None
 
 
-def _priced(prices: "Prices", spent: "Counter[str]") -> float | None:
+def priced(prices: "Prices", spent: "Counter[str]") -> float | None:
     if prices.input is None or prices.output is None:
         return None
     fresh = spent["input"] - spent["cache_read"] - spent["cache_write"]

@@ -15,7 +15,13 @@ class Clerk:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recto-store")
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **named))
+        """Does the work in its turn. Once handed over it is done to the end, even if the caller is cancelled."""
+        begun = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **named))
+        try:
+            return await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            await asyncio.wait([begun])
+            raise
 
     def close(self) -> None:
         self._thread.shutdown()

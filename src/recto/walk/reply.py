@@ -28,19 +28,23 @@ class Incoming:
         self._growth = Growth(_made(draft))
         self._started = time.monotonic()
         self._flusher: asyncio.Task[None] | None = None
+        self._begun = False
         self.moved = True
 
     @property
     def message(self) -> Message | None:
         """The message so far, once something of it has come."""
-        return replace(self._draft, blocks=self._growth.blocks) if self._flusher else None
+        return replace(self._draft, blocks=self._growth.blocks) if self._begun else None
 
     async def add(self, step: Step) -> None:
-        if self._flusher is None:
-            placed = await self._clerk.do(self._store.tree.append, self._conversation, self._draft)
-            self._draft, self.moved = placed.message, placed.moved
+        if not self._begun:
+            await self._clerk.do(self._begin)
             self._flusher = asyncio.create_task(self._flush_now_and_then())
         self._growth.add(step)
+
+    def _begin(self) -> None:
+        placed = self._store.tree.append(self._conversation, self._draft)
+        self._draft, self.moved, self._begun = placed.message, placed.moved, True
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -57,10 +61,11 @@ class Incoming:
         outcome: dict[str, Any] | None = None,
     ) -> Message | None:
         """The message whole, as it is now stored, with what became of its request; None when nothing had come."""
-        if self._flusher is None:
+        if not self._begun:
             return None
-        self._flusher.cancel()
-        await asyncio.gather(self._flusher, return_exceptions=True)
+        if self._flusher:
+            self._flusher.cancel()
+            await asyncio.gather(self._flusher, return_exceptions=True)
         made = _made(self._draft)
         if made is not None:
             made = replace(made, duration_s=round(time.monotonic() - self._started, 3))

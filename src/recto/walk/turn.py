@@ -319,4 +319,5 @@ def account_of(turn: Turn) -> Mapping[str, object]:
         },
         "compaction": view.compaction.compaction_number if view.compaction else None,
         "meter": turn.scale.meter.key,
+        "window_from": turn.scale.model.window_from,
     }
