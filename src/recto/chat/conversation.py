@@ -63,7 +63,9 @@ class View:
 
     @property
     def _place(self) -> int | None:
-        return next((place for place, message in enumerate(self.tail) if message.id == self.current), None)
+        # from the end: that is where it is
+        places = range(len(self.tail) - 1, -1, -1)
+        return next((place for place in places if self.tail[place].id == self.current), None) if self.current else None
 
     @property
     def _is_lifted(self) -> bool:

@@ -35,7 +35,13 @@ CONVERSATION = select(
 CONVERSATION_BY_ID = CONVERSATION.where(conversations.c.id == bindparam("id"))
 
 
-def _path() -> Select[Any]:
+# What a window needs of a message. The parent's id is that of the next row on the path.
+BARE = select(
+    *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent"))
+)
+
+
+def _path(columns: Select[Any]) -> Select[Any]:
     """Up the parents from one message, newest first. The depth must fall, so a cycle in damaged data ends."""
     start = (
         select(messages.c.n, messages.c.parent, messages.c.depth, literal(1).label("step"))
@@ -48,10 +54,15 @@ def _path() -> Select[Any]:
         .join(start, up.c.n == start.c.parent)
         .where(up.c.depth < start.c.depth, start.c.step < bindparam("most"), up.c.id != bindparam("until"))
     )
-    return MESSAGE.join(path, path.c.n == messages.c.n).order_by(path.c.step)
+    return columns.join(path, path.c.n == messages.c.n).order_by(path.c.step)
 
 
-PATH = _path()
+PATH = _path(MESSAGE)
+BARE_PATH = _path(BARE)
+ID_OF = select(messages.c.id).where(messages.c.n == bindparam("n"))
+REQUEST_OF = (
+    select(requests.c.id).join(messages, messages.c.request == requests.c.n).where(messages.c.id == bindparam("id"))
+)
 
 INSERT_MESSAGE = insert(messages).values(
     request=select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery()

@@ -3,7 +3,7 @@
 import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from recto import wire
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
+from recto.store.packing import pack, unpack
 from recto.store.queries import (
     CHAIN,
     INSERT_PIECES,
@@ -21,13 +22,12 @@ from recto.store.queries import (
     REQUEST_BY_ID,
     SET_OUTCOME,
 )
-from recto.store.rows import AnyRow
+from recto.store.rows import AnyRow, read_details
 from recto.store.schema import conversations, messages, pieces, requests
 from recto.window.request import Piece, Request
 
 # Rebuilding walks back over bases; a full list now and then keeps that walk short.
 LONGEST_CHAIN = 64
-_RAW, _DEFLATED = 0, 1
 BREAKS = {
     "head": "another model or format",
     "tool": "the tools changed",
@@ -78,7 +78,7 @@ class Records:
                 "size": sum(len(piece.data) for piece in request.pieces),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
-                "account": zlib.compress(wire.dumpb(account), 9),
+                "account": pack(wire.dumpb(account)),
             }
             try:
                 connection.execute(INSERT_REQUEST, values)
@@ -89,11 +89,6 @@ class Records:
         """Says once what became of the request: attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             connection.execute(SET_OUTCOME, {"request": id, "outcome": wire.dumps(facts)})
-
-    def outcome_of(self, id: str) -> dict[str, Any]:
-        with self._database.read() as connection:
-            outcome: dict[str, Any] = wire.loads(_request_row(connection, id).outcome)
-            return outcome
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -155,7 +150,7 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
         return {"base": None, "kept": 0, "of": 0, "broken_by": None}
     broken = None
     if shared < base.stable:
-        before = wire.loads(zlib.decompress(base.account))
+        before = wire.loads(unpack(base.account))
         broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
         now = request.account.get("compaction")
         if now != before.get("compaction") and broken == BREAKS["message"]:
@@ -177,6 +172,7 @@ def _account(request: Request) -> dict[str, Any]:
 def _record(connection: Connection, row: AnyRow) -> Record:
     home = select(conversations.c.id).where(conversations.c.n == row.conversation)
     message = select(messages.c.id).where(messages.c.n == row.message)
+    account = wire.loads(unpack(row.account))
     return Record(
         id=row.id,
         conversation=connection.execute(home).scalar_one(),
@@ -186,9 +182,19 @@ def _record(connection: Connection, row: AnyRow) -> Record:
         sha256=row.sha256.hex(),
         size=row.size,
         pieces=len(_piece_numbers(connection, row.id)),
-        account=wire.loads(zlib.decompress(row.account)),
-        outcome=wire.loads(row.outcome),
+        account=account,
+        outcome={"counted": account.get("total"), **_reply(connection, row), **wire.loads(row.outcome)},
     )
+
+
+def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
+    """The message that came of the request, and what was reported for it."""
+    query = select(messages.c.id, messages.c.details).where(messages.c.request == row.n).order_by(messages.c.n)
+    found = connection.execute(query.limit(1)).first()
+    if found is None:
+        return {}
+    usage = read_details(found.details).get("usage")
+    return {"reply": found.id, "usage": asdict(usage) if usage else None}
 
 
 def _request_row(connection: Connection, id: str) -> AnyRow:
@@ -223,7 +229,7 @@ def _store_pieces(connection: Connection, sent: Sequence[Piece]) -> list[int]:
     known = _known_pieces(connection, hashes)
     fresh = {digest: piece.data for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
     if fresh:
-        rows = [_piece_row(digest, data) for digest, data in fresh.items()]
+        rows = [{"sha256": digest, "data": pack(data)} for digest, data in fresh.items()]
         known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
     return [known[digest] for digest in hashes]
 
@@ -234,12 +240,6 @@ def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes
         found = connection.execute(KNOWN_PIECES, {"hashes": hashes[start : start + 500]})
         known.update((digest, number) for digest, number in found)
     return known
-
-
-def _piece_row(digest: bytes, data: bytes) -> dict[str, Any]:
-    small = zlib.compress(data, 6)
-    packing, kept = (_DEFLATED, small) if len(small) < len(data) else (_RAW, data)
-    return {"sha256": digest, "packing": packing, "data": kept}
 
 
 def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> Iterator[bytes]:
@@ -258,7 +258,7 @@ def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> It
 
 def _unpack(request: str, row: AnyRow) -> bytes:
     try:
-        data = zlib.decompress(row.data) if row.packing == _DEFLATED else bytes(row.data)
+        data = unpack(row.data)
     except zlib.error:
         data = b""
     if hashlib.sha256(data).digest() != row.sha256:

@@ -53,7 +53,8 @@ def _details(message: Message, made: Made | None) -> str:
             value = _telling(value)
         out[name] = list(value) if isinstance(value, tuple) else value
     if made:
-        out["made"] = [made.provider, made.model, made.duration_s]
+        same = (made.provider, made.model) == (message.provider, message.model)
+        out["made"] = [made.duration_s] if same else [made.duration_s, made.provider, made.model]
     return wire.dumps(out) if out else "{}"
 
 
@@ -62,15 +63,21 @@ def _telling(value: Usage | Tokens) -> dict[str, Any]:
     return {spec.name: getattr(value, spec.name) for spec in fields(value) if getattr(value, spec.name) != spec.default}
 
 
-def message_of(row: AnyRow, growth: list[str] | None = None, *, bare: bool = False) -> Message:
-    """The message of a row of `queries.MESSAGE`; `growth` is what has streamed in of an unfinished one.
+def bare_message(row: AnyRow, parent: str | None, growth: list[str] | None) -> Message:
+    """What a window needs of a row of `queries.BARE`; nothing of how it came to be."""
+    _, id, depth, said, role, status, created, blocks, _ = row
+    return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status)
 
-    A bare one comes without its details: what a window needs of it, in half the time.
-    """
-    blocks = wire.blocks_from_json(row.blocks)
-    if growth:
-        blocks += grow([step for batch in growth for step in wire.loads(batch)])
-    details = {} if bare or row.details == "{}" else _read_details(row.details)
+
+def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
+    blocks = wire.blocks_from_json(text)
+    return blocks + grow([step for batch in growth for step in wire.loads(batch)]) if growth else blocks
+
+
+def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
+    """The message of a row of `queries.MESSAGE`; `growth` is what has streamed in of an unfinished one."""
+    blocks = _blocks(row.blocks, growth)
+    details = {} if row.details == "{}" else read_details(row.details)
     if made := details.pop("made", None):
         blocks = tuple(replace(block, made=made) for block in blocks)
     return Message(
@@ -87,7 +94,7 @@ def message_of(row: AnyRow, growth: list[str] | None = None, *, bare: bool = Fal
     )
 
 
-def _read_details(text: str) -> dict[str, Any]:
+def read_details(text: str) -> dict[str, Any]:
     details: dict[str, Any] = wire.loads(text)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
         if name in details:
@@ -96,7 +103,9 @@ def _read_details(text: str) -> dict[str, Any]:
         if name in details:
             details[name] = tuple(details[name])
     if "made" in details:
-        details["made"] = Made(*details["made"])
+        duration_s, *who = details["made"]
+        provider, model = who or (details["provider"], details["model"])
+        details["made"] = Made(provider, model, duration_s)
     return details
 
 

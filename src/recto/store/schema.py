@@ -42,6 +42,7 @@ messages = Table(
     Column("details", Text, nullable=False),
     Index("messages_parent", "parent"),
     Index("messages_conversation", "conversation"),
+    Index("messages_request", "request", sqlite_where=text("request IS NOT NULL")),
 )
 
 # What has streamed in of an unfinished message; folded into its blocks at the end.
@@ -59,7 +60,6 @@ pieces = Table(
     metadata,
     Column("n", Integer, primary_key=True),
     Column("sha256", LargeBinary, nullable=False, unique=True),
-    Column("packing", Integer, nullable=False),
     Column("data", LargeBinary, nullable=False),
 )
 

@@ -95,12 +95,7 @@ class Exchange:
             "done",
             tokens=Tokens(own),
             usage=done.usage or Usage(counted, own or 0, reported=False),
-            outcome={
-                "attempts": self._attempts,
-                "finish": done.finish,
-                "counted": counted,
-                "meter": self.ready.scale.meter.key,
-            },
+            outcome=self._outcome(done.finish),
         )
         assert message is not None
         self.calls = message.calls
@@ -114,10 +109,15 @@ class Exchange:
             return None
         return weighed[0].count.tokens
 
+    def _outcome(self, finish: str, error: str | None = None) -> dict[str, Any]:
+        """What cannot be told from the reply itself."""
+        told = {"finish": finish, "attempts": self._attempts, "error": error}
+        return {name: value for name, value in told.items() if value}
+
     async def _end_early(self, incoming: Incoming, why: BaseException) -> None:
         stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
         error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
-        outcome = {"attempts": self._attempts, "finish": "stopped" if stopped else "error", "error": error}
+        outcome = self._outcome("stopped" if stopped else "error", error)
         # a store that fails here has most likely failed before: the first error is the one to tell
         with suppress(StoreError):
             kept = await incoming.finish("stopped" if stopped else "error", error=error, outcome=outcome)

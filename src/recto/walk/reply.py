@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from recto.chat.blocks import Block, Made
@@ -78,8 +78,7 @@ class Incoming:
         with self._store.database.write():
             self._store.tree.finish(done)
             if done.request and outcome is not None:
-                usage = {"usage": asdict(done.usage)} if done.usage else {}
-                self._store.records.outcome(done.request, reply=done.id, **outcome, **usage)
+                self._store.records.outcome(done.request, **outcome)
 
     async def _flush_now_and_then(self) -> None:
         while True:

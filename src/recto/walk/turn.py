@@ -27,8 +27,8 @@ from recto.window.window import Tally, Window, current_entry, entries_of
 FIRST_PAGE = 256
 
 Unit = tuple[Message, ...]
-Weights = dict[tuple[str, ...], list[Weighed]]
-"""The entries of each unit, by the ids of its messages."""
+Weights = dict[str, list[Weighed]]
+"""The entries of each unit, by the id of its first message; a call's results weigh with the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class Loaded:
     @property
     def counts(self) -> dict[str, int]:
         """Tokens by message; a call's results weigh with the call."""
-        counts: dict[str, int] = {}
-        for ids, entries in self.weights.items():
-            counts.update(dict.fromkeys(ids, 0))
-            counts[ids[0]] = sum(entry.count.tokens for entry in entries)
-        return counts
+        weights = self.weights
+        return {
+            message.id: sum([entry.count.tokens for entry in weights.get(message.id, ())])
+            for message in (*self.view.lifted, *self.view.tail)
+        }
 
     def archived(self, plan: Plan) -> int:
         """How many messages the plan's cut takes out of the window, those before what was loaded included."""
@@ -80,7 +80,7 @@ class Loaded:
         return known.get(plan.cut.last, first - 1) - len(plan.cut.lifted)
 
     def entries(self, messages: Sequence[Message]) -> list[Weighed]:
-        return [entry for unit in units(messages) for entry in self.weights[_ids(unit)]]
+        return [entry for message in messages for entry in self.weights.get(message.id, ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +130,25 @@ async def load(store: Store, clerk: Clerk, scale: Scale, head: str | None, curre
     """The view at `head`, newest first, as far back as could fit in `room`; older messages stay in the store."""
     if head is None:
         return Loaded(View(()), {})
-    newest = await clerk.do(store.tree.compaction, head)
-    block = newest.compaction if newest else None
-    until = block.last if block else None
-    path: list[Message] = []
-    weights: Weights = {}
     size = FIRST_PAGE
-    start: str | None = head
+    block, page = await clerk.do(store.tree.active, head, most=size)
+    until = block.last if block else None
+    path = _said_of(page)
+    weights = await _weigh(scale, path, {})
+    start = page[-1].parent if len(page) == size else None
     while start and start != until and _total(weights) <= room:
-        page = await clerk.do(store.tree.page, start, most=size, until=until, bare=True)
-        path = [message for message in reversed(page) if message.compaction is None] + path
-        start = page[-1].parent if len(page) == size else None
         size *= 2
+        page = await clerk.do(store.tree.bare_page, start, most=size, until=until)
+        path = _said_of(page) + path
         weights = await _weigh(scale, path, weights)
+        start = page[-1].parent if len(page) == size else None
     is_whole = start is None or start == until
     return await _view(store, clerk, scale, View(tuple(path), (), block, 0 if is_whole else 1, current), weights)
+
+
+def _said_of(page: list[Message]) -> list[Message]:
+    """A page as it was said: oldest first, without the Compactions in between."""
+    return [message for message in reversed(page) if message.compaction is None]
 
 
 async def _view(store: Store, clerk: Clerk, scale: Scale, view: View, weights: Weights) -> Loaded:
@@ -161,20 +165,23 @@ async def _view(store: Store, clerk: Clerk, scale: Scale, view: View, weights: W
 async def _drift(store: Store, clerk: Clerk, scale: Scale, view: View, weights: Weights) -> int:
     if all(entry.count.exact for entries in weights.values() for entry in entries):
         return 0
-    last = next((message for message in reversed(view.tail) if message.role == "assistant" and message.request), None)
-    outcome = await clerk.do(store.records.outcome_of, last.request) if last and last.request else {}
-    usage = outcome.get("usage") or {}
-    if outcome.get("meter") != scale.meter.key or not usage.get("reported"):
+    last = next((message.id for message in reversed(view.tail) if message.role == "assistant"), None)
+    request = await clerk.do(store.tree.request_of, last) if last else None
+    if last is None or request is None:
         return 0
-    return max(0, int(usage["input"]) - int(outcome["counted"]))
+    account = (await clerk.do(store.records.record, request)).account
+    usage = (await clerk.do(store.tree.message, last)).usage
+    if usage is None or not usage.reported or account["meter"] != scale.meter.key:
+        return 0
+    return max(0, usage.input - int(account["total"]))
 
 
 async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights) -> Weights:
     """The weights of these messages' units; what is known of them is not rendered again."""
-    fresh = [unit for unit in units(messages) if _ids(unit) not in known]
+    fresh = [unit for unit in units(messages) if unit[0].id not in known]
     entries = [entries_of(unit) for unit in fresh]
     weighed = iter(await scale.weigh([entry for group in entries for entry in group]))
-    return known | {_ids(unit): [next(weighed) for _ in group] for unit, group in zip(fresh, entries, strict=True)}
+    return known | {unit[0].id: [next(weighed) for _ in group] for unit, group in zip(fresh, entries, strict=True)}
 
 
 def behind_cut(loaded: Loaded, block: Compaction) -> Loaded:
@@ -196,10 +203,6 @@ def cut_message(turn: Turn, parent: str) -> Message:
         size_before=turn.window.total,
         size_after=turn.window.total - turn.plan.left_out.tokens,
     )
-
-
-def _ids(unit: Unit) -> tuple[str, ...]:
-    return tuple(message.id for message in unit)
 
 
 def _total(weights: Weights) -> int:
@@ -285,7 +288,7 @@ def _tally(
     for tool, count in opening.tools:
         tally.add("tools", Pick("tool", tool.name, "offered with every message", mode=tool.include), count.tokens)
     if history:
-        tally.add("history", _said(loaded.view, len(history)), sum(entry.count.tokens for entry in history))
+        tally.add("history", _history_pick(loaded.view, len(history)), sum(entry.count.tokens for entry in history))
     for item, tokens in current.picked:
         tally.add(item.section, item.pick, tokens)
     message = current.weighed.entry.message or "next"
@@ -296,7 +299,7 @@ def _tally(
     return tally
 
 
-def _said(view: View, count: int) -> Pick:
+def _history_pick(view: View, count: int) -> Pick:
     messages = view.still_sent + view.history
     ends = f"{messages[0].id}…{messages[-1].id}"
     because = "said since compaction " + str(view.compaction.compaction_number) if view.compaction else "the whole chat"

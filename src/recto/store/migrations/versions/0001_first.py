@@ -37,6 +37,7 @@ def upgrade() -> None:
     )
     op.create_index("messages_parent", "messages", ["parent"])
     op.create_index("messages_conversation", "messages", ["conversation"])
+    op.create_index("messages_request", "messages", ["request"], sqlite_where=sa.text("request IS NOT NULL"))
     op.create_table(
         "deltas",
         sa.Column("n", sa.Integer, primary_key=True),
@@ -48,7 +49,6 @@ def upgrade() -> None:
         "pieces",
         sa.Column("n", sa.Integer, primary_key=True),
         sa.Column("sha256", sa.LargeBinary, nullable=False, unique=True),
-        sa.Column("packing", sa.Integer, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
     )
     op.create_table(
