@@ -11,6 +11,7 @@ from recto.window.count import Count
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
+AT_ONCE = 500
 
 
 class Counts:
@@ -27,10 +28,11 @@ class Counts:
             if number is None:
                 return found
             keys = list(short)
-            for start in range(0, len(keys), 500):
-                wanted = counts.c.sha.in_(keys[start : start + 500])
-                query = select(counts.c.sha, counts.c.tokens).where(counts.c.meter == number, wanted)
-                for key, tokens in connection.execute(query):
+            for start in range(0, len(keys), AT_ONCE):
+                some = keys[start : start + AT_ONCE]
+                # hundreds of keys at every turn: an expanding IN of the statement builder takes three times as long
+                query = f"SELECT sha, tokens FROM counts WHERE meter = ? AND sha IN ({','.join('?' * len(some))})"
+                for key, tokens in connection.exec_driver_sql(query, (number, *some)):
                     found[short[key]] = Count(tokens) if tokens >= 0 else Count(-1 - tokens, exact=False)
         return found
 

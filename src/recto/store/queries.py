@@ -25,6 +25,10 @@ MESSAGE_BY_ID = MESSAGE.where(messages.c.id == bindparam("id"))
 _at = messages.alias("at")
 COMPACTION_AT = MESSAGE.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id"))
 
+COMPACTION_BLOCKS_AT = (
+    select(messages.c.blocks).join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id"))
+)
+
 CONVERSATION = select(
     conversations,
     _heads.c.id.label("head_id"),

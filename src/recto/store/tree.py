@@ -18,6 +18,7 @@ from recto.store.database import Database
 from recto.store.queries import (
     BARE_PATH,
     COMPACTION_AT,
+    COMPACTION_BLOCKS_AT,
     CONVERSATION,
     CONVERSATION_BY_ID,
     COVER_ITSELF,
@@ -180,8 +181,9 @@ class Tree:
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of what it does not cover."""
         with self._database.read() as connection:
-            newest = self.compaction(at)
-            block = newest.compaction if newest else None
+            stored = connection.execute(COMPACTION_BLOCKS_AT, {"id": at}).scalar()
+            found = wire.blocks_from_json(stored) if stored else ()
+            block = next((block for block in found if isinstance(block, Compaction)), None)
             return block, _bare(connection, at, most, block.last if block else None)
 
     def request_of(self, message: str) -> str | None:

@@ -37,7 +37,7 @@ class Scale:
         pieces = [Piece("message", data) for wire in wires for data in wire]
         counts = iter(await self.weigh_pieces(pieces))
         return [
-            Weighed(entry, wire, sum((next(counts) for _ in wire), ZERO))
+            Weighed(entry, wire, next(counts) if len(wire) == 1 else sum((next(counts) for _ in wire), ZERO))
             for entry, wire in zip(entries, wires, strict=True)
         ]
 
