@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recto.store.database import Database
-from recto.store.schema import counts, meters
+from recto.store.queries import METER_BY_KEY
+from recto.store.schema import meters
 from recto.window.count import Count
 
 # Half a sha256 is plenty for a cache key, and halves the table.
@@ -45,14 +46,15 @@ class Counts:
                 connection.execute(upsert(meters).values(key=meter).on_conflict_do_nothing())
                 number = self._find_meter(connection, meter)
             rows = [
-                {"meter": number, "sha": digest[:KEY_BYTES], "tokens": c.tokens if c.exact else -1 - c.tokens}
-                for digest, c in known.items()
+                (number, digest[:KEY_BYTES], count.tokens if count.exact else -1 - count.tokens)
+                for digest, count in known.items()
             ]
-            connection.execute(insert(counts).prefix_with("OR REPLACE", dialect="sqlite"), rows)
+            query = "INSERT OR REPLACE INTO counts (meter, sha, tokens) VALUES (?, ?, ?)"
+            connection.exec_driver_sql(query, rows)
 
     def _find_meter(self, connection: Connection, key: str) -> int | None:
         if key not in self._meters:
-            number = connection.execute(select(meters.c.n).where(meters.c.key == key)).scalar()
+            number = METER_BY_KEY(connection, key=key).scalar()
             if number is None:
                 return None
             self._meters[key] = int(number)

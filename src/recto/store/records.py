@@ -81,14 +81,14 @@ class Records:
                 "account": pack(wire.dumpb(account)),
             }
             try:
-                connection.execute(INSERT_REQUEST, values)
+                INSERT_REQUEST(connection, **values)
             except IntegrityError as why:
                 raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
 
     def outcome(self, id: str, **facts: Any) -> None:
         """Says once what became of the request: attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
-            connection.execute(SET_OUTCOME, {"request": id, "outcome": wire.dumps(facts)})
+            SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts))
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -104,7 +104,7 @@ class Records:
 
     def latest(self, conversation: str) -> str | None:
         with self._database.read() as connection:
-            return connection.execute(LATEST_REQUEST, {"id": conversation}).scalar()
+            return LATEST_REQUEST(connection, id=conversation).scalar()
 
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Altered when what is stored no longer gives them."""
@@ -198,7 +198,7 @@ def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
 
 
 def _request_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(REQUEST_BY_ID, {"id": id}).first()
+    row = REQUEST_BY_ID(connection, id=id).first()
     if row is None:
         raise NotFound(
             f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id
@@ -208,10 +208,10 @@ def _request_row(connection: Connection, id: str) -> AnyRow:
 
 def _piece_numbers(connection: Connection, request: str) -> list[int]:
     """The request's pieces in order: back along its bases, then forward, keeping what each kept."""
-    chain = connection.execute(CHAIN, {"id": request})
+    chain = CHAIN(connection, id=request)
     numbers: list[int] = []
-    for kept, added in chain:
-        numbers = numbers[:kept] + wire.loads(added)
+    for row in chain:
+        numbers = numbers[: row.kept] + wire.loads(row.added)
     return numbers
 
 

@@ -128,22 +128,23 @@ class Tree:
     def grow(self, message: str, steps: list[Step]) -> None:
         """Stores what has come in of an unfinished message since the last time."""
         with self._database.write() as connection:
-            connection.execute(INSERT_DELTA, {"id": message, "growth": wire.dumps(steps)})
+            INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
         """Folds an unfinished message: its blocks whole, its words searchable, the deltas gone."""
         with self._database.write() as connection:
-            folded = {"message": message.id, "status": message.status, **written(message)}
-            row = connection.execute(FINISH, folded).first()
+            text = written(message)
+            folded = {"new_status": message.status, "new_blocks": text["blocks"], "new_details": text["details"]}
+            row = FINISH(connection, message=message.id, **folded).first()
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
-            connection.execute(DELETE_DELTAS, {"number": row.n})
+            DELETE_DELTAS(connection, number=row.n)
             _index(connection, row.n, message)
 
     def count(self, message: Message) -> None:
         """Notes what a message costs, once that is known."""
         with self._database.write() as connection:
-            connection.execute(SET_DETAILS, {"message": message.id, "details": written(message)["details"]})
+            SET_DETAILS(connection, message=message.id, new_details=written(message)["details"])
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
@@ -159,7 +160,7 @@ class Tree:
     def compaction(self, at: str) -> Message | None:
         """The newest message with a Compaction on the path up to and with `at`."""
         with self._database.read() as connection:
-            row = connection.execute(COMPACTION_AT, {"id": at}).first()
+            row = COMPACTION_AT(connection, id=at).first()
             if row is None:
                 _message_row(connection, at)
                 return None
@@ -168,7 +169,7 @@ class Tree:
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
         """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
         with self._database.read() as connection:
-            found = connection.execute(PATH, {"start": start, "most": most, "until": until or ""}).all()
+            found = PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
                 _message_row(connection, start)
             return _read(connection, found)
@@ -181,14 +182,14 @@ class Tree:
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of what it does not cover."""
         with self._database.read() as connection:
-            stored = connection.execute(COMPACTION_BLOCKS_AT, {"id": at}).scalar()
+            stored = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
             found = wire.blocks_from_json(stored) if stored else ()
             block = next((block for block in found if isinstance(block, Compaction)), None)
             return block, _bare(connection, at, most, block.last if block else None)
 
     def request_of(self, message: str) -> str | None:
         with self._database.read() as connection:
-            return connection.execute(REQUEST_OF, {"id": message}).scalar()
+            return REQUEST_OF(connection, id=message).scalar()
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """These messages, in order of their depth."""
@@ -216,8 +217,8 @@ class Tree:
             row = _message_row(connection, target) if target else None
             if row is not None and self.owner(row.id) != conversation:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
-            moved = {"home": home.n, "head": row.n if row else None, "updated": now(), "title": home.title}
-            connection.execute(MOVE_HEAD, moved)
+            head = row.n if row else None
+            MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
             if row is None or not (again := self._compaction_to_repeat(connection, home, row)):
                 return target
             copy = replace(again, id=new_id(), parent=row.id, created="")
@@ -255,26 +256,26 @@ class Tree:
 
 
 def _conversation_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(CONVERSATION_BY_ID, {"id": id}).first()
+    row = CONVERSATION_BY_ID(connection, id=id).first()
     if row is None:
         raise NotFound(f"there is no conversation {id}; `recto conversations list` shows those there are", id=id)
     return row
 
 
 def _message_row(connection: Connection, id: str) -> AnyRow:
-    row = connection.execute(MESSAGE_BY_ID, {"id": id}).first()
+    row = MESSAGE_BY_ID(connection, id=id).first()
     if row is None:
         raise NotFound(f"there is no message {id}", id=id)
     return row
 
 
 def _bare(connection: Connection, start: str, most: int, until: str | None) -> list[Message]:
-    rows = connection.execute(BARE_PATH, {"start": start, "most": most, "until": until or ""}).all()
+    rows = BARE_PATH(connection, start=start, most=most, until=until or "").all()
     if not rows:
         return []
     oldest = rows[-1].parent
     parents: list[str | None] = [row.id for row in rows[1:]]
-    parents.append(connection.execute(ID_OF, {"n": oldest}).scalar() if oldest else None)
+    parents.append(ID_OF(connection, n=oldest).scalar() if oldest else None)
     growth = _growth(connection, rows)
     return [bare_message(row, parent, growth.get(row.n)) for row, parent in zip(rows, parents, strict=True)]
 
@@ -333,9 +334,9 @@ def _insert_message(connection: Connection, home: int, parent: _Parent, message:
         "request_id": message.request,
         **written(message),
     }
-    number = int(connection.execute(INSERT_MESSAGE, values).inserted_primary_key[0])  # type: ignore[index]
+    number = int(INSERT_MESSAGE(connection, **values).lastrowid)
     if message.compaction:
-        connection.execute(COVER_ITSELF, {"number": number})
+        COVER_ITSELF(connection, number=number)
     return number
 
 
@@ -344,19 +345,19 @@ def _move_from(connection: Connection, home: AnyRow, parent: _Parent, number: in
     if home.head != parent.n:
         return False
     title = home.title or (_title(message.text) if message.role == "user" else "")
-    connection.execute(MOVE_HEAD, {"home": home.n, "head": number, "updated": now(), "title": title})
+    MOVE_HEAD(connection, home=home.n, new_head=number, new_updated=now(), new_title=title)
     return True
 
 
 def _is_on_path(connection: Connection, head: int, target: AnyRow) -> bool:
     """Whether `target` is an ancestor of the head."""
-    found = connection.execute(IS_ANCESTOR, {"head": head, "depth": target.depth, "target": target.n})
+    found = IS_ANCESTOR(connection, head=head, depth=target.depth, target=target.n)
     return found.first() is not None
 
 
 def _index(connection: Connection, number: int, message: Message) -> None:
     if message.status != "unfinished" and (words := message.text):
-        connection.execute(INSERT_WORDS, {"n": number, "text": words})
+        INSERT_WORDS(connection, n=number, text=words)
 
 
 def _title(said: str) -> str:
