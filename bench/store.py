@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bench import corpus, peers
 from bench.table import judged, show
-from recto.desk import STORE_FILE, open_desk
+from recto.desk import open_desk
+from recto.places import STORE_FILE
 
 TURNS, QUICK_TURNS = 400, 200
 STEP = 100

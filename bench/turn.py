@@ -25,9 +25,10 @@ from bench.table import Times, judged, ms, show
 from recto import wire
 from recto.chat.blocks import Text
 from recto.chat.message import now
-from recto.desk import STORE_FILE, Desk, Talk, open_desk
+from recto.desk import Desk, Talk, open_desk
 from recto.events import Replied, Sent, TextDelta
 from recto.ids import new_id
+from recto.places import STORE_FILE
 from recto.store.schema import conversations, messages
 from recto.store.store import Store
 

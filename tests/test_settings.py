@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from recto import settings
+from recto import places, settings
 from recto.errors import Invalid
 
 
@@ -91,12 +91,12 @@ def test_paths_in_a_project_file_start_at_the_project(tmp_path: Path) -> None:
 def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -> None:
     (tmp_path / "a/.recto").mkdir(parents=True)
     (tmp_path / "a/b/c").mkdir(parents=True)
-    assert settings.find_project(tmp_path / "a/b/c") == tmp_path / "a"
+    assert places.find_project(tmp_path / "a/b/c") == tmp_path / "a"
 
 
 def test_the_home_is_recto_home_or_a_folder_of_the_user() -> None:
-    assert settings.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
-    assert settings.find_home({}) == Path.home() / ".recto"
+    assert places.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
+    assert places.find_home({}) == Path.home() / ".recto"
 
 
 def test_get_reads_by_dotted_key() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from recto import places
 from recto import settings as configuration
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
@@ -28,7 +29,6 @@ from recto.walk.standing import Standing
 from recto.window.window import Window
 
 T = TypeVar("T")
-STORE_FILE = "recto.db"
 # messages read at a time on a walk along a path
 PAGE = 500
 
@@ -76,7 +76,7 @@ class Desk:
         self.home = home
         self.settings = settings
         vault = Vault(Path(settings.vault).expanduser()) if settings.vault else None
-        self.store = Store(home / STORE_FILE)
+        self.store = Store(home / places.STORE_FILE)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ, vault=vault)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -283,7 +283,7 @@ def open_desk(
     settings: dict[str, Any] | None = None,
 ) -> Desk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    place = Path(home).expanduser() if home else configuration.find_home()
-    root = Path(project) if project else configuration.find_project(Path.cwd())
+    place = Path(home).expanduser() if home else places.find_home()
+    root = Path(project) if project else places.find_project(Path.cwd())
     flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
     return Desk(home=place, project=root, settings=configuration.load(place, root, flags=flags))

@@ -220,18 +220,6 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield prefix + name, value
 
 
-def find_home(environment: Mapping[str, str] = os.environ) -> Path:
-    return Path(environment.get("RECTO_HOME") or "~/.recto").expanduser()
-
-
-def find_project(start: Path) -> Path | None:
-    """The nearest folder upwards that holds a `.recto` folder; the home itself is no project."""
-    for folder in (start, *start.parents):
-        if (folder / ".recto").is_dir() and folder != Path.home():
-            return folder
-    return None
-
-
 def load(
     home: Path,
     project: Path | None = None,

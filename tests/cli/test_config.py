@@ -97,7 +97,8 @@ def test_a_wrong_value_in_the_file_can_be_mended_by_setting_it(run: Run, home: P
 def test_an_unknown_key_in_the_file_is_named(run: Run, home: Path) -> None:
     home.mkdir()
     (home / "config.toml").write_text('modell = "x"\n')
-    assert "did you mean model?" in failure(run("conversations", "list"))
+    assert "did you mean model?" in failure(run("context", "show"))
+    assert run("conversations", "list").exit_code == 0
     assert "did you mean model?" in failure(run("config", "set", "reply.tries", "3"))
 
 

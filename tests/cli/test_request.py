@@ -73,7 +73,7 @@ def test_verify_proves_all_or_some(run: Run, script: Script) -> None:
 def test_what_was_altered_is_named_and_exits_1(run: Run, script: Script, home: Path) -> None:
     id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["request"]
     with sqlite3.connect(home / "recto.db") as database:
-        database.execute("UPDATE pieces SET data = CAST('changed' AS BLOB), packing = 0 WHERE n = 1")
+        database.execute("UPDATE pieces SET data = x'006368616e676564' WHERE n = 1")
     database.close()
     done = run("request", "verify", "--all")
     assert (done.exit_code, done.stdout.startswith(f"ALTERED {id}: ")) == (1, True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from recto import settings
+from recto import places, settings
 from recto.cli import options, show
 from recto.errors import Invalid
 
@@ -25,7 +25,7 @@ def command() -> None:
 
 
 def _loaded() -> settings.Settings:
-    return settings.load(settings.find_home(), settings.find_project(Path.cwd()))
+    return settings.load(places.find_home(), places.find_project(Path.cwd()))
 
 
 @command.command("show")
@@ -73,8 +73,8 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
     Example: recto config set model openai:gpt-4o
     """
     typed = settings.check(key, value, "config set")
-    root = (settings.find_project(Path.cwd()) or Path.cwd()) if project else None
-    path = (root / ".recto" if root else settings.find_home()) / FILE
+    root = (places.find_project(Path.cwd()) or Path.cwd()) if project else None
+    path = (root / ".recto" if root else places.find_home()) / FILE
     if key in PATHS and typed:
         typed = _rooted(typed, root)
     _write(path, _changed(path, key, typed))

@@ -9,7 +9,6 @@ import click
 from recto import wire
 from recto.chat.message import Message
 from recto.cli import options, show
-from recto.cli.transcript import tell_message
 from recto.errors import Invalid
 from recto.text import clean
 
@@ -36,8 +35,8 @@ def list_conversations(limit: int, as_json: bool) -> None:
 
     Example: recto conversations list --limit 10
     """
-    with options.open_desk() as desk:
-        for found in desk.conversations(limit=limit):
+    with options.open_store() as store:
+        for found in store.tree.conversations(limit=limit):
             if as_json:
                 show.emit(wire.conversation_to_json(found))
             else:
@@ -79,6 +78,8 @@ def show_conversation(
 
     Example: recto conversations show --limit 20
     """
+    from recto.cli.transcript import tell_message  # all events: `list` does without
+
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if branches:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from recto import settings
+from recto import places
 from recto.cli import options, show
 from recto.providers.model import ASSUMED_WINDOW, Model
 
@@ -29,7 +29,7 @@ def list_models(word: str, as_json: bool) -> None:
     """
     from recto.providers.catalog import Catalog  # only what is listed
 
-    catalog = Catalog(settings.find_home(), settings.find_project(Path.cwd()))
+    catalog = Catalog(places.find_home(), places.find_project(Path.cwd()))
     found = [model for model in catalog.all() if word.lower() in model.name.lower()]
     for model in sorted(found, key=lambda model: (model.provider != "embedded", model.name)):
         if as_json:
@@ -102,7 +102,7 @@ def pull(as_json: bool) -> None:
     """
     from recto.providers.weights import pull_weights  # only for fetching
 
-    path = pull_weights(settings.find_home(), lambda text: click.echo(show.visible(text), err=True))
+    path = pull_weights(places.find_home(), lambda text: click.echo(show.visible(text), err=True))
     if as_json:
         show.emit({"model": "embedded:smollm2", "path": str(path)})
     else:

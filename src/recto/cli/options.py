@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from recto.errors import NotFound
+from recto.places import STORE_FILE, find_home
 
 if TYPE_CHECKING:
     from recto.desk import Desk, Talk
+    from recto.store.store import Store
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +73,13 @@ def open_desk(flags: dict[str, str] | None = None) -> "Desk":
     from recto import desk  # the store: a third of a second
 
     return desk.open_desk(settings={"vault": ""} if flags is None else dict(flags))
+
+
+def open_store() -> "Store":
+    """For commands that only look something up: neither settings nor an engine are needed."""
+    from recto.store.store import Store  # sqlalchemy: a fifth of a second
+
+    return Store(find_home() / STORE_FILE)
 
 
 def find_talk(desk: "Desk", id: str | None) -> "Talk":
