@@ -9,8 +9,8 @@ step() {
 	"$@"
 }
 
-step recto ask "What is in [[Welcome]]?"
-step recto ask --continue "Who owns the boat?"
-step recto context show --message "When was she built?"
+step recto ask "When was the boat in [[Welcome]] built?"
+step recto ask --continue "How long is the boat in [[Sorrel]]?"
+step recto context show --message "Who owns her?"
 step recto request show
 step recto request verify --all

@@ -4,13 +4,15 @@ import asyncio
 import json
 import os
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tests.conftest import Open, Script
 
-from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.blocks import Text, ToolCall, ToolResult
+from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow, RateLimited, Unreachable
 from recto.events import (
     Appended,
@@ -24,6 +26,7 @@ from recto.events import (
     ToolFinished,
     ToolStarted,
 )
+from recto.ids import new_id
 from recto.sources.tools import CANCELLED
 
 
@@ -240,8 +243,6 @@ def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
     original = provider.model
 
     async def unknown(name: str) -> object:
-        from dataclasses import replace
-
         return replace(await original(name), window=None, window_from="unknown")
 
     monkeypatch.setattr(provider, "model", unknown)
@@ -352,6 +353,44 @@ def test_a_large_document_is_left_to_the_tool(desk: Open, script: Script, vault:
     reply = desk(script({"text": "ok"}), vault=vault).conversation().ask("See [[Long]]")
     assert [section.name for section in reply.window.sections] == ["system", "tools", "message"]
     assert any("Long.md is large" in note for note in reply.notes)
+
+
+def test_a_model_without_tools_gets_the_beginning_of_a_large_document(
+    desk: Open, script: Script, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script({"text": "ok"}), vault=vault)
+    talk = at.conversation()
+    provider = at.engine.setup.provider(talk.model)
+    original = provider.model
+
+    async def without_tools(name: str) -> object:
+        return replace(await original(name), tools=False)
+
+    monkeypatch.setattr(provider, "model", without_tools)
+    reply = talk.ask("Sum up [[Long]] and [[Welcome]]")
+    sections = {section.name: section for section in reply.window.sections}
+    assert "tools" not in sections
+    assert [pick.because for pick in sections["documents"].picks] == ["linked as [[Long]]; cut to fit"]
+    assert any("the model sees its beginning" in note for note in reply.notes)
+    assert any("Welcome.md does not fit" in note for note in reply.notes)
+    assert reply.window.total <= reply.window.limit - reply.window.reserve
+
+
+def test_a_long_chat_is_loaded_page_by_page_and_a_split_round_is_left_out(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, limit=100_000))
+    talk = at.conversation()
+    talk.ask("start")
+    head = talk.standing.head
+    with at.store.database.write():
+        for number in range(700):
+            role = ("user", "assistant")[number % 2]
+            said = Message(new_id(), role, (Text(f"{role} {number}"),), parent=head)  # type: ignore[arg-type]
+            head = at.store.tree.append(talk.id or "", said).message.id
+    again = at.conversation(talk.id)
+    reply = again.ask("still all there?")
+    sent = json.loads(at.rebuild(reply.request_id))["messages"]
+    assert len(sent) == 1 + 702 + 1
+    assert sent[3]["content"] == "user 0"
 
 
 def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script: Script, vault: Path) -> None:

@@ -70,7 +70,7 @@ class Setup:
             home=home,
             project=project,
             environment=environment,
-            window=settings.embedded.window,
+            window=settings.embedded.window if settings.origin("embedded.window") != "default" else None,
             patience=Patience(tries=settings.reply.tries, read_s=settings.reply.timeout_s),
         )
         self._providers: dict[str, Provider] = {}
