@@ -15,22 +15,26 @@ from recto.chat.message import Message, now
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
+from recto.store.placing import (
+    conversation_row,
+    index_words,
+    insert_message,
+    is_on_path,
+    message_row,
+    move_from,
+    parent_of,
+    placed_under,
+)
 from recto.store.queries import (
     BARE_PATH,
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
     CONVERSATION,
-    CONVERSATION_BY_ID,
-    COVER_ITSELF,
     DELETE_DELTAS,
     FINISH,
     ID_OF,
     INSERT_DELTA,
-    INSERT_MESSAGE,
-    INSERT_WORDS,
-    IS_ANCESTOR,
     MESSAGE,
-    MESSAGE_BY_ID,
     MOVE_HEAD,
     PATH,
     REQUEST_OF,
@@ -38,8 +42,6 @@ from recto.store.queries import (
 )
 from recto.store.rows import AnyRow, bare_message, conversation_of, message_of, written
 from recto.store.schema import conversations, deltas, messages
-
-TITLE_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Tree:
 
     def conversation(self, id: str) -> Conversation:
         with self._database.read() as connection:
-            return conversation_of(_conversation_row(connection, id))
+            return conversation_of(conversation_row(connection, id))
 
     def latest(self) -> Conversation | None:
         found = self.conversations(limit=1)
@@ -94,7 +96,7 @@ class Tree:
     def change(self, id: str, *, title: str | None = None, details: dict[str, Any] | None = None) -> Conversation:
         """A new title; choices added to the conversation's details (None takes one away)."""
         with self._database.write() as connection:
-            row = _conversation_row(connection, id)
+            row = conversation_row(connection, id)
             merged = wire.loads(row.details) | (details or {})
             kept = {name: value for name, value in merged.items() if value is not None}
             connection.execute(
@@ -102,22 +104,22 @@ class Tree:
                 .where(conversations.c.n == row.n)
                 .values(title=row.title if title is None else title, details=wire.dumps(kept))
             )
-            return conversation_of(_conversation_row(connection, id))
+            return conversation_of(conversation_row(connection, id))
 
     # -- messages
 
     def append(self, conversation: str, message: Message) -> Placed:
         """Stores the message under its parent and moves the head there, if the head still is that parent."""
         with self._database.write() as connection:
-            home = _conversation_row(connection, conversation)
-            parent = _parent(connection, home, message.parent)
-            placed = _placed(message, parent)
+            home = conversation_row(connection, conversation)
+            parent = parent_of(connection, home, message.parent)
+            placed = placed_under(message, parent)
             try:
-                number = _insert_message(connection, home.n, parent, placed)
+                number = insert_message(connection, home.n, parent, placed)
             except IntegrityError:
-                return self._again(home, _message_row(connection, message.id), message)
-            _index(connection, number, placed)
-            return Placed(placed, _move_from(connection, home, parent, number, placed))
+                return self._again(home, message_row(connection, message.id), message)
+            index_words(connection, number, placed)
+            return Placed(placed, move_from(connection, home, parent, number, placed))
 
     def _again(self, home: AnyRow, existing: AnyRow, message: Message) -> Placed:
         known = message_of(existing)
@@ -139,7 +141,7 @@ class Tree:
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
-            _index(connection, row.n, message)
+            index_words(connection, row.n, message)
 
     def count(self, message: Message) -> None:
         """Notes what a message costs, once that is known."""
@@ -148,12 +150,12 @@ class Tree:
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
-            return _read(connection, [_message_row(connection, id)])[0]
+            return _read(connection, [message_row(connection, id)])[0]
 
     def owner(self, message: str) -> str:
         """The conversation that a message belongs to."""
         with self._database.read() as connection:
-            row = _message_row(connection, message)
+            row = message_row(connection, message)
             home = select(conversations.c.id).join(messages, messages.c.conversation == conversations.c.n)
             return str(connection.execute(home.where(messages.c.n == row.n)).scalar_one())
 
@@ -162,7 +164,7 @@ class Tree:
         with self._database.read() as connection:
             row = COMPACTION_AT(connection, id=at).first()
             if row is None:
-                _message_row(connection, at)
+                message_row(connection, at)
                 return None
             return _read(connection, [row])[0]
 
@@ -171,7 +173,7 @@ class Tree:
         with self._database.read() as connection:
             found = PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
-                _message_row(connection, start)
+                message_row(connection, start)
             return _read(connection, found)
 
     def bare_page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
@@ -201,7 +203,7 @@ class Tree:
         """The last message of every branch, newest first."""
         children = messages.alias("children")
         with self._database.read() as connection:
-            home = _conversation_row(connection, conversation)
+            home = conversation_row(connection, conversation)
             childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
             query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
             return _read(connection, connection.execute(query).all())
@@ -213,8 +215,8 @@ class Tree:
         new branch: else the covered part would come back into the window.
         """
         with self._database.write() as connection:
-            home = _conversation_row(connection, conversation)
-            row = _message_row(connection, target) if target else None
+            home = conversation_row(connection, conversation)
+            row = message_row(connection, target) if target else None
             if row is not None and self.owner(row.id) != conversation:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
@@ -230,9 +232,9 @@ class Tree:
         newest = self.compaction(home.head_id)
         if newest is None or newest.compaction is None or newest.compaction.last is None:
             return None
-        covered = _message_row(connection, newest.compaction.last)
+        covered = message_row(connection, newest.compaction.last)
         between = covered.depth <= target.depth < newest.depth
-        return newest if between and _is_on_path(connection, home.head, target) else None
+        return newest if between and is_on_path(connection, home.head, target) else None
 
     def search(self, words: str, *, limit: int = 20, conversation: str | None = None) -> list[tuple[str, Message]]:
         """Messages that hold the words, best first, with their conversation. Operators in the words mean nothing."""
@@ -253,20 +255,6 @@ class Tree:
         with self._database.read() as connection:
             rows = connection.execute(query).all()
             return [(row.conversation_id, message) for row, message in zip(rows, _read(connection, rows), strict=True)]
-
-
-def _conversation_row(connection: Connection, id: str) -> AnyRow:
-    row = CONVERSATION_BY_ID(connection, id=id).first()
-    if row is None:
-        raise NotFound(f"there is no conversation {id}; `recto conversations list` shows those there are", id=id)
-    return row
-
-
-def _message_row(connection: Connection, id: str) -> AnyRow:
-    row = MESSAGE_BY_ID(connection, id=id).first()
-    if row is None:
-        raise NotFound(f"there is no message {id}", id=id)
-    return row
 
 
 def _bare(connection: Connection, start: str, most: int, until: str | None) -> list[Message]:
@@ -294,72 +282,3 @@ def _growth(connection: Connection, rows: Sequence[AnyRow]) -> dict[int, list[st
         for number, steps in connection.execute(query):
             growth.setdefault(number, []).append(steps)
     return growth
-
-
-@dataclass(frozen=True, slots=True)
-class _Parent:
-    """What a child needs to know of the message that it follows."""
-
-    n: int | None = None
-    depth: int = 0
-    said: int = 0
-    compaction: int | None = None
-
-
-def _parent(connection: Connection, home: AnyRow, id: str | None) -> _Parent:
-    if id is None:
-        return _Parent()
-    if id == home.head_id:
-        return _Parent(home.head, home.depth, home.said, home.compaction)
-    row = _message_row(connection, id)
-    return _Parent(row.n, row.depth, row.said, row.compaction)
-
-
-def _placed(message: Message, parent: _Parent) -> Message:
-    said = parent.said + (0 if message.compaction else 1)
-    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
-
-
-def _insert_message(connection: Connection, home: int, parent: _Parent, message: Message) -> int:
-    values = {
-        "id": message.id,
-        "conversation": home,
-        "parent": parent.n,
-        "depth": message.depth,
-        "said": message.said,
-        "compaction": parent.compaction,
-        "role": message.role,
-        "status": message.status,
-        "created": message.created,
-        "request_id": message.request,
-        **written(message),
-    }
-    number = int(INSERT_MESSAGE(connection, **values).lastrowid)
-    if message.compaction:
-        COVER_ITSELF(connection, number=number)
-    return number
-
-
-def _move_from(connection: Connection, home: AnyRow, parent: _Parent, number: int, message: Message) -> bool:
-    """Compare and swap: the head moves only from the new message's parent."""
-    if home.head != parent.n:
-        return False
-    title = home.title or (_title(message.text) if message.role == "user" else "")
-    MOVE_HEAD(connection, home=home.n, new_head=number, new_updated=now(), new_title=title)
-    return True
-
-
-def _is_on_path(connection: Connection, head: int, target: AnyRow) -> bool:
-    """Whether `target` is an ancestor of the head."""
-    found = IS_ANCESTOR(connection, head=head, depth=target.depth, target=target.n)
-    return found.first() is not None
-
-
-def _index(connection: Connection, number: int, message: Message) -> None:
-    if message.status != "unfinished" and (words := message.text):
-        INSERT_WORDS(connection, n=number, text=words)
-
-
-def _title(said: str) -> str:
-    line = next((line.strip() for line in said.splitlines() if line.strip()), "")
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
