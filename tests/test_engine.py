@@ -376,6 +376,28 @@ def test_a_model_without_tools_gets_the_beginning_of_a_large_document(
     assert reply.window.total <= reply.window.limit - reply.window.reserve
 
 
+def test_a_front_end_that_stays_sees_what_one_that_comes_anew_sees(desk: Open, script: Script, vault: Path) -> None:
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    steps = [{"text": "a reply " * 20}, call, {"text": "an answer " * 10}] * 20
+    at = desk(script(*steps, limit=1500), vault=vault)
+    talk = at.conversation()
+    compacted = 0
+    for number in range(24):
+        said = f"question {number}, see [[Welcome]] " + "word " * (number * 7 % 40)
+        compacted += sum(isinstance(event, ContextCompacted) for event in talk.stream(said))
+        if number % 7 == 3:
+            talk.undo()
+        if number % 11 == 5:
+            at.conversation(talk.id).ask("from elsewhere")
+        if number == 17:
+            talk.clear()
+        anew = at.conversation(talk.id)
+        anew.standing.head = talk.standing.head
+        assert talk.window("next").to_json() == anew.window("next").to_json()
+    assert compacted > 1
+    assert all(difference is None for _, difference in at.verify())
+
+
 def test_a_long_chat_is_loaded_page_by_page_and_a_split_round_is_left_out(desk: Open, script: Script) -> None:
     at = desk(script({"text": "ok"}, limit=100_000))
     talk = at.conversation()

@@ -38,6 +38,7 @@ from recto.walk.turn import (
     account_of,
     behind_cut,
     cut_message,
+    follow,
     load,
     make_turn,
     weigh_current,
@@ -84,6 +85,7 @@ class Engine:
                 block = await self._compact(standing, ready, turn)  # 6 compact, then plan again
                 yield _compacted(block) if ready.compacts else _left_out(block)
                 turn = await self._plan(standing, ready, behind_cut(loaded, block), message, picked, notes)
+            standing.loaded = {ready.scale: turn.loaded} if ready.compacts else {}
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             yield ContextUsage(turn.window.total, turn.window.limit)
             yield Sent(request.id, turn.window)
@@ -134,8 +136,11 @@ class Engine:
             return [], [f"the linked documents could not be read: {why}"]
 
     async def _load(self, standing: Standing, ready: Ready, current: str | None) -> Loaded:
-        room = ready.budget.room
-        return await load(self.store, self.clerk, ready.scale, standing.head, current, room)
+        known = standing.loaded.get(ready.scale)
+        loaded = await follow(self.store, self.clerk, ready.scale, standing.head, current, known)
+        if loaded is None:
+            loaded = await load(self.store, self.clerk, ready.scale, standing.head, current, ready.budget.room)
+        return loaded
 
     async def _plan(
         self,

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from recto.walk.scale import Scale
+from recto.walk.turn import Loaded
+
 
 @dataclass(slots=True)
 class Standing:
@@ -14,6 +17,8 @@ class Standing:
     request: str | None = None
     """The last request made from here: the next is stored as what it adds."""
     told: set[str] = field(default_factory=set)
+    loaded: dict[Scale, Loaded] = field(default_factory=dict)
+    """What the last window was made of, by what weighed it: the next one adds to it."""
 
     def tell_once(self, text: str) -> bool:
         fresh = text not in self.told

@@ -151,6 +151,23 @@ def _said_of(page: list[Message]) -> list[Message]:
     return [message for message in reversed(page) if message.compaction is None]
 
 
+async def follow(
+    store: Store, clerk: Clerk, scale: Scale, head: str | None, current: str | None, known: Loaded | None
+) -> Loaded | None:
+    """The view that was loaded before with what was said since; None when that is not all that has happened."""
+    if head is None or known is None or not known.view.tail or known.view.older:
+        return None
+    last = known.view.tail[-1].id
+    page = await clerk.do(store.tree.bare_page, head, most=FIRST_PAGE, until=last)
+    if not page or page[-1].parent != last or any(message.compaction for message in page):
+        return None
+    view = replace(known.view, tail=(*known.view.tail, *reversed(page)), current=current)
+    # what another process may still be writing must be read again
+    if any(message.status == "unfinished" for message in view.tail):
+        return None
+    return await _view(store, clerk, scale, view, known.weights)
+
+
 async def _view(store: Store, clerk: Clerk, scale: Scale, view: View, weights: Weights) -> Loaded:
     """The view with what is lifted; without results whose call was not loaded, which mean nothing alone."""
     tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
