@@ -510,6 +510,71 @@ def test_two_front_ends_on_one_conversation_lose_nothing_and_the_later_is_told(d
     assert [m.text for m in at.conversation(one.id).messages()] == ["start", "r", "from two", "r"]
 
 
+def test_two_messages_sent_at_once_from_one_talk_take_turns(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "to the first", "delay_s": 0.01}, {"text": "to the second"}))
+    talk = at.conversation()
+    assert talk.standing.head is None
+
+    async def both() -> None:
+        async def send(text: str) -> None:
+            async for _ in talk.send(text):
+                pass
+
+        await asyncio.gather(send("first"), send("second"))
+
+    asyncio.run(both())
+    assert [message.text for message in talk.messages()] == ["first", "to the first", "second", "to the second"]
+
+
+def test_a_branch_is_told_in_the_notes_of_the_reply(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    one = at.conversation()
+    one.ask("start")
+    two = at.conversation(one.id)
+    one.ask("faster")
+    assert any("starts a branch of its own" in note for note in two.ask("slower").notes)
+    assert two.ask("again").notes == ()
+
+
+def test_tools_that_come_and_go_are_named_as_what_broke_the_prefix(desk: Open, script: Script, vault: Path) -> None:
+    model = script({"text": "r"})
+    first = desk(model, vault=vault)
+    talk = first.conversation()
+    talk.ask("with tools")
+    second = desk(model)
+    reply = second.conversation(talk.id).ask("without")
+    assert second.record(reply.request_id).account["prefix"]["broken_by"] == "the tools changed"
+
+
+def test_a_cut_window_starts_with_a_question(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "an answer of some length, every time"}, limit=1024))
+    talk = at.conversation()
+    for number in range(40):
+        reply = talk.ask(f"question {number} " + "word " * (number % 9))
+        first = json.loads(at.rebuild(reply.request_id))["messages"][1]
+        assert first["role"] == "user"
+
+
+def test_tool_results_are_counted_like_other_messages(desk: Open, script: Script, vault: Path) -> None:
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    talk = desk(script(call, {"text": "ok"}), vault=vault).conversation()
+    talk.ask("look")
+    assert all(message.tokens.own for message in talk.messages())
+
+
+def test_undo_after_a_clear_takes_back_the_clear(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    talk = at.conversation()
+    talk.ask("the secret word is heron")
+    full = talk.window("x").total
+    block = talk.clear()
+    assert 0 < block.context_size_after < block.context_size_before
+    assert talk.window("x").total < full
+    assert talk.undo().compaction == block
+    assert talk.window("x").total == full
+    assert talk.undo().text == "the secret word is heron"
+
+
 def test_a_changed_system_prompt_file_is_used_and_old_requests_still_rebuild(
     desk: Open, script: Script, tmp_path: Path, log: Path
 ) -> None:

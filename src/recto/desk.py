@@ -19,7 +19,7 @@ from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, Unreachable
-from recto.events import Event, Noticed, Replied
+from recto.events import BRANCHED, Appended, Event, Noticed, Replied
 from recto.providers.model import Model
 from recto.store.records import Record
 from recto.store.store import Store
@@ -221,6 +221,8 @@ class Talk:
                 last = event
             elif isinstance(event, Noticed):
                 notes.append(event.text)
+            elif isinstance(event, Appended) and event.branched:
+                notes.append(BRANCHED)
         if last is None:
             raise Unreachable("the model gave no reply")
         return Reply(last.message.text, last.message, last.window, last.request, tuple(notes))

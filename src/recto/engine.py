@@ -68,7 +68,13 @@ class Engine:
         )
 
     async def send(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
-        """One message, all the way through. Whatever fails later, the user's words are stored first."""
+        """One message, all the way through; two from one front end take turns."""
+        async with standing.taking_turns(), aclosing(self._walk(standing, text)) as events:
+            async for event in events:
+                yield event
+
+    async def _walk(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
+        """The walk itself. Whatever fails later, the user's words are stored first."""
         message, repaired, branched = await self._append(standing, text)  # 1 append
         yield Appended(message, branched)
         if repaired:
@@ -201,8 +207,12 @@ class Engine:
     # -- moving about
 
     async def undo(self, standing: Standing) -> Message:
-        """The head goes back to before the last message of the user, which is given back."""
+        """The head goes back to before what was done last, a clear or a message of the user, which is given back."""
         at = standing.head
+        head = await self.clerk.do(self.store.tree.message, at) if at else None
+        if head and head.compaction and head.compaction.made_by == "clear":
+            standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, head.parent, again=False)
+            return head
         while at:
             page = await self.clerk.do(self.store.tree.page, at, most=64)
             if last := next((message for message in page if message.role == "user"), None):
@@ -225,9 +235,23 @@ class Engine:
             raise Invalid("there is nothing to clear: the conversation has no message yet")
         head = await self.clerk.do(self.store.tree.message, standing.head)
         newest = await self.clerk.do(self.store.tree.compaction, standing.head)
-        made = cleared(before=newest.compaction if newest else None, parent=head.id, archived=head.said)
+        before, after = await self.clerk.do(self._sizes, standing)
+        made = cleared(
+            before=newest.compaction if newest else None,
+            parent=head.id,
+            archived=head.said,
+            size_before=before,
+            size_after=after,
+        )
         await self.clerk.do(self._place, standing, made)
         return _block(made)
+
+    def _sizes(self, standing: Standing) -> tuple[int, int]:
+        """The last window here, and what of it does not come from the conversation."""
+        last = self.store.records.latest(standing.conversation)
+        sections = self.store.records.record(last).account["sections"] if last else []
+        fixed = sum(section["tokens"] for section in sections if section["name"] in ("system", "tools"))
+        return sum(section["tokens"] for section in sections), fixed
 
     async def close(self) -> None:
         await self.setup.close()

@@ -6,6 +6,8 @@ from recto.chat.blocks import ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.window.window import Window
 
+BRANCHED = "this conversation has gone on elsewhere meanwhile: your message starts a branch of its own"
+
 
 @dataclass(frozen=True, slots=True)
 class Appended:

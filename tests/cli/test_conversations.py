@@ -54,7 +54,8 @@ def test_archived_messages_and_compactions_are_marked(run: Run, script: Script) 
     run("context", "clear")
     shown = run("conversations", "show").stdout
     assert shown.count("archived · ") == 2
-    assert "── compaction 1: 2 messages archived (the user cleared the context) ──" in shown
+    assert "── compaction 1: 2 messages archived, 4" in shown
+    assert "tokens (the user cleared the context) ──" in shown
 
 
 def test_what_did_not_finish_is_marked(run: Run, script: Script) -> None:

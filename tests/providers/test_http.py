@@ -162,10 +162,19 @@ def test_a_limit_is_waited_for_as_the_server_wishes(ask: Ask, speaker: Speaker, 
     assert [each.body for each in talk.server.received] == [BODY, BODY]
 
 
-def test_no_wish_makes_us_wait_longer_than_a_minute(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
-    long = loopback.error(429, {}, retry_after="Wed, 21 Oct 2099 07:28:00 GMT")
+def test_a_wish_in_milliseconds_is_kept_too(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
     hurry = loopback.error(503, {}, retry_after_ms="300")
-    assert ask(long, hurry, loopback.events(*speaker.reply)).waits == [60.0, 0.3]
+    assert ask(hurry, loopback.events(*speaker.reply)).waits == [0.3]
+
+
+@pytest.mark.parametrize("wish", ["3600", "Wed, 21 Oct 2099 07:28:00 GMT"])
+def test_a_wish_that_is_longer_than_our_patience_ends_at_once(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", wish: str
+) -> None:
+    talk = ask(loopback.error(429, {}, retry_after=wish), loopback.events(*speaker.reply))
+    assert isinstance(talk.error, RateLimited)
+    assert (talk.error.retry_after_s or 0) > 60
+    assert talk.waits == []
 
 
 def test_a_limit_that_stays_is_rate_limited(ask: Ask, loopback: "type[Loopback]") -> None:

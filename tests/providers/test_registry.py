@@ -271,3 +271,9 @@ def test_opening_a_provider_loads_nothing_heavy() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/v1", "http://127.0.0.1:0/v1", "http://127.0.0.1:x/v1"])
+def test_an_impossible_port_is_named(address: str, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="must be an address like"):
+        open_provider("test", home=tmp_path, project=None, environment={"RECTO_TEST_BASE_URL": address})

@@ -67,7 +67,7 @@ def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_home_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
-    with pytest.raises(StoreError, match="cannot use"):
+    with pytest.raises(StoreError, match="is not a folder; set RECTO_HOME"):
         Store(tmp_path / "home/recto.db")
 
 

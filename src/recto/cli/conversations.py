@@ -204,4 +204,4 @@ def undo(id: str | None, as_json: bool) -> None:
             undone = {"undone": taken.id, "text": taken.text}
             show.emit({"conversation": talk.id, "head": talk.standing.head} | undone)
         else:
-            show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70)}")
+            show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70) or 'the clear'}")

@@ -10,6 +10,7 @@ import click
 
 from recto.cli import show
 from recto.events import (
+    BRANCHED,
     Appended,
     ContextCompacted,
     Event,
@@ -52,7 +53,7 @@ def in_words(event: Event) -> str | None:
     """One line for what the user should know besides the reply itself."""
     match event:
         case Appended(branched=True):
-            return "this conversation has gone on elsewhere meanwhile: your message starts a branch of its own"
+            return BRANCHED
         case Noticed(text=text):
             return text
         case ContextCompacted():

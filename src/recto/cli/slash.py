@@ -75,7 +75,8 @@ def _context(chat: Chat, argument: str) -> None:
 
 def _undo(chat: Chat, argument: str) -> None:
     taken = chat.talk.undo()
-    chat.tell(f"taken back: {shortened(taken.text, 70)} (it stays in the store; /fork {taken.id} returns to it)")
+    what = shortened(taken.text, 70) or "the clear"
+    chat.tell(f"taken back: {what} (it stays in the store; /fork {taken.id} returns to it)")
 
 
 def _fork(chat: Chat, argument: str) -> None:

@@ -95,7 +95,8 @@ class Transport:
                         yield part
                 return
             except Trouble as trouble:
-                if begun or not trouble.again or number >= self.patience.tries:
+                too_long = (trouble.wait_s or 0) > self.patience.longest_wait_s
+                if begun or not trouble.again or too_long or number >= self.patience.tries:
                     trouble.error.partial = begun
                     raise trouble.error from trouble
                 failed = Attempt(number, trouble.error.message, self._wait(number, trouble.wait_s))

@@ -111,8 +111,8 @@ def _place(name: str, environment: Mapping[str, str]) -> Place:
         return known
     if not given:
         raise NotFound(
-            f"There is no provider {name}; known are {', '.join(NAMES)}. For another one, set {variable} to the "
-            "address of its OpenAI-compatible endpoint.",
+            f"There is no provider {name}; known are {', '.join(NAMES)}; for another one, set {variable} to "
+            "the address of its OpenAI-compatible endpoint",
             provider=name,
         )
     return Place(given)

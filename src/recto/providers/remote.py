@@ -88,7 +88,9 @@ class RemoteProvider(ABC):
 def _address(provider: str, base_url: str) -> str:
     address = base_url.strip().rstrip("/")
     try:
-        good = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
+        parts = urlsplit(address)
+        # asking for the port is what checks it
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good:

@@ -96,6 +96,8 @@ class Database:
             raise self._error(str(why.orig)) from why
         except sqlite3.Error as why:
             raise self._error(str(why)) from why
+        except FileExistsError as why:
+            raise StoreError(f"{why.filename} is not a folder; set RECTO_HOME to one") from why
         except OSError as why:
             raise StoreError(f"cannot use {why.filename or self.path}: {why.strerror}") from why
 
@@ -107,8 +109,10 @@ class Database:
             return StoreError(f"{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME")
         if "disk is full" in said:
             return StoreError(f"the disk that holds {name} is full: free some space and try again")
-        if "not a database" in said or "malformed" in said:
+        if "not a database" in said or "malformed" in said or "vtable constructor" in said:
             return StoreError(f"{name} is damaged ({said}); restore a copy, or move it away to start anew")
+        if "disk I/O error" in said:
+            return StoreError(f"{name} cannot be written any more (its disk is full or failing): nothing was stored")
         if "unable to open" in said:
             return StoreError(f"cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME")
         return StoreError(f"{name}: {said}")

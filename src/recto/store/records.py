@@ -157,6 +157,8 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
             broken = f"compaction {now}" if now else "another branch, before the compaction"
         if request.model != before.get("model"):
             broken = "another model"
+        elif broken == BREAKS["head"] and request.format == before.get("format"):
+            broken = BREAKS["tool"]  # the head says whether a list of tools follows
     return {"base": base.id, "kept": shared, "of": base.stable, "broken_by": broken}
 
 

@@ -208,11 +208,11 @@ class Tree:
             query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
             return _read(connection, connection.execute(query).all())
 
-    def move(self, conversation: str, target: str | None) -> str | None:
+    def move(self, conversation: str, target: str | None, *, again: bool = True) -> str | None:
         """Moves the head to `target` (None: before the first message) and gives back where it now is.
 
         Between what the newest Compaction covers and the Compaction itself, that Compaction is appended again on the
-        new branch: else the covered part would come back into the window.
+        new branch (unless not `again`): else the covered part would come back into the window.
         """
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
@@ -221,9 +221,10 @@ class Tree:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
             MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
-            if row is None or not (again := self._compaction_to_repeat(connection, home, row)):
+            repeated = self._compaction_to_repeat(connection, home, row) if row is not None and again else None
+            if row is None or repeated is None:
                 return target
-            copy = replace(again, id=new_id(), parent=row.id, created="")
+            copy = replace(repeated, id=new_id(), parent=row.id, created="")
             return self.append(conversation, copy).message.id
 
     def _compaction_to_repeat(self, connection: Connection, home: AnyRow, target: AnyRow) -> Message | None:

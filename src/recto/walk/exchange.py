@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recto.chat.blocks import Block, ToolCall
-from recto.chat.message import Message, Tokens, Usage
+from recto.chat.message import Message, Role, Tokens, Usage
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
@@ -65,7 +65,7 @@ class Exchange:
                 async for event in events:
                     yield event
         finally:
-            message = await close_calls(incoming, self.calls)
+            message = await close_calls(incoming, self.calls, self._own)
             self.standing.stands_at(message.id, incoming.moved)
 
     def _incoming(
@@ -89,7 +89,7 @@ class Exchange:
     async def _end(self, incoming: Incoming, done: Done) -> Message:
         if incoming.message is None:
             await incoming.add(["text", ""])
-        own = await self._own(incoming.blocks)
+        own = await self._own("assistant", incoming.blocks)
         counted = self.turn.window.total
         message = await incoming.finish(
             "done",
@@ -101,10 +101,10 @@ class Exchange:
         self.calls = message.calls
         return message
 
-    async def _own(self, blocks: tuple[Block, ...]) -> int | None:
-        """What the reply will cost as history; unknown when it cannot be counted now."""
+    async def _own(self, role: Role, blocks: tuple[Block, ...]) -> int | None:
+        """What a message will cost as history; unknown when it cannot be counted now."""
         try:
-            weighed = await self.ready.scale.weigh([Entry("assistant", blocks)])
+            weighed = await self.ready.scale.weigh([Entry(role, blocks)])
         except ProviderError:
             return None
         return weighed[0].count.tokens

@@ -1,9 +1,15 @@
 """Standing: where a front end stands in a conversation: its own head, its model, what it has been told."""
 
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from recto.walk.scale import Scale
 from recto.walk.turn import Loaded
+
+ASK_AGAIN_S = 0.005
 
 
 @dataclass(slots=True)
@@ -19,11 +25,22 @@ class Standing:
     told: set[str] = field(default_factory=set)
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
+    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def tell_once(self, text: str) -> bool:
         fresh = text not in self.told
         self.told.add(text)
         return fresh
+
+    @asynccontextmanager
+    async def taking_turns(self) -> AsyncGenerator[None, None]:
+        """One turn at a time. A lock of threads, asked again and again: turns may run on different loops."""
+        while not self._turn.acquire(blocking=False):  # noqa: ASYNC110  an Event belongs to one loop
+            await asyncio.sleep(ASK_AGAIN_S)
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def stands_at(self, head: str, moved: bool) -> bool:
         """We stand at `head` now; True when this is the moment at which we came to be on a branch."""

@@ -1,13 +1,15 @@
 """A round of tool calls: all at once, each result stored as it comes, in the end one for every call, in their order."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-from recto.chat.blocks import ToolCall, ToolResult
-from recto.chat.message import Message
+from recto.chat.blocks import Block, ToolCall, ToolResult
+from recto.chat.message import Message, Role, Tokens
 from recto.events import Event, ToolFinished, ToolStarted
 from recto.sources.tools import CANCELLED, Toolbox
 from recto.walk.reply import Incoming
+
+Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[int | None]]
 
 
 async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:
@@ -27,13 +29,14 @@ async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCa
             task.cancel()
 
 
-async def close_calls(incoming: Incoming, calls: Sequence[ToolCall]) -> Message:
-    """Every call gets its one result; those that never came are closed as cancelled."""
+async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], weigh: Weigh) -> Message:
+    """Every call gets its one result; those that never came are closed as cancelled. `weigh` tells their tokens."""
     came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
     for call in calls:
         if call.id not in came:
             came[call.id] = ToolResult(call.id, call.name, CANCELLED, is_error=True)
             await incoming.add(["result", call.id, call.name, CANCELLED, True])
-    message = await incoming.finish("done", blocks=tuple(came[call.id] for call in calls))
+    results = tuple(came[call.id] for call in calls)
+    message = await incoming.finish("done", blocks=results, tokens=Tokens(await weigh("tool", results)))
     assert message is not None
     return message

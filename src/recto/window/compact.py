@@ -28,7 +28,7 @@ def discarded(
     )
 
 
-def cleared(*, before: Compaction | None, parent: str, archived: int) -> Message:
+def cleared(*, before: Compaction | None, parent: str, archived: int, size_before: int, size_after: int) -> Message:
     """Starts the view anew: covers everything up to and with `parent`."""
     return compaction_message(
         Compaction(
@@ -37,8 +37,8 @@ def cleared(*, before: Compaction | None, parent: str, archived: int) -> Message
             last=parent,
             summary="",
             messages_archived=archived,
-            context_size_before=0,
-            context_size_after=0,
+            context_size_before=size_before,
+            context_size_after=size_after,
             made_by="clear",
             because="the user cleared the context",
         ),

@@ -20,6 +20,9 @@ def discard(view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
     if not view.older and total <= budget.for_history:
         return Plan("discard", _range(groups, tokens), NOTHING, "everything fits")
     start = _first_kept(tokens, budget, must_keep=1 if rounds else 0)
+    # a window starts with a question: some providers refuse one that starts with an answer
+    while start < len(history) and history[start][0].role != "user":
+        start += 1
     _check(sum(tokens[start:]), budget)
     kept, left_out = _range(groups[start:], tokens[start:]), _range(groups[:start], tokens[:start])
     because = f"{budget.fixed + total} tokens or more are over {budget.room}; cut down to {budget.low_water}"
