@@ -302,9 +302,9 @@ def test_stopping_during_a_tool_closes_its_call(
 ) -> None:
     at = desk(script({"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}), vault=vault)
     talk = at.conversation()
-    assert at.engine.vault is not None
+    assert at.vault is not None
     release = threading.Event()
-    monkeypatch.setattr(at.engine.vault, "read", lambda path: release.wait(5))
+    monkeypatch.setattr(at.vault, "read", lambda path: release.wait(5))
     events = talk.stream("read it")
     for event in events:
         if isinstance(event, ToolStarted):
@@ -541,9 +541,22 @@ def test_tools_that_come_and_go_are_named_as_what_broke_the_prefix(desk: Open, s
     first = desk(model, vault=vault)
     talk = first.conversation()
     talk.ask("with tools")
-    second = desk(model)
+    second = desk(model, tools__enabled=False)
     reply = second.conversation(talk.id).ask("without")
     assert second.record(reply.request_id).account["prefix"]["broken_by"] == "the tools changed"
+
+
+def test_a_conversation_remembers_its_vault_and_says_when_that_is_gone(
+    desk: Open, script: Script, vault: Path, tmp_path: Path
+) -> None:
+    model = script({"text": "r"})
+    talk = desk(model, vault=vault).conversation()
+    talk.ask("See [[Welcome]]")
+    later = desk(model).conversation(talk.id).ask("And [[Welcome]] again?")
+    assert "documents" in [section.name for section in later.window.sections]
+    vault.rename(tmp_path / "moved")
+    lost = desk(model).conversation(talk.id).ask("And now [[Welcome]]?")
+    assert any("the vault of this conversation cannot be used" in note for note in lost.notes)
 
 
 def test_a_cut_window_starts_with_a_question(desk: Open, script: Script) -> None:

@@ -18,7 +18,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
-from recto.errors import Invalid, NotFound, Unreachable
+from recto.errors import Invalid, NotFound, RectoError, Unreachable
 from recto.events import BRANCHED, Appended, Event, Noticed, Replied
 from recto.providers.model import Model
 from recto.store.records import Record
@@ -75,9 +75,9 @@ class Desk:
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
         self.home = home
         self.settings = settings
-        vault = Vault(Path(settings.vault).expanduser()) if settings.vault else None
+        self.vault = Vault(Path(settings.vault).expanduser()) if settings.vault else None
         self.store = Store(home / places.STORE_FILE)
-        self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ, vault=vault)
+        self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- conversations
@@ -170,20 +170,31 @@ class Talk:
         self._standing: Standing | None = None
         if conversation is not None:
             model = self._chosen or str(conversation.details.get("model") or desk.settings.model)
-            self._standing = Standing(conversation.id, conversation.head, model)
+            self._standing = Standing(conversation.id, conversation.head, model, desk.vault)
+            if desk.vault is None and conversation.details.get("vault"):
+                self._remember(self._standing, Path(conversation.details["vault"]))
+
+    def _remember(self, standing: Standing, folder: Path) -> None:
+        """The vault that the conversation was begun over; one that is gone is told, and the chat goes on."""
+        try:
+            standing.vault = Vault(folder)
+        except RectoError as why:
+            standing.notes.append(f"the vault of this conversation cannot be used: {why.message}")
 
     @property
     def standing(self) -> Standing:
         """Where we stand; a new conversation is stored when it is first needed."""
         if self._standing is None:
             details = {"model": self._chosen} if self._chosen else {}
+            if self._desk.vault and self._desk.settings.origin("vault") == "option":
+                details["vault"] = str(self._desk.vault.root)
             self._standing = replace(self._outside, conversation=self._desk.store.tree.create(details=details).id)
         return self._standing
 
     @property
     def _outside(self) -> Standing:
         """Where we stand as long as nothing is stored: in no conversation yet."""
-        return self._standing or Standing("", None, self.model)
+        return self._standing or Standing("", None, self.model, self._desk.vault)
 
     @property
     def id(self) -> str | None:
@@ -192,6 +203,10 @@ class Talk:
     @property
     def model(self) -> str:
         return self._standing.model if self._standing else self._chosen or self._desk.settings.model
+
+    @property
+    def vault(self) -> Vault | None:
+        return self._outside.vault
 
     def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""

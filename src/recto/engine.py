@@ -25,7 +25,6 @@ from recto.sources.documents import find_documents
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
-from recto.vault.vault import Vault
 from recto.walk.exchange import Exchange
 from recto.walk.picking import pick_documents
 from recto.walk.scale import Scale
@@ -57,15 +56,11 @@ class Engine:
         home: Path,
         project: Path | None,
         environment: Mapping[str, str],
-        vault: Vault | None,
     ) -> None:
         self.store = store
         self.settings = settings
-        self.vault = vault
         self.clerk = Clerk()
-        self.setup = Setup(
-            store, self.clerk, settings, home=home, project=project, environment=environment, vault=vault
-        )
+        self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
 
     async def send(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
         """One message, all the way through; two from one front end take turns."""
@@ -77,10 +72,12 @@ class Engine:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         message, repaired, branched = await self._append(standing, text)  # 1 append
         yield Appended(message, branched)
+        for note in standing.take_notes():
+            yield Noticed(note)
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
-        ready = await self.setup.ready(standing.model)
-        picked, notes = await self._pick(ready, message.text)  # 2 find, 3 pick
+        ready = await self.setup.ready(standing.model, standing.vault)
+        picked, notes = await self._pick(standing, ready, message.text)  # 2 find, 3 pick
         for note in (*ready.notes, *notes):
             if note in notes or standing.tell_once(note):
                 yield Noticed(note)
@@ -110,8 +107,8 @@ class Engine:
         """What would be sent for this message now; nothing is sent, stored or changed."""
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
-        ready = await self.setup.ready(standing.model)
-        picked, notes = await self._pick(ready, said)
+        ready = await self.setup.ready(standing.model, standing.vault)
+        picked, notes = await self._pick(standing, ready, said)
         loaded = await self._load(standing, ready, None)
         turn = await self._plan(standing, ready, loaded, message, picked, notes)
         if turn.plan.cut:
@@ -134,10 +131,10 @@ class Engine:
         placed = self.store.tree.append(standing.conversation, message)
         return placed.message, standing.stands_at(placed.message.id, placed.moved)
 
-    async def _pick(self, ready: Ready, text: str) -> tuple[list[Picked], list[str]]:
+    async def _pick(self, standing: Standing, ready: Ready, text: str) -> tuple[list[Picked], list[str]]:
         """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
         try:
-            return await pick_documents(ready.scale, find_documents(text, self.vault), ready.free)
+            return await pick_documents(ready.scale, find_documents(text, standing.vault), ready.free)
         except (NotFound, Invalid, OSError) as why:
             return [], [f"the linked documents could not be read: {why}"]
 

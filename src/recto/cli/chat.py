@@ -123,8 +123,8 @@ def _on_interrupt(handler: Callable[[int, "FrameType | None"], object]) -> Itera
 
 
 def _vault(chat: "Chat") -> str:
-    vault = chat.desk.settings.vault
-    return f"vault {vault}" if vault else "no vault"
+    vault = chat.talk.vault
+    return f"vault {vault.root.name}" if vault else "no vault"
 
 
 def _toolbar(chat: "Chat") -> "FormattedText":

@@ -59,12 +59,10 @@ class Setup:
         home: Path,
         project: Path | None,
         environment: Mapping[str, str],
-        vault: Vault | None,
     ) -> None:
         self._store = store
         self._clerk = clerk
         self._settings = settings
-        self._vault = vault
         self._open = partial(
             open_provider,
             home=home,
@@ -76,12 +74,12 @@ class Setup:
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}
 
-    async def ready(self, name: str) -> Ready:
+    async def ready(self, name: str, vault: Vault | None) -> Ready:
         provider = self.provider(name)
         model = await provider.model(name)
         scale = await self._scale(provider, model)
         parameters = self._parameters(model, provider)
-        toolbox = self._toolbox(model)
+        toolbox = self._toolbox(model, vault)
         opening = await open_window(scale, parameters, self._system_prompt(), toolbox.tools)
         budget = budget_for(model, self._settings, parameters)
         is_known = bool(model.window or self._settings.context.max_prompt_tokens)
@@ -110,8 +108,8 @@ class Setup:
         temperature = wanted.temperature if wanted.temperature >= 0 else model.temperature
         return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
 
-    def _toolbox(self, model: Model) -> Toolbox:
-        offered = [read_document(self._vault)] if self._vault and model.tools and self._settings.tools.enabled else []
+    def _toolbox(self, model: Model, vault: Vault | None) -> Toolbox:
+        offered = [read_document(vault)] if vault and model.tools and self._settings.tools.enabled else []
         return Toolbox(offered, timeout_s=self._settings.tools.timeout_s)
 
     def _system_prompt(self) -> str:

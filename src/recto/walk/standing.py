@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from recto.vault.vault import Vault
 from recto.walk.scale import Scale
 from recto.walk.turn import Loaded
 
@@ -19,10 +20,13 @@ class Standing:
     conversation: str
     head: str | None
     model: str
+    vault: Vault | None = None
     branched: bool = False
     request: str | None = None
     """The last request made from here: the next is stored as what it adds."""
     told: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    """What is to be told with the next message."""
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
     _turn: threading.Lock = field(default_factory=threading.Lock)
@@ -41,6 +45,10 @@ class Standing:
             yield
         finally:
             self._turn.release()
+
+    def take_notes(self) -> list[str]:
+        notes, self.notes = self.notes, []
+        return notes
 
     def stands_at(self, head: str, moved: bool) -> bool:
         """We stand at `head` now; True when this is the moment at which we came to be on a branch."""
