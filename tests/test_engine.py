@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.chat.blocks import Text, ToolCall, ToolResult
+from recto.chat.conversation import view
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow, RateLimited, Unreachable
 from recto.events import (
@@ -394,8 +395,25 @@ def test_a_front_end_that_stays_sees_what_one_that_comes_anew_sees(desk: Open, s
         anew = at.conversation(talk.id)
         anew.standing.head = talk.standing.head
         assert talk.window("next").to_json() == anew.window("next").to_json()
+        (held,) = talk.standing.loaded.values() if talk.standing.loaded else (None,)
+        if held:
+            assert held.weights.keys() <= {message.id for message in (*held.view.tail, *held.view.lifted)}
     assert compacted > 1
     assert all(difference is None for _, difference in at.verify())
+
+
+def test_what_is_loaded_is_the_view_of_the_whole_path(desk: Open, script: Script, vault: Path) -> None:
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    at = desk(script(*[call, {"text": "an answer " * 20}] * 30, limit=1500), vault=vault)
+    talk = at.conversation()
+    for number in range(20):
+        talk.ask(f"question {number} " + "word " * 15)
+        sent = next(iter(talk.standing.loaded.values())).view
+        seen = view(talk.messages()[:-1])  # a reply is not part of its own request
+        assert sent.compaction == seen.compaction
+        assert [message.id for message in sent.tail] == [message.id for message in seen.tail]
+        assert [message.id for message in sent.lifted] == [message.id for message in seen.lifted]
+    assert sent.compaction
 
 
 def test_a_long_chat_is_loaded_page_by_page_and_a_split_round_is_left_out(desk: Open, script: Script) -> None:

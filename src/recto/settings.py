@@ -18,6 +18,8 @@ SYSTEM_PROMPT = (
     "you are given. Say so when they do not hold the answer."
 )
 
+SWITCHES = dict.fromkeys(("true", "1", "on", "yes"), True) | dict.fromkeys(("false", "0", "off", "no"), False)
+
 
 def _setting(
     default: Any, help: str, *, low: float | None = None, high: float | None = None, among: tuple[str, ...] = ()
@@ -105,7 +107,7 @@ class Spec:
         """The value as this setting's type, also from text; Invalid names what is allowed."""
         try:
             typed = self._typed(value)
-        except (TypeError, ValueError):
+        except (KeyError, TypeError, ValueError):
             raise self.wrong(value, where) from None
         if self.among and typed not in self.among:
             raise self.wrong(value, where)
@@ -116,23 +118,7 @@ class Spec:
     def _typed(self, value: Any) -> Any:
         kind = type(self.default)
         if kind is bool:
-            words = {
-                "true": True,
-                "1": True,
-                "on": True,
-                "yes": True,
-                "false": False,
-                "0": False,
-                "off": False,
-                "no": False,
-            }
-            return (
-                value
-                if isinstance(value, bool)
-                else words[str(value).lower()]
-                if str(value).lower() in words
-                else int("")
-            )
+            return value if isinstance(value, bool) else SWITCHES[str(value).lower()]
         if kind is str:
             return value if isinstance(value, str) else _refuse()
         if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -54,7 +54,7 @@ def test_it_answers_and_its_count_is_the_reported_one() -> None:
         assert done.usage.input == sum(count.tokens for count in counts) + meter.priming.tokens
         assert all(count.exact for count in counts)
         assert isinstance(meter, TemplateMeter)
-        assert meter.needs_system
+        assert meter.without_system.tokens > 0
         assert meter.note is None
 
     asyncio.run(act())

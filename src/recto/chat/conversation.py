@@ -1,4 +1,4 @@
-"""Conversation, Path, View: values, loaded newest first and bounded. The tree itself lives in the store."""
+"""Conversation, View, units: values, loaded newest first and bounded. The tree itself lives in the store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +21,6 @@ class Conversation:
     details: dict[str, Any] = field(default_factory=dict)
     """Choices that belong to this conversation: model, strategy, system prompt file."""
     messages: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Messages from the oldest loaded to the head; `older` more lie before them."""
-
-    messages: tuple[Message, ...]
-    older: int = 0
 
 
 @dataclass(frozen=True, slots=True)

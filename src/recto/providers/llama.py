@@ -54,11 +54,6 @@ class TemplateMeter:
         """What a request costs besides when it has no system message: the one that the template puts in its place."""
         self._server, self._frame = server, frame
 
-    @property
-    def needs_system(self) -> bool:
-        """The template has a system prompt of its own for requests without one; send one, and it stays away."""
-        return self.without_system.tokens > 0
-
     async def measure(self, pieces: Sequence[Piece]) -> list[Count]:
         readings = [_read(piece, self._frame) for piece in pieces]
         counts = iter(await self._server.counts([reading.text for reading in readings if reading]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, Float, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from recto import wire
@@ -243,7 +243,7 @@ class Tree:
         if not terms:
             return []
         found = text("SELECT rowid AS n, rank FROM words WHERE words MATCH :terms").bindparams(terms=terms)
-        hits = found.columns(messages.c.n, rank=func.bm25().type).subquery("hits")
+        hits = found.columns(messages.c.n, rank=Float()).subquery("hits")
         query = (
             MESSAGE.add_columns(conversations.c.id.label("conversation_id"))
             .join(hits, hits.c.n == messages.c.n)

@@ -69,7 +69,7 @@ class Exchange:
             self.standing.stands_at(message.id, incoming.moved)
 
     def _incoming(
-        self, role: Any, provider: str | None = None, model: str | None = None, request: str | None = None
+        self, role: Role, provider: str | None = None, model: str | None = None, request: str | None = None
     ) -> Incoming:
         assert self.standing.head is not None
         kind = "tool_output" if role == "tool" else "primary"

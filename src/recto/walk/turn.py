@@ -202,12 +202,13 @@ async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights) -> W
 
 
 def behind_cut(loaded: Loaded, block: Compaction) -> Loaded:
-    """What the view becomes once this Compaction stands: nothing is read or counted again."""
+    """What the view becomes once this Compaction stands: nothing is read or counted again, and no more is held."""
     view = loaded.view
     place = next((n for n, message in enumerate(view.tail) if message.id == block.last), -1)
     lifted = tuple(message for message in (*view.lifted, *view.tail[: place + 1]) if message.id in block.lifted)
     view = replace(view, tail=view.tail[place + 1 :], lifted=lifted, compaction=block, older=0)
-    return replace(loaded, view=view)
+    weights = {message.id: loaded.weights.get(message.id, []) for message in (*lifted, *view.tail)}
+    return replace(loaded, view=view, weights=weights)
 
 
 def cut_message(turn: Turn, parent: str) -> Message:
