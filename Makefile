@@ -19,6 +19,9 @@ test: lint types ## everything that must hold: format, lint, types, all tests, c
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
+fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
+	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_strategies.py
+
 lint: .venv/test.ready ## formatter check and linter
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -59,5 +62,5 @@ clean: ## takes away everything that was built here
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
 	@touch $@
 
-.PHONY: help chat demo test lint types format bench lock clean
+.PHONY: help chat demo test fuzz lint types format bench lock clean
 .DEFAULT_GOAL := help

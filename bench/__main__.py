@@ -6,7 +6,7 @@ import platform
 import time
 from importlib import import_module
 
-NAMES = ("turn", "start", "count", "store")
+NAMES = ("turn", "start", "count", "store", "window", "valid", "cache")
 
 
 def main() -> None:

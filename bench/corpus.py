@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from pathlib import Path
 from random import Random
 
 ROOT = Path(__file__).parent.parent
-LOCOMO = ROOT.parent / "shared" / "data" / "locomo" / "locomo_dev.json"
+# LoCoMo's licence keeps it out of the project: it lies beside it, or where BENCH_DATA says.
+DATA = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "data")
+LOCOMO = DATA / "locomo" / "locomo_dev.json"
 # About 35 tokens of o200k.
 CHAT_WORDS = (14, 42)
 
@@ -105,6 +108,16 @@ def chat(messages: int) -> Iterator[tuple[str, str]]:
     speaker = Speaker(messages)
     for number in range(messages):
         yield ("assistant" if number % 2 else "user"), speaker.message()
+
+
+def passage(kind: str, characters: int, random: Random) -> str:
+    """About as many characters of one kind: English, JSON, CJK or base64."""
+    if kind == "base64":
+        return base64.b64encode(random.randbytes(characters * 3 // 4)).decode()
+    if kind == "English":
+        return Speaker(random.randrange(10**9)).text(characters)
+    say, between = (_json, "\n") if kind == "JSON" else (_cjk, "")
+    return between.join(say(random) for _ in range(1 + characters // 600))[:characters]
 
 
 def kinds(characters: int) -> dict[str, list[str]]:

@@ -57,7 +57,9 @@ def ask(script: str, *arguments: str | Path, **environment: str) -> Any:
     install()
     # -P: names in this folder must not hide modules of the peers
     command = [str(BIN / "python"), "-P", str(HERE / f"peer_{script}.py"), *map(str, arguments)]
-    done = subprocess.run(command, env=surroundings(**environment), stdout=subprocess.PIPE, text=True)
+    # the project's folder for what both sides share, as bench.name
+    known = surroundings(PYTHONPATH=str(HERE.parent), **environment)
+    done = subprocess.run(command, env=known, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"peer_{script}.py failed with code {done.returncode}; what it said is above")
     return json.loads(done.stdout)

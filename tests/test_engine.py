@@ -193,17 +193,17 @@ def test_invalid_bytes_are_replaced_and_the_user_is_told(desk: Open, script: Scr
     assert "2 invalid or NUL characters" in reply.notes[0]
 
 
-def test_a_message_larger_than_the_window_is_named_and_stored(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "x"}, limit=1000))
+def test_instructions_larger_than_the_window_are_named_and_the_message_is_stored(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "x"}, limit=1000), system_prompt="Be kind. " * 300)
     talk = at.conversation()
-    with pytest.raises(DoesNotFit, match="your message takes") as caught:
-        talk.ask("word " * 2000)
-    assert caught.value.largest == "your message"
+    with pytest.raises(DoesNotFit, match="the system prompt takes") as caught:
+        talk.ask("hello " * 100)
+    assert caught.value.largest == "the system prompt"
     assert len(talk.messages()) == 1
 
 
 def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "A reply of about ten tokens or so, always."}, limit=1024))
+    at = desk(script({"text": "A reply of about ten tokens or so, always."}, limit=1024), context__strategy="discard")
     talk = at.conversation()
     compactions: list[ContextCompacted] = []
     for number in range(60):
@@ -326,7 +326,10 @@ def test_a_tool_loop_longer_than_the_window_keeps_the_question(
     assert compacted
     for line in log.read_bytes().splitlines():
         messages = json.loads(line)["messages"]
-        assert [m["content"] for m in messages if m["role"] == "user"] == ["The question to answer"]
+        if "Answer with the summary alone" in messages[-1].get("content", ""):
+            continue
+        asked = [m["content"] for m in messages if m["role"] == "user"]
+        assert asked.count("The question to answer") == 1
         calls = [call["id"] for m in messages for call in m.get("tool_calls", ())]
         assert calls == [m["tool_call_id"] for m in messages if m["role"] == "tool"]
     assert talk.messages()[-1].text == "done"
@@ -410,6 +413,7 @@ def test_what_is_loaded_is_the_view_of_the_whole_path(desk: Open, script: Script
         talk.ask(f"question {number} " + "word " * 15)
         sent = next(iter(talk.standing.loaded.values())).view
         seen = view(talk.messages()[:-1])  # a reply is not part of its own request
+        assert sent.older == 0
         assert sent.compaction == seen.compaction
         assert [message.id for message in sent.tail] == [message.id for message in seen.tail]
         assert [message.id for message in sent.lifted] == [message.id for message in seen.lifted]
@@ -447,7 +451,7 @@ def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script:
 
 
 def test_window_shows_the_cut_that_would_come(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, limit=1024))
+    at = desk(script({"text": "ok"}, limit=1024), context__strategy="discard")
     talk = at.conversation()
     talk.ask("word " * 150)
     talk.ask("word " * 150)

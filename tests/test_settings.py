@@ -103,3 +103,83 @@ def test_get_reads_by_dotted_key() -> None:
     assert settings.Settings().get("context.low_water") == 0.5
     with pytest.raises(Invalid):
         settings.Settings().get("origins")
+
+
+def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[context.budgets]\nsystem = 0.2\nmessages = 0.4\n")
+    loaded = settings.load(tmp_path, None, {"RECTO_CONTEXT_BUDGETS_TOOLS": "0.1"})
+    assert loaded.context.budgets == settings.BudgetSettings(0.2, 0.1, 0.4)
+    assert loaded.origin("context.budgets.tools") == "RECTO_CONTEXT_BUDGETS_TOOLS"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("context.strategy", "guess", "discard or summarize or hybrid"),
+        ("context.threshold", "1.2", "a number from 0.1 to 1"),
+        ("context.threshold", "-0.5", "a number from 0.1 to 1"),
+        ("context.low_water", "0.99", "a number from 0.05 to 0.95"),
+        ("context.recent_messages_to_keep", "-1", "a whole number from 0 to 1,000"),
+        ("context.min_recent_messages_to_keep", "two", "a whole number from 0 to 1,000"),
+        ("context.summary_ratio", "0.5", "a number from 0.01 to 0.3"),
+        ("context.max_prompt_tokens", "-1", "a whole number from 0 to 100,000,000"),
+        ("context.reserved_response_tokens", "x", "a whole number from 0 to 10,000,000"),
+        ("context.enabled", "maybe", "true or false"),
+        ("context.confirm", "2", "true or false"),
+        ("context.budgets.tools", "1.5", "a number from 0 to 1"),
+    ],
+)
+def test_a_wrong_value_of_the_context_is_named_with_what_is_allowed(key: str, value: str, allowed: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        settings.check(key, value)
+    assert key in caught.value.message
+    assert allowed in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("flags", "key", "allowed"),
+    [
+        (
+            {"context.recent_messages_to_keep": 3, "context.min_recent_messages_to_keep": 4},
+            "context.min_recent_messages_to_keep",
+            "from 0 to 3",
+        ),
+        (
+            {"context.max_prompt_tokens": 1000, "context.reserved_response_tokens": 1000},
+            "context.reserved_response_tokens",
+            "from 0 to 999",
+        ),
+        ({"context.threshold": 0.4, "context.low_water": 0.5}, "context.low_water", "below 0.4"),
+        ({"context.budgets.system": 0.5}, "context.budgets.messages", "at most 1"),
+    ],
+)
+def test_values_that_do_not_suit_each_other_are_named(
+    tmp_path: Path, flags: dict[str, Any], key: str, allowed: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        settings.load(tmp_path, None, {}, flags)
+    assert key in caught.value.message
+    assert allowed in caught.value.message
+
+
+def test_where_one_of_two_was_chosen_the_default_of_the_other_gives_way(tmp_path: Path) -> None:
+    none = settings.load(tmp_path, None, {}, {"context.recent_messages_to_keep": 0})
+    assert none.context.min_recent_messages_to_keep == 0
+    low = settings.load(tmp_path, None, {}, {"context.threshold": 0.4})
+    assert low.context.low_water == 0.2
+
+
+def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(tmp_path: Path) -> None:
+    folder = tmp_path / "agents" / "clerk"
+    folder.mkdir(parents=True)
+    (folder / "agent.toml").write_text('model = "x:y"\n[context]\nstrategy = "hybrid"\nthreshold = 0.7\n')
+    loaded = settings.load(tmp_path, None, {}, {"context.threshold": 0.9})
+    own = settings.for_agent(loaded, "clerk", tmp_path, None)
+    assert (own.context.strategy, own.context.threshold, own.model) == ("hybrid", 0.9, loaded.model)
+    assert settings.for_agent(loaded, "default", tmp_path, None) == loaded
+    (folder / "agent.toml").write_text("[context]\nthreshold = 9\n")
+    with pytest.raises(Invalid, match=r"agent\.toml: context\.threshold"):
+        settings.for_agent(settings.load(tmp_path, None, {}), "clerk", tmp_path, None)
+    (folder / "agent.toml").write_text('context = "hybrid"\n')
+    with pytest.raises(Invalid, match="context"):
+        settings.for_agent(loaded, "clerk", tmp_path, None)

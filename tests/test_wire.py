@@ -28,6 +28,10 @@ blocks = st.one_of(
         st.lists(st.text()).map(tuple),
         st.dictionaries(st.text(), st.text()),
         st.dictionaries(st.text(), st.integers()),
+        st.lists(st.text()).map(tuple),
+        st.text(),
+        st.integers(0),
+        st.lists(st.text()).map(tuple),
         made,
     ),
 )

@@ -19,12 +19,13 @@ from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError, Unreachable
-from recto.events import BRANCHED, Appended, Event, Noticed, Replied
+from recto.events import BRANCHED, Appended, CompactionProposed, ContextCompacted, Event, Noticed, Replied
 from recto.providers.model import Model
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.text import clean
 from recto.vault.vault import Vault
+from recto.walk.setup import Choices
 from recto.walk.standing import Standing
 from recto.window.window import Window
 
@@ -73,7 +74,7 @@ class Desk:
     """A store, settings and a vault, open. Use it as a context manager, or `close()` it."""
 
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
-        self.home = home
+        self.home, self.project = home, project
         self.settings = settings
         self.vault = Vault(Path(settings.vault).expanduser()) if settings.vault else None
         self.store = Store(home / places.STORE_FILE)
@@ -82,10 +83,11 @@ class Desk:
 
     # -- conversations
 
-    def conversation(self, id: str | None = None) -> "Talk":
-        """The conversation of this id, or a new one, which is stored with its first message."""
+    def conversation(self, id: str | None = None, *, agent: str = "default") -> "Talk":
+        """The conversation of this id, or a new one of this agent, which is stored with its first message."""
         if id is None:
-            return Talk(self, None)
+            configuration.check_agent(agent, self.home, self.project)
+            return Talk(self, None, agent)
         return Talk(self, self.store.tree.conversation(id))
 
     def latest(self) -> "Talk | None":
@@ -136,6 +138,8 @@ class Desk:
                 if isinstance(item, BaseException):
                     raise item
                 yield item
+                if isinstance(item, CompactionProposed):
+                    item.settle()
         finally:
             if not ended:
                 task.cancel()
@@ -163,14 +167,16 @@ class Desk:
 class Talk:
     """One conversation, from where this front end stands in it."""
 
-    def __init__(self, desk: Desk, conversation: Conversation | None) -> None:
+    def __init__(self, desk: Desk, conversation: Conversation | None, agent: str = "default") -> None:
         self._desk = desk
+        self._choices = Choices(agent)
         # a model that was asked for by name stays with the conversation; one from the settings may change with them
         self._chosen = desk.settings.model if desk.settings.origin("model") == "option" else None
         self._standing: Standing | None = None
         if conversation is not None:
             model = self._chosen or str(conversation.details.get("model") or desk.settings.model)
-            self._standing = Standing(conversation.id, conversation.head, model, desk.vault)
+            choices = Choices(conversation.agent, conversation.details.get("strategy"))
+            self._standing = Standing(conversation.id, conversation.head, model, desk.vault, choices)
             if desk.vault is None and conversation.details.get("vault"):
                 self._remember(self._standing, Path(conversation.details["vault"]))
 
@@ -188,13 +194,16 @@ class Talk:
             details = {"model": self._chosen} if self._chosen else {}
             if self._desk.vault and self._desk.settings.origin("vault") == "option":
                 details["vault"] = str(self._desk.vault.root)
-            self._standing = replace(self._outside, conversation=self._desk.store.tree.create(details=details).id)
+            if self._choices.conversation:
+                details["strategy"] = self._choices.conversation
+            made = self._desk.store.tree.create(details=details, agent=self._choices.agent)
+            self._standing = replace(self._outside, conversation=made.id)
         return self._standing
 
     @property
     def _outside(self) -> Standing:
         """Where we stand as long as nothing is stored: in no conversation yet."""
-        return self._standing or Standing("", None, self.model, self._desk.vault)
+        return self._standing or Standing("", None, self.model, self._desk.vault, self._choices)
 
     @property
     def id(self) -> str | None:
@@ -216,35 +225,57 @@ class Talk:
             self._standing.model = model
             self._desk.store.tree.change(self._standing.conversation, details={"model": model})
 
-    async def send(self, text: str | bytes) -> AsyncGenerator[Event, None]:
-        """The message on its way, as events, in the caller's own loop."""
+    @property
+    def strategy(self) -> str | None:
+        """What was chosen for this conversation; None when it follows agent, model and settings."""
+        return self._outside.choices.conversation
+
+    def use_strategy(self, name: str | None) -> None:
+        """Another strategy for this conversation from the next message on; None follows the settings again."""
+        if name is not None:
+            configuration.check("context.strategy", name, "strategy")
+        self._choices = replace(self._choices, conversation=name)
+        if self._standing is not None:
+            self._standing.choices = replace(self._standing.choices, conversation=name)
+            self._desk.store.tree.change(self._standing.conversation, details={"strategy": name})
+
+    async def send(self, text: str | bytes, *, strategy: str | None = None) -> AsyncGenerator[Event, None]:
+        """The message on its way, as events, in the caller's own loop; `strategy` is for this message alone."""
         if self._standing is None and not clean(text)[0].strip():
             raise Invalid("the message is empty: write something to send")  # before a conversation is made for it
-        async with aclosing(self._desk.engine.send(self.standing, text)) as events:
+        if strategy is not None:
+            configuration.check("context.strategy", strategy, "strategy")
+        async with aclosing(self._desk.engine.send(self.standing, text, strategy)) as events:
             async for event in events:
                 yield event
+                if isinstance(event, CompactionProposed):
+                    event.settle()
 
-    def stream(self, text: str | bytes) -> Generator[Event]:
+    def stream(self, text: str | bytes, *, strategy: str | None = None) -> Generator[Event]:
         """The same for synchronous code; closing it (or Ctrl-C) stops the reply and keeps what came."""
-        return self._desk.stream(self.send(text))
+        return self._desk.stream(self.send(text, strategy=strategy))
 
-    def ask(self, text: str | bytes) -> Reply:
+    def ask(self, text: str | bytes, *, strategy: str | None = None) -> Reply:
         last: Replied | None = None
         notes: list[str] = []
-        for event in self.stream(text):
+        for event in self.stream(text, strategy=strategy):
             if isinstance(event, Replied):
                 last = event
             elif isinstance(event, Noticed):
                 notes.append(event.text)
+            elif isinstance(event, ContextCompacted):
+                notes.extend(event.notes)
             elif isinstance(event, Appended) and event.branched:
                 notes.append(BRANCHED)
         if last is None:
             raise Unreachable("the model gave no reply")
         return Reply(last.message.text, last.message, last.window, last.request, tuple(notes))
 
-    def window(self, text: str | bytes = "") -> Window:
+    def window(self, text: str | bytes = "", *, strategy: str | None = None) -> Window:
         """What would be sent for this message, without sending or changing anything."""
-        return self._desk.run(self._desk.engine.window(self._outside, text))
+        if strategy is not None:
+            configuration.check("context.strategy", strategy, "strategy")
+        return self._desk.run(self._desk.engine.window(self._outside, text, strategy))
 
     def path(self) -> Iterator[Message]:
         """From the head back to the first message, read a page at a time."""
@@ -279,12 +310,59 @@ class Talk:
     def clear(self) -> Compaction:
         return self._desk.run(self._desk.engine.clear(self._outside))
 
+    # -- compactions
+
+    def compacting(self, keep: str = "") -> Generator[Event]:
+        """A compaction now, as events; `keep` says what must be in its summary above all."""
+        return self._desk.stream(self._desk.engine.compact(self._outside, keep))
+
+    def compact(self, keep: str = "") -> Compaction:
+        for _ in self.compacting(keep):
+            pass
+        block = self.compaction()
+        assert block is not None
+        return block
+
+    def compaction(self) -> Compaction | None:
+        """The Compaction in force."""
+        newest = self._desk.store.tree.compaction(self._outside.head) if self._outside.head else None
+        return newest.compaction if newest else None
+
+    def compactions(self, *, limit: int = 100) -> list[Compaction]:
+        """All on the path, the newest first: those that were replaced, edited or taken back too."""
+        head = self._outside.head
+        found = self._desk.store.tree.compactions(head, limit=limit) if head else []
+        return [message.compaction for message in found if message.compaction]
+
+    def uncompact(self) -> Compaction:
+        """Takes the newest compaction back; what was said since stays."""
+        return self._desk.run(self._desk.engine.uncompact(self._outside))
+
+    def edit_summary(self, text: str) -> Compaction:
+        return self._desk.run(self._desk.engine.edit_summary(self._outside, text))
+
+    def pin(self, message: str) -> Compaction:
+        """The message is in every window from now on."""
+        return self._desk.run(self._desk.engine.pin(self._outside, message))
+
+    def unpin(self, message: str) -> Compaction:
+        return self._desk.run(self._desk.engine.unpin(self._outside, message))
+
+    def prioritise(self, message: str, priority: int) -> None:
+        """How much a message matters to `hybrid`, from 1 to 10, in place of what it was given by itself."""
+        if self.id is None or self._desk.store.tree.owner(message) != self.id:
+            raise NotFound(f"message {message} is not part of this conversation", id=message)
+        self._desk.store.tree.prioritise(message, priority)
+        self._outside.loaded = {}
+
 
 async def _pump(events: AsyncGenerator[Event, None], box: "queue.SimpleQueue[Event | BaseException | None]") -> None:
     try:
         async with aclosing(events):
             async for event in events:
                 box.put(event)
+                if isinstance(event, CompactionProposed):
+                    await event.settled()
     except Exception as why:
         box.put(why)
     finally:

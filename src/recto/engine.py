@@ -6,45 +6,34 @@ Whoever reads `send` knows the product; each step is a paragraph below it, or a 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message, Tokens, now
-from recto.errors import Invalid, NotFound
-from recto.events import (
-    Appended,
-    ContextCompacted,
-    ContextUsage,
-    Event,
-    Noticed,
-    Sent,
-)
+from recto.chat.priority import priority_of
+from recto.errors import Invalid, NotFound, Overflow
+from recto.events import Appended, ContextUsage, Event, Noticed, Sent
 from recto.ids import new_id
 from recto.settings import Settings
 from recto.sources.documents import find_documents
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
+from recto.walk.compacting import Compacting, Replan
 from recto.walk.exchange import Exchange
+from recto.walk.loading import Loaded, follow, load
 from recto.walk.picking import pick_documents
+from recto.walk.revising import Revising
 from recto.walk.scale import Scale
-from recto.walk.setup import Ready, Setup
+from recto.walk.setup import LARGEST_SUMMARY, Ready, Setup, tightened
 from recto.walk.standing import Standing
-from recto.walk.turn import (
-    Loaded,
-    Picked,
-    Turn,
-    account_of,
-    behind_cut,
-    cut_message,
-    follow,
-    load,
-    make_turn,
-    weigh_current,
-)
-from recto.window.compact import cleared
-from recto.window.request import Request
+from recto.walk.turn import Picked, Turn, account_of, make_turn, weigh_current
+from recto.window.request import Entry, Request
+from recto.window.strategies import compact_now, squeezed
 from recto.window.window import Window
+
+MOST_SQUEEZES = 3
 
 
 class Engine:
@@ -62,59 +51,89 @@ class Engine:
         self.clerk = Clerk()
         self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
 
-    async def send(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
+    async def send(
+        self, standing: Standing, text: str | bytes, strategy: str | None = None
+    ) -> AsyncGenerator[Event, None]:
         """One message, all the way through; two from one front end take turns."""
-        async with standing.taking_turns(), aclosing(self._walk(standing, text)) as events:
+        async with standing.taking_turns(), aclosing(self._walk(standing, text, strategy)) as events:
             async for event in events:
                 yield event
 
-    async def _walk(self, standing: Standing, text: str | bytes) -> AsyncGenerator[Event, None]:
+    async def _walk(self, standing: Standing, text: str | bytes, strategy: str | None) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         message, repaired, branched = await self._append(standing, text)  # 1 append
         yield Appended(message, branched)
-        for note in standing.take_notes():
-            yield Noticed(note)
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
-        ready = await self.setup.ready(standing.model, standing.vault)
-        picked, notes = await self._pick(standing, ready, message.text)  # 2 find, 3 pick
-        for note in (*ready.notes, *notes):
-            if note in notes or standing.tell_once(note):
-                yield Noticed(note)
-        for step in range(1, self.settings.tools.step_limit + 1):
+        ready = await self._ready(standing, strategy)
+        picked, notes = await self._pick(standing, ready, message)  # 2 find, 3 pick
+        for note in standing.fresh((*ready.notes, *notes), always=notes):
+            yield Noticed(note)
+        plan = partial(self._plan, standing, message=message, picked=picked, notes=notes)
+        steps = squeezes = 0
+        while steps < self.settings.tools.step_limit:
             loaded = await self._load(standing, ready, message.id)
-            turn = await self._plan(standing, ready, loaded, message, picked, notes)  # 4 budget, 5 plan
-            if turn.plan.cut:
-                block = await self._compact(standing, ready, turn)  # 6 compact, then plan again
-                yield _compacted(block) if ready.compacts else _left_out(block)
-                turn = await self._plan(standing, ready, behind_cut(loaded, block), message, picked, notes)
-            standing.loaded = {ready.scale: turn.loaded} if ready.compacts else {}
-            request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
-            yield ContextUsage(turn.window.total, turn.window.limit)
-            yield Sent(request.id, turn.window)
-            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request)
-            async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
+            turn = await plan(ready, loaded, squeeze=squeezes > 0)  # 4 budget, 5 plan
+            compacting = self._compacting(standing, ready, turn, partial(plan, ready))
+            async with aclosing(compacting.run()) as events:  # 6 compact, then plan again
                 async for event in events:
                     yield event
+            turn = compacting.turn
+            standing.loaded = {ready.scale: turn.loaded} if compacting.is_stored else {}
+            request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
+            for event in _sent(standing, turn, request):
+                yield event
+            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request)
+            try:
+                async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
+                    async for event in events:
+                        yield event
+            except Overflow as why:
+                if why.partial or (squeezes := squeezes + 1) > MOST_SQUEEZES:
+                    raise
+                yield Noticed("the provider says that this is too long for it: making the window smaller")
+                standing.tightened[ready.model.name] = standing.tightened.get(ready.model.name, 0) + 1
+                ready = tightened(ready)
+                continue
             if not exchange.calls:
                 return
-            async with aclosing(exchange.run_tools(may_run=step < self.settings.tools.step_limit)) as events:
+            steps, squeezes = steps + 1, 0
+            async with aclosing(exchange.run_tools(may_run=steps < self.settings.tools.step_limit)) as events:
                 async for event in events:
                     yield event
         yield Noticed(f"stopped after {self.settings.tools.step_limit} rounds of tool calls (tools.step_limit)")
 
-    async def window(self, standing: Standing, text: str | bytes = "") -> Window:
-        """What would be sent for this message now; nothing is sent, stored or changed."""
+    async def window(self, standing: Standing, text: str | bytes = "", strategy: str | None = None) -> Window:
+        """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
-        ready = await self.setup.ready(standing.model, standing.vault)
-        picked, notes = await self._pick(standing, ready, said)
+        ready = await self._ready(standing, strategy)
+        picked, notes = await self._pick(standing, ready, message)
+        plan = partial(self._plan, standing, ready, message=message, picked=picked, notes=notes)
         loaded = await self._load(standing, ready, None)
-        turn = await self._plan(standing, ready, loaded, message, picked, notes)
-        if turn.plan.cut:
-            behind = behind_cut(loaded, _block(cut_message(turn, "next")))
-            turn = replace(turn, window=(await self._plan(standing, ready, behind, message, picked, notes)).window)
-        return replace(turn.window, plan=turn.plan)
+        turn = await plan(replace(loaded, view=replace(loaded.view, current=message.id)))
+        if turn.plan.cut is None:
+            return turn.window
+        after = await self._compacting(standing, ready, turn, plan).preview()
+        return replace(after.window, plan=turn.plan)
+
+    async def compact(self, standing: Standing, keep: str = "") -> AsyncGenerator[Event, None]:
+        """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
+        async with standing.taking_turns():
+            ready = await self._ready(standing, None)
+            message = Message("next", "user", (Text(""),), parent=standing.head)
+            turn = await self._plan(standing, ready, await self._load(standing, ready, None), message=message)
+            strategy = "hybrid" if ready.context.strategy == "hybrid" else "summarize"
+            plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
+            if plan.cut is None or not plan.summed_up.count:
+                raise Invalid("there is nothing to compact: only the latest messages are in the window")
+            again = partial(self._plan, standing, ready, message=message)
+            compacting = self._compacting(standing, ready, replace(turn, plan=plan), again)
+            compacting.asked, compacting.keep = True, clean(keep)[0].strip()
+            async with aclosing(compacting.run()) as events:
+                async for event in events:
+                    yield event
+            standing.loaded = {}
 
     # -- the steps
 
@@ -123,6 +142,7 @@ class Engine:
         if not said.strip():
             raise Invalid("the message is empty: write something to send")
         message = Message(new_id(), "user", (Text(said),), parent=standing.head)
+        message = replace(message, priority=priority_of(message, is_first=standing.head is None))
         placed, branched = await self.clerk.do(self._place, standing, message)
         return placed, repaired, branched
 
@@ -131,10 +151,17 @@ class Engine:
         placed = self.store.tree.append(standing.conversation, message)
         return placed.message, standing.stands_at(placed.message.id, placed.moved)
 
-    async def _pick(self, standing: Standing, ready: Ready, text: str) -> tuple[list[Picked], list[str]]:
+    async def _ready(self, standing: Standing, strategy: str | None) -> Ready:
+        choices = replace(standing.choices, call=strategy) if strategy else standing.choices
+        ready = await self.setup.ready(standing.model, standing.vault, choices)
+        return tightened(ready, standing.tightened.get(ready.model.name, 0))
+
+    async def _pick(self, standing: Standing, ready: Ready, message: Message) -> tuple[list[Picked], list[str]]:
         """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
         try:
-            return await pick_documents(ready.scale, find_documents(text, standing.vault), ready.free)
+            findings = find_documents(message.text, standing.vault)
+            own = (await weigh_current(ready.scale, message, ())).own.tokens if findings else 0
+            return await pick_documents(ready.scale, findings, max(0, ready.free - own))
         except (NotFound, Invalid, OSError) as why:
             return [], [f"the linked documents could not be read: {why}"]
 
@@ -150,29 +177,22 @@ class Engine:
         standing: Standing,
         ready: Ready,
         loaded: Loaded,
+        *,
         message: Message,
-        picked: Sequence[Picked],
-        notes: Sequence[str],
+        picked: Sequence[Picked] = (),
+        notes: Sequence[str] = (),
+        squeeze: bool = False,
+        promised: int = 0,
     ) -> Turn:
-        current = await weigh_current(ready.scale, message, picked)
-        return make_turn(
-            ready.scale,
-            ready.parameters,
-            ready.budget,
-            ready.opening,
-            loaded,
-            current,
-            conversation=standing.conversation,
-            notes=(*ready.notes, *notes),
-        )
+        current = await weigh_current(ready.scale, message, picked, loaded.view.compaction)
+        told = (*ready.notes, *notes)
+        turn = make_turn(ready, loaded, current, conversation=standing.conversation, notes=told, promised=promised)
+        if not squeeze:
+            return turn
+        return replace(turn, plan=squeezed(ready.strategy, loaded.view, turn.budget, loaded.counts))
 
-    async def _compact(self, standing: Standing, ready: Ready, turn: Turn) -> Compaction:
-        """One Compaction block; stored, unless automatic compaction is off: then this request alone leaves out."""
-        assert standing.head is not None
-        made = cut_message(turn, standing.head)
-        if ready.compacts:
-            await self.clerk.do(self._place, standing, made)
-        return _block(made)
+    def _compacting(self, standing: Standing, ready: Ready, turn: Turn, replan: Replan) -> Compacting:
+        return Compacting(self.store, self.clerk, self.setup, standing, ready, turn, replan)
 
     async def _record(self, standing: Standing, turn: Turn, message: Message) -> Request:
         request = Request(
@@ -187,6 +207,7 @@ class Engine:
             message=message.id,
             created=now(),
             stable=turn.stable,
+            mark_bytes=turn.scale.format.mark_bytes,
         )
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
         tokens = Tokens(turn.current.own.tokens, turn.current.weighed.count.tokens, tools)
@@ -207,7 +228,7 @@ class Engine:
         """The head goes back to before what was done last, a clear or a message of the user, which is given back."""
         at = standing.head
         head = await self.clerk.do(self.store.tree.message, at) if at else None
-        if head and head.compaction and head.compaction.made_by == "clear":
+        if head and head.compaction and "clear" in (head.compaction.action, head.compaction.made_by):
             standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, head.parent, again=False)
             return head
         while at:
@@ -228,47 +249,47 @@ class Engine:
 
     async def clear(self, standing: Standing) -> Compaction:
         """Starts the view anew. Everything said stays in the store, in search and in show."""
-        if standing.head is None:
-            raise Invalid("there is nothing to clear: the conversation has no message yet")
-        head = await self.clerk.do(self.store.tree.message, standing.head)
-        newest = await self.clerk.do(self.store.tree.compaction, standing.head)
-        before, after = await self.clerk.do(self._sizes, standing)
-        made = cleared(
-            before=newest.compaction if newest else None,
-            parent=head.id,
-            archived=head.said,
-            size_before=before,
-            size_after=after,
-        )
-        await self.clerk.do(self._place, standing, made)
-        return _block(made)
+        return await self.clerk.do(self._revising(standing).clear)
 
-    def _sizes(self, standing: Standing) -> tuple[int, int]:
-        """The last window here, and what of it does not come from the conversation."""
-        last = self.store.records.latest(standing.conversation)
-        sections = self.store.records.record(last).account["sections"] if last else []
-        fixed = sum(section["tokens"] for section in sections if section["name"] in ("system", "tools"))
-        return sum(section["tokens"] for section in sections), fixed
+    async def pin(self, standing: Standing, message: str) -> Compaction:
+        """The message is in every window from now on."""
+        return await self.clerk.do(self._revising(standing).pin, message)
+
+    async def unpin(self, standing: Standing, message: str) -> Compaction:
+        return await self.clerk.do(self._revising(standing).unpin, message)
+
+    async def uncompact(self, standing: Standing) -> Compaction:
+        """Takes back what the newest compaction covers; what was said since stays."""
+        return await self.clerk.do(self._revising(standing).uncompact)
+
+    async def edit_summary(self, standing: Standing, text: str) -> Compaction:
+        """Another summary in place of the one in force, whose text stays in its own block."""
+        ready = await self._ready(standing, None)
+        said = clean(text)[0].strip()
+        newest = await self.clerk.do(self.store.tree.compaction, standing.head) if standing.head else None
+        former = newest.compaction.summary if newest and newest.compaction else ""
+        texts = [Entry("user", (Text(each),)) for each in (said, former)]
+        tokens, before = (weighed.count.tokens for weighed in await ready.scale.weigh(texts))
+        most = int(ready.budget.room * LARGEST_SUMMARY)
+        if tokens > most:
+            raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
+        return await self.clerk.do(self._revising(standing).edit, said, tokens - before)
+
+    def _revising(self, standing: Standing) -> Revising:
+        standing.loaded = {}
+        return Revising(self.store, standing)
 
     async def close(self) -> None:
         await self.setup.close()
         self.clerk.close()
 
 
-def _block(message: Message) -> Compaction:
-    assert message.compaction is not None
-    return message.compaction
-
-
-def _compacted(block: Compaction) -> ContextCompacted:
-    return ContextCompacted(
-        block.compaction_number,
-        block.messages_archived,
-        block.context_size_before,
-        block.context_size_after,
-        block.summary,
-    )
-
-
-def _left_out(block: Compaction) -> Noticed:
-    return Noticed(f"{block.messages_archived} older messages do not fit and were left out of this request")
+def _sent(standing: Standing, turn: Turn, request: Request) -> list[Event]:
+    usage = ContextUsage(turn.window.total, turn.window.limit)
+    events: list[Event] = [usage, Sent(request.id, turn.window)]
+    if standing.fills_up(usage.percent):
+        at = f"; it is compacted at {turn.budget.trigger:,}" if turn.budget.trigger else ""
+        events.insert(
+            1, Noticed(f"the context is {usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens{at})")
+        )
+    return events

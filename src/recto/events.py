@@ -1,8 +1,11 @@
 """Events: what a front end hears while a message walks through the rooms."""
 
-from dataclasses import dataclass
+import asyncio
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
 
-from recto.chat.blocks import ToolCall, ToolResult
+from recto.chat.blocks import Compaction, Made, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.window.window import Window
 
@@ -35,12 +38,72 @@ class ContextUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryRequested:
+    """A summariser is asked: about `size` tokens, which is part `part` of `of`."""
+
+    size: int
+    limit: int
+    model: str
+    part: int = 1
+    of: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class ContextCompacted:
     number: int
     archived: int
     before: int
     after: int
     summary: str
+    made_by: str = "model"
+    because: str = ""
+    notes: tuple[str, ...] = ()
+    made: Made | None = None
+    """Which model wrote the summary, where one did."""
+    excerpts: int = 0
+    """How many messages or tool results are sent as excerpts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionProposed:
+    """The user is to be asked. Whoever hears it answers before taking the next event, or it counts as not answered."""
+
+    block: Compaction
+    _answer: Future[str | None] = field(default_factory=Future, compare=False)
+
+    def accept(self, summary: str | None = None) -> None:
+        """Go ahead, with this summary in place of the proposed one where one is given."""
+        self._settle(self.block.summary if summary is None else summary)
+
+    def refuse(self) -> None:
+        self._settle(None)
+
+    def _settle(self, summary: str | None) -> None:
+        if not self._answer.done():
+            self._answer.set_result(summary)
+
+    def settle(self) -> None:
+        """Nobody has answered until now: nobody will."""
+        if not self._answer.done():
+            self._answer.cancel()
+
+    async def settled(self) -> None:
+        """Waits until it is answered, or nobody will."""
+        with suppress(Unanswered):
+            await self.answered()
+
+    async def answered(self) -> str | None:
+        """The summary to use, or None when the user said no. Unanswered when there was nobody to ask."""
+        try:
+            return await asyncio.wrap_future(self._answer)
+        except asyncio.CancelledError:
+            if self._answer.cancelled():
+                raise Unanswered from None
+            raise
+
+
+class Unanswered(Exception):
+    """There was nobody to ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +155,8 @@ Event = (
     Appended
     | Noticed
     | ContextUsage
+    | SummaryRequested
+    | CompactionProposed
     | ContextCompacted
     | Sent
     | Retrying

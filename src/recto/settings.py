@@ -4,6 +4,7 @@ Plain dataclasses rather than a validation library: every command reads this, an
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from recto.errors import Invalid
+from recto.errors import Invalid, NotFound
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "
@@ -27,15 +28,37 @@ def _setting(
     return field(default=default, metadata={"help": help, "low": low, "high": high, "among": among})
 
 
+STRATEGIES = ("discard", "summarize", "hybrid")
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    system: float = _setting(0.10, "share of the room for instructions and rules", low=0, high=1)
+    tools: float = _setting(0.30, "share of the room for tools", low=0, high=1)
+    messages: float = _setting(0.60, "share of the room for messages, with what the others leave", low=0, high=1)
+
+
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    strategy: str = _setting("discard", "what happens when the window is full", among=("discard",))
+    strategy: str = _setting("summarize", "what happens when the window is full", among=STRATEGIES)
     enabled: bool = _setting(True, "compact automatically")
+    confirm: bool = _setting(False, "show the summary and ask before a compaction")
+    threshold: float = _setting(0.85, "share of the limit at which a compaction is due", low=0.1, high=1)
+    low_water: float = _setting(0.5, "share of the room that a compaction goes down to", low=0.05, high=0.95)
+    recent_messages_to_keep: int = _setting(
+        6, "latest messages that stay verbatim, yours included; 0 means none", low=0, high=1000
+    )
+    min_recent_messages_to_keep: int = _setting(2, "how far that may shrink where they are large", low=0, high=1000)
+    summary_model: str = _setting("", "who writes summaries, as provider:model; empty means who answers")
+    summary_ratio: float = _setting(0.2, "longest summary as a share of the room", low=0.01, high=0.3)
+    summary_tokens: int = _setting(0, "longest summary in tokens; 0 leaves it to the ratio", low=0, high=100_000)
+    summary_style: str = _setting("", "what a summary should look like, in your words")
+    summary_timeout_s: float = _setting(300.0, "longest wait for one answer of the summariser", low=1, high=3600)
     max_prompt_tokens: int = _setting(0, "cap of the window; 0 means the model's own", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
         0, "kept for the reply; 0 means max(512, 5 % of the limit)", low=0, high=10_000_000
     )
-    low_water: float = _setting(0.5, "share of the limit that a compaction goes down to", low=0.05, high=0.95)
+    budgets: BudgetSettings = BudgetSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +164,17 @@ def _refuse() -> Any:
 
 def specs() -> Iterator[Spec]:
     """All settings, in the order they are shown."""
-    for entry in fields(Settings):
-        if entry.name == "origins":
-            continue
-        if entry.metadata:
-            yield _made(entry.name, entry)
-        else:
-            for inner in fields(entry.default):  # type: ignore[arg-type]
-                yield _made(f"{entry.name}.{inner.name}", inner)
+    yield from _specs_of(Settings, "")
 
 
-def _made(key: str, entry: Any) -> Spec:
-    known = entry.metadata
-    return Spec(key, entry.default, known["help"], known["low"], known["high"], known["among"])
+def _specs_of(group: Any, prefix: str) -> Iterator[Spec]:
+    for entry in fields(group):
+        known = entry.metadata
+        if known:
+            key = prefix + entry.name
+            yield Spec(key, entry.default, known["help"], known["low"], known["high"], known["among"])
+        elif entry.name != "origins":
+            yield from _specs_of(entry.default, f"{prefix}{entry.name}.")
 
 
 def _spec(key: str, where: str = "") -> Spec:
@@ -189,19 +210,55 @@ def file_text(path: Path) -> str:
 
 
 def read_text(text: str, where: str) -> dict[str, Any]:
-    """The settings of a TOML text, checked as those of a file are before it is written."""
+    """The settings of a TOML text, checked one by one."""
+    return {key: check(key, value, where) for key, value in _flat(_parsed(text, where))}
+
+
+def check_text(text: str, where: str) -> None:
+    """Invalid unless a file with this text could be read: every setting allowed, and all of them together."""
+    values = read_text(text, where)
+    _build(values, dict.fromkeys(values, where))
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
         raise Invalid(f"{where} is not valid TOML: {why}", file=where) from why
-    return {key: check(key, value, where) for key, value in _flat(data)}
+
+
+AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def check_agent(agent: str, home: Path, project: Path | None) -> None:
+    """NotFound unless there is such an agent; `default` is there without any file."""
+    if not AGENT.fullmatch(agent):
+        raise Invalid(f"{agent!r} is no name of an agent: letters, digits, _, . and - are allowed", name=agent)
+    if agent != "default" and not any(path.is_file() for path in _agent_files(agent, home, project)):
+        raise NotFound(f"there is no agent {agent}: its settings would be in agents/{agent}/agent.toml", name=agent)
+
+
+def _agent_files(agent: str, home: Path, project: Path | None) -> list[Path]:
+    folders = [home, project / ".recto"] if project else [home]
+    return [folder / "agents" / agent / "agent.toml" for folder in folders]
+
+
+def for_agent(settings: Settings, agent: str, home: Path, project: Path | None) -> Settings:
+    """The settings with what the agent's own files say about the context; what was given by option still wins."""
+    for path in _agent_files(agent, home, project) if AGENT.fullmatch(agent) else ():
+        if path.is_file():
+            table = _parsed(file_text(path), str(path)).get("context", {})
+            found = dict(_flat({"context": table})) if isinstance(table, dict) else {"context": table}
+            own = {key: value for key, value in found.items() if settings.origin(key) != "option"}
+            settings = changed(settings, own, str(path))
+    return settings
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    groups = {spec.key.partition(".")[0] for spec in specs() if "." in spec.key}
+    groups = {spec.key.rpartition(".")[0] for spec in specs()}
     for name, value in data.items():
-        if isinstance(value, dict) and not prefix and name in groups:
-            yield from _flat(value, f"{name}.")
+        if isinstance(value, dict) and prefix + name in groups:
+            yield from _flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -246,9 +303,47 @@ def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _build(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     settings = Settings(origins=dict(origins))
     for key, value in values.items():
-        group, _, name = key.rpartition(".")
-        if group:
-            settings = replace(settings, **{group: replace(getattr(settings, group), **{name: value})})
-        else:
-            settings = replace(settings, **{name: value})
+        settings = _with(settings, key.split("."), value)
+    return _together(settings)
+
+
+def _with(group: Any, names: list[str], value: Any) -> Any:
+    first, *rest = names
+    return replace(group, **{first: _with(getattr(group, first), rest, value) if rest else value})
+
+
+def changed(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
+    """The settings with these on top, checked one by one and together."""
+    for key, value in values.items():
+        settings = _with(settings, key.split("."), check(key, value, origin))
+    return _together(replace(settings, origins={**settings.origins, **dict.fromkeys(values, origin)}))
+
+
+def _together(settings: Settings) -> Settings:
+    """Settings that must suit each other. Where only one of two was chosen, the default of the other gives way."""
+    context = settings.context
+    recent, least = context.recent_messages_to_keep, context.min_recent_messages_to_keep
+    if least > recent:
+        if recent and "context.min_recent_messages_to_keep" in settings.origins:
+            raise _unsuited(settings, "context.min_recent_messages_to_keep", f"a whole number from 0 to {recent}")
+        settings = replace(settings, context=replace(context, min_recent_messages_to_keep=recent))
+    most, reserved = context.max_prompt_tokens, context.reserved_response_tokens
+    if most and reserved >= most:
+        raise _unsuited(settings, "context.reserved_response_tokens", f"a whole number from 0 to {most - 1:,}")
+    if context.low_water >= context.threshold:
+        if "context.low_water" in settings.origins:
+            raise _unsuited(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
+        settings = replace(settings, context=replace(settings.context, low_water=context.threshold / 2))
+    shares = context.budgets
+    if shares.system + shares.tools + shares.messages > 1 + 1e-9:
+        allowed = f"a number from 0 to {max(0.0, 1 - shares.system - shares.tools):g}, so that all three are at most 1"
+        raise _unsuited(settings, "context.budgets.messages", allowed)
     return settings
+
+
+def _unsuited(settings: Settings, key: str, allowed: str) -> Invalid:
+    return Invalid(
+        f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}",
+        key=key,
+        allowed=allowed,
+    )

@@ -1,14 +1,17 @@
 """The command line, in this process for most, and as a process of its own where that makes a difference."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.terminal import Terminal
 
 from recto.cli.main import recto
 
@@ -45,6 +48,28 @@ def notes(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "Welcome.md").write_text("# Welcome\n\nThe boat is called Sorrel.\n")
     return folder
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Terminal]]:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for size in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(size, raising=False)
+    opened: list[Terminal] = []
+
+    class Kept(Terminal):
+        def __init__(self, *args: str) -> None:
+            super().__init__(*args)
+            opened.append(self)
+
+    yield Kept
+    for each in opened:
+        try:
+            os.kill(each.process, signal.SIGKILL)
+            os.waitpid(each.process, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        each.close()
 
 
 def rows(result: Result) -> list[dict[str, Any]]:

@@ -127,9 +127,10 @@ def test_a_scripted_file_that_is_missing_is_named(run: Run) -> None:
     assert "nowhere.json" in told["error"]["message"]
 
 
-def test_a_message_larger_than_the_window_is_an_error(run: Run, script: Script) -> None:
-    told = json.loads(failure(run("ask", "-m", script({"text": "Yes."}, limit=1000), "--json", "word " * 2000)))
-    assert told["error"]["type"] == "DoesNotFit"
+def test_instructions_larger_than_the_window_are_an_error(run: Run, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "long.md").write_text("Be kind. " * 1000)
+    asked = run("ask", "-m", script({"text": "Yes."}, limit=1000), "--system-file", "long.md", "--json", "hello")
+    assert json.loads(failure(asked))["error"]["type"] == "DoesNotFit"
 
 
 def test_any_setting_can_be_set_for_one_call(run: Run, script: Script) -> None:

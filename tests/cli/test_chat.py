@@ -1,7 +1,17 @@
 from pathlib import Path
 
-from tests.cli.conftest import Run, Spawn, rows
-from tests.conftest import Script
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from tests.cli.conftest import Run, Spawn, one, rows
+from tests.cli.test_compaction import REPLY, SUMMARY, talk
+from tests.conftest import Open, Script
+
+from recto.cli.chat import meter_style
+from recto.cli.prompt import SlashCompleter
+from recto.cli.show import console
+from recto.cli.slash import COMMANDS, Chat
+from recto.events import ContextUsage
 
 
 def said(run: Run) -> list[str]:
@@ -44,7 +54,7 @@ def test_nothing_said_leaves_no_conversation(run: Run, script: Script) -> None:
 
 def test_help_lists_every_slash_command(run: Run, script: Script) -> None:
     shown = run("chat", "-m", script({"text": "One."}), input="/help\n").stdout
-    for name in ("help", "context", "undo", "fork", "model", "clear", "request", "thinking", "quit"):
+    for name in COMMANDS:
         assert f"/{name} " in shown
 
 
@@ -124,3 +134,152 @@ def test_show_context_comes_before_each_answer(run: Run, script: Script) -> None
     done = run("chat", "-m", script({"text": "One."}), "--show-context", input="a\nb\n")
     assert done.stderr.count("8,192 tokens = ") == 2
     assert done.stdout == "One.\nOne.\n"
+
+
+# -- steering what is sent
+
+
+def test_compact_and_uncompact_in_the_chat(run: Run, script: Script) -> None:
+    model = script(REPLY, SUMMARY)
+    talk(run, model, 6)
+    done = run("chat", "--continue", input="/compact the red boats\n/summary\n/uncompact\n/uncompact\n/summary\n")
+    assert f"summary by {model}\n" in done.stderr
+    assert "14 boats" in done.stdout
+    assert "7 messages are back in the window" in done.stdout
+    assert "recto: there is no compaction to take back\n" in done.stderr
+    assert done.stderr.endswith("everything said is in its window\n")
+
+
+def test_a_summary_is_edited_with_a_keyboard_only(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, SUMMARY), 6)
+    done = run("chat", "--continue", input="/compact\n/summary edit\n/summary delete\n")
+    assert "recto: there is no keyboard to edit with" in done.stderr
+    assert "recto: /summary takes edit, or nothing" in done.stderr
+
+
+def test_pins_are_offered_set_listed_and_taken_off(run: Run, script: Script) -> None:
+    run("chat", "-m", script(REPLY), input="first\nsecond\n")
+    first, _, second, _ = (row["id"] for row in rows(run("conversations", "show", "--json")))
+    done = run("chat", "--continue", input=f"/unpin\n/pin\n/pin {first}\n/pin last\n/unpin\n/unpin {first}\n/unpin\n")
+    assert done.exit_code == 0
+    told = done.stdout.splitlines()
+    assert told[0] == "nothing is pinned"
+    assert [line[:26] for line in told[1:5]] == [row["id"] for row in rows(run("conversations", "show", "--json"))][:4]
+    assert told[6] == f"pinned, in every window from now on: first (/unpin {first} ends that)"
+    assert told[7].startswith("pinned, in every window from now on: second")
+    assert told[8:10] == [f"{first}  first", f"{second}  second"]
+    assert told[11] == "no longer pinned: first"
+    assert told[12] == f"{second}  second"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/pin 01X", "there is no message 01X"),
+        ("/unpin 01X", "message 01X is not pinned"),
+        ("/priority 01X 3", "there is no message 01X"),
+        ("/priority", "takes a MESSAGE and a whole number"),
+        ("/priority {message} high", "takes a MESSAGE and a whole number"),
+        ("/priority {message} 11", "from 1 to 10"),
+        ("/priority {other} 3", "is not part of this conversation"),
+        ("/pin {other}", "is not on this branch"),
+        ("/strategy guess", "discard or summarize or hybrid"),
+        ("/compact", "there is nothing to compact"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_the_chat_goes_on(
+    run: Run, script: Script, line: str, said: str
+) -> None:
+    model = script(REPLY)
+    run("ask", "-m", model, "elsewhere")
+    other = rows(run("conversations", "show", "--json"))[0]["id"]
+    run("ask", "-m", model, "hello")
+    message = rows(run("conversations", "show", "--json"))[0]["id"]
+    done = run("chat", "--continue", input=line.format(other=other, message=message) + "\nagain\n")
+    assert said in done.stderr
+    assert (done.stderr.count("\n"), done.stdout) == (1, REPLY["text"] + "\n")
+
+
+def test_before_anything_was_said_there_is_nothing_to_steer(run: Run, script: Script) -> None:
+    done = run("chat", "-m", script(REPLY), input="/pin\n/pin last\n/compact\n/uncompact\n/summary\n/priority 01X 3\n")
+    assert done.stderr.count("recto: ") == len(done.stderr.splitlines()) == 6
+    assert rows(run("conversations", "list", "--json")) == []
+
+
+def test_a_priority_is_given_in_the_chat(run: Run, script: Script) -> None:
+    run("ask", "-m", script(REPLY), "hello")
+    message = rows(run("conversations", "show", "--json"))[0]["id"]
+    assert run("chat", "--continue", input=f"/priority {message}  9\n").stdout == "priority 9: hello\n"
+    assert rows(run("conversations", "show", "--json"))[0]["priority"] == 9
+
+
+def test_a_strategy_is_shown_chosen_and_given_up_in_the_chat(run: Run, script: Script) -> None:
+    lines = "/strategy\n/strategy discard\nhello\n/strategy\n"
+    done = run("chat", "-m", script(REPLY), input=lines)
+    assert done.stdout.splitlines() == [
+        "summarize, as agent, model and settings say; /strategy NAME changes that",
+        "discard, chosen for this conversation",
+        REPLY["text"],
+        "discard, chosen for this conversation; /strategy NAME changes that",
+    ]
+    assert one(run("context", "show", "--json"))["strategy"] == "discard"
+    done = run("chat", "--continue", input="/strategy default\n")
+    assert done.stdout == "summarize, as agent, model and settings say\n"
+
+
+def test_a_strategy_chosen_in_the_chat_wins_over_the_option_it_was_begun_with(run: Run, script: Script) -> None:
+    done = run("chat", "-m", script(REPLY), "--strategy", "hybrid", input="/strategy\n/strategy discard\nhello\n")
+    assert done.stdout.splitlines()[0].startswith("hybrid, ")
+    assert one(run("request", "show", "--json"))["strategy"] == "discard"
+
+
+def test_commands_and_their_words_are_completed() -> None:
+    completer = SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()})
+
+    def completed(typed: str) -> list[str]:
+        return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
+
+    assert completed("/un") == ["/uncompact", "/unpin", "/undo"]
+    assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
+    assert completed("/summary e") == ["edit"]
+    assert completed("/nothing x") == completed("un") == completed("/compact the") == []
+
+
+def test_the_meter_turns_yellow_and_then_red() -> None:
+    assert [meter_style(percent, 85.0) for percent in (10, 79.9, 80, 84.9, 85, 120)] == [
+        "",
+        "",
+        "class:full",
+        "class:full",
+        "class:due",
+        "class:due",
+    ]
+    assert meter_style(75, 70.0) == "class:due"
+    assert meter_style(99, None) == "class:full", "what is never compacted is never due"
+
+
+def test_the_meter_knows_the_threshold_of_the_agent(desk: Open, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "home/agents/clerk").mkdir(parents=True)
+    (tmp_path / "home/agents/clerk/agent.toml").write_text("[context]\nthreshold = 0.6\n")
+    at = desk(script(REPLY))
+    talking = at.conversation(agent="clerk")
+    talking.ask("hello")
+    chat = Chat(at, talking, console())
+    assert chat.due_percent == pytest.approx(60)
+    at = desk(script(REPLY), context__enabled=False)
+    assert Chat(at, at.conversation(talking.id), console()).due_percent is None
+
+
+def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY))
+    talking = at.conversation()
+    for number in range(6):
+        talking.ask(f"Message number {number} of a few.")
+    chat = Chat(at, talking, console())
+    before = chat.usage
+    COMMANDS["compact"].run(chat, "")
+    block = talking.compaction()
+    assert before is not None
+    assert block is not None
+    assert chat.usage == ContextUsage(block.context_size_after, before.limit)
+    assert Chat(at, at.conversation(talking.id), console()).usage == chat.usage

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.test_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Script
 
 from recto.cli.stats import priced
@@ -65,6 +66,134 @@ def test_stats_count_what_was_said_and_sent(run: Run, script: Script) -> None:
     assert numbers["usage"] == {"input": 200, "output": 20, "cache_read": 80, "cache_write": 0}
     assert numbers["cost_usd"] is None
     assert "unknown: no prices" in run("context", "stats").stdout
+
+
+def test_stats_tell_the_window_and_what_was_done_to_it(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, SUMMARY, limit=4000), 6)
+    first = rows(run("conversations", "show", "--json"))[0]["id"]
+    run("context", "compact")
+    run("conversations", "pin", first)
+    run("conversations", "priority", first, "10")
+    numbers = one(run("context", "stats", "--json"))
+    window = one(run("context", "show", "--json"))
+    assert numbers["window"] == {
+        "size": window["total"],
+        "limit": 4000,
+        "percent": round(window["total"] / 40, 1),
+        "trigger": 3400,
+        "low_water": 1744,
+        "compacts": False,
+    }
+    assert (numbers["strategy"], numbers["pinned"], numbers["priorities"]["10"]) == ("summarize", 1, 1)
+    assert (numbers["archived"], numbers["active"], numbers["messages"]) == (6, 6, 12)
+    assert (numbers["compactions"], numbers["made_by"]) == (2, {"model": 1})
+    assert numbers["actions"] == {"pin": 1, "compact": 1}
+    block = rows(run("context", "summary", "--all", "--json"))[-1]["compaction"]
+    assert numbers["freed"] == block["context_size_before"] - block["context_size_after"] > 0
+    shown = run("context", "stats").stdout
+    assert f"{window['total']:,} of 4,000 tokens" in shown
+    assert "compacted at 3,400 to 1,744" in shown
+    assert "1 model (" in shown
+    assert "; 1 pin\n" in shown
+
+
+def test_summary_requests_are_counted_once_and_told_apart(run: Run, script: Script) -> None:
+    reply = {**REPLY, "usage": {"input": 100, "output": 10, "cache_read": 40, "cache_write": 0}}
+    summary = {**SUMMARY, "usage": {"input": 700, "output": 30, "cache_read": 600, "cache_write": 0}}
+    talk(run, script(reply, summary), 6)
+    run("context", "compact")
+    numbers = one(run("context", "stats", "--json"))
+    assert numbers["requests"] == 7
+    assert numbers["usage"] == {"input": 1300, "output": 90, "cache_read": 840, "cache_write": 0}
+    assert numbers["summaries"] == {
+        "requests": 1,
+        "usage": {"input": 700, "output": 30, "cache_read": 600, "cache_write": 0},
+        "cost_usd": None,
+    }
+    assert numbers["models"][0]["input"] == 1300
+    shown = run("context", "stats").stdout
+    assert "requests      7\n" in shown
+    assert "for summaries 1 request of these, 700 (600 read from caches), 30 came back" in shown
+
+
+def test_stats_say_when_the_next_message_would_compact(run: Run, script: Script) -> None:
+    model = script(REPLY, SUMMARY, limit=8000)
+    talk(run, model, 20)
+    run("chat", "--continue", input=f"/model {script(REPLY, SUMMARY, limit=1200)}\n")
+    numbers = one(run("context", "stats", "--json"))
+    assert numbers["window"]["compacts"]
+    assert "once the next message has compacted it" in run("context", "stats").stdout
+
+
+def test_stats_are_told_without_the_model(run: Run, script: Script) -> None:
+    model = script(REPLY)
+    run("ask", "-m", model, "hello")
+    Path(model.removeprefix("scripted:")).unlink()
+    numbers = one(run("context", "stats", "--json"))
+    assert (numbers["window"], numbers["messages"]) == (None, 2)
+    assert "unknown: There is no scripted file" in run("context", "stats").stdout
+
+
+# -- the plan
+
+
+def test_show_tells_what_would_be_compacted_and_changes_nothing(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, SUMMARY, limit=1200), 13)
+    plan = one(run("context", "show", "--message", "word " * 150, "--json"))["plan"]
+    assert plan["compacts"]
+    shown = " ".join(run("context", "show", "--message", "word " * 150).stdout.split())
+    assert "summary " in shown
+    assert f"to be written: at most {plan_room(run):,} tokens" in shown
+    assert f"kept {plan['kept']['count']} messages, " in shown
+    assert f"summed up {plan['summed_up']['count']} messages, {plan['summed_up']['tokens']:,} tokens (" in shown
+    assert f"would be compacted: {plan['summed_up']['count']} messages, " in shown
+    assert f"at least {plan['frees']:,} tokens freed; nothing is sent or changed now" in shown
+    assert one(run("context", "stats", "--json"))["compactions"] == 0
+    assert "would be compacted" not in run("context", "show").stdout
+
+
+def plan_room(run: Run) -> int:
+    sections = one(run("context", "show", "--message", "word " * 150, "--json"))["sections"]
+    (tokens,) = (section["tokens"] for section in sections if section["name"] == "summary")
+    assert isinstance(tokens, int)
+    return tokens
+
+
+def test_show_tells_what_would_be_left_out_when_compaction_is_off(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, limit=1200), 13)
+    shown = " ".join(
+        run("context", "show", "--set", "context.enabled=false", "--message", "word " * 150).stdout.split()
+    )
+    assert "would be compacted" not in shown
+    assert "would be sent without: " in shown
+
+
+def test_show_tells_the_summary_in_force(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, SUMMARY), 6)
+    run("context", "compact")
+    assert "summary" in [section["name"] for section in one(run("context", "show", "--json"))["sections"]]
+    shown = " ".join(run("context", "show").stdout.split())
+    assert "compaction 1: stands for 7 archived" in shown
+
+
+def test_show_tells_bands_and_what_is_lifted_in_hybrid(run: Run, script: Script) -> None:
+    model = script(REPLY, SUMMARY)
+    run("ask", "-m", model, "Please plan a trip around the lake for five people.")
+    talk(run, model, 60, "--continue")
+    asked = ("context", "show", "-m", script(REPLY, limit=3000), "--strategy", "hybrid")
+    plan = one(run(*asked, "--json"))["plan"]
+    assert plan["lifted"]
+    shown = " ".join(run(*asked).stdout.split())
+    assert "bands critical " in shown
+    assert f"still sent {plan['lifted'][0]['because']}, {plan['lifted'][0]['tokens']:,} tokens (" in shown
+
+
+def test_show_tells_what_would_be_left_out_and_sent_as_an_excerpt(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, limit=1200), 13)
+    shown = " ".join(run("context", "show", "--strategy", "discard", "--message", "word " * 3000).stdout.split())
+    assert "left out " in shown
+    assert "excerpt your message, at most " in shown
+    assert "1 message sent as an excerpt" in shown
 
 
 def test_the_cost_counts_cached_tokens_at_their_own_price() -> None:

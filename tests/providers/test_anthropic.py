@@ -14,7 +14,7 @@ from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, Anthro
 from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
-from recto.window.request import Entry, Format, Parameters, Piece
+from recto.window.request import MOST_MARKS, Entry, Format, Parameters, Piece, Request, marked
 from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool],
         (Parameters(9000, 0.3, 2000), b'],"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000}}'),
         (Parameters(2000, None, 9000), b'],"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1999}}'),
         (Parameters(512, 0.3, 9000), b'],"max_tokens":512,"temperature":0.3}'),
+        (Parameters(512, tool_choice="none"), b'],"max_tokens":512,"tool_choice":{"type":"none"}}'),
     ],
 )
 def test_the_closing_always_has_max_tokens_and_a_budget_below_it(parameters: Parameters, tail: bytes) -> None:
@@ -187,6 +188,77 @@ def test_every_body_is_json_that_the_api_takes(
             assert item["type"] != "text" or item["text"].strip()
             assert item["type"] != "tool_use" or isinstance(item["input"], dict)
     assert b"\n" not in data
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+def request(pieces: tuple[Piece, ...]) -> Request:
+    return Request("r", "c", "reply", "anthropic:m", "anthropic", {}, pieces, mark_bytes=FORMAT.mark_bytes)
+
+
+def sent(*pieces: Piece) -> Json:
+    """What the API reads when all of these pieces are marked."""
+    return json.loads(b"".join(piece.sent(FORMAT.mark_bytes) for piece in marked(pieces, range(len(pieces)), FORMAT)))
+
+
+def test_a_tool_and_the_system_text_are_marked_at_their_end() -> None:
+    pieces = FORMAT.opening("m", Parameters(), "Be kind.", [LOOK, WAIT])
+    first, second, system = (piece for piece in pieces if piece.kind in ("tool", "system"))
+    assert sent(first) == json.loads(first.data) | MARK
+    assert sent(system) == json.loads(system.data) | MARK
+    [marked_second] = marked([second], [0], FORMAT)
+    assert marked_second.sent(FORMAT.mark_bytes) == b"," + WAITS[:-1] + b',"cache_control":{"type":"ephemeral"}}'
+    assert all(FORMAT.mark_place(piece) is None for piece in pieces if piece.kind in ("head", "join"))
+    assert FORMAT.mark_place(FORMAT.closing(Parameters())) is None
+
+
+def test_a_message_is_marked_on_its_last_block() -> None:
+    [data] = entry("tool", ToolResult("c1", "look", "a hill"), ToolResult("c2", "wait", ""))
+    first, last = sent(Piece("message", data))["content"]
+    assert (first, last) == (
+        {"type": "tool_result", "tool_use_id": "c1", "content": "a hill"},
+        {"type": "tool_result", "tool_use_id": "c2", **MARK},
+    )
+
+
+def test_thinking_is_never_marked() -> None:
+    thought, secret = Thinking('H"m\n\0ä😀', signature="sig", made=MINE), Thinking("", redacted="secret", made=MINE)
+    [data] = entry("assistant", thought, Text("Yes."), secret, thought)
+    before, text, *after = sent(Piece("message", data))["content"]
+    assert text == {"type": "text", "text": "Yes.", **MARK}
+    assert [before, *after] == [item for item in json.loads(data)["content"] if item["type"] != "text"]
+    [data] = entry("assistant", thought, secret)
+    assert FORMAT.mark_place(Piece("message", data)) is None
+
+
+def test_of_more_marks_than_the_api_takes_the_last_stay() -> None:
+    [said] = entry("user", Text("Hi"))
+    [thought] = entry("assistant", Thinking("Hm", signature="s", made=MINE))
+    pieces = [Piece("message", data) for data in (said, said, said, said, thought, said, thought)]
+    assert [piece.mark is not None for piece in marked(pieces, [6, 5, 5, 4, 3, 2, 1, 0], FORMAT)] == [
+        False, True, True, True, False, True, False
+    ]  # fmt: skip
+
+
+@given(TEXT, TOOLS, ENTRIES, PARAMETERS, st.data())
+def test_marks_change_nothing_but_where_they_stand(
+    system: str, tools: list[Tool], entries: list[Entry], parameters: Parameters, data: st.DataObject
+) -> None:
+    wires = [wire for entry in entries for wire in FORMAT.entry(entry, "anthropic")]
+    said = [Piece("message", b"," * (number > 0) + wire) for number, wire in enumerate(wires)]
+    plain = (*FORMAT.opening("m", parameters, system, tools), *said, FORMAT.closing(parameters))
+    places = data.draw(st.lists(st.integers(0, len(plain) - 1)))
+    pieces = marked(plain, places, FORMAT)
+    body = request(pieces).body
+    allowed = [place for place in set(places) if FORMAT.mark_place(plain[place]) is not None]
+    assert body.count(FORMAT.mark_bytes) == min(len(allowed), MOST_MARKS)
+    assert body.replace(FORMAT.mark_bytes, b"") == request(plain).body
+    assert [piece.sha256 for piece in pieces] == [piece.sha256 for piece in plain]
+    assert request(pieces).beginning(len(plain)) == request(plain).beginning(len(plain))
+    assert marked(pieces, [], FORMAT) == plain
+    blocks = [item for message in json.loads(body)["messages"] for item in message["content"]]
+    assert not any("cache_control" in item for item in blocks if item["type"] in ("thinking", "redacted_thinking"))
 
 
 def read(*payloads: Json) -> list[Part]:

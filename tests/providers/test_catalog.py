@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recto.errors import Invalid
 from recto.providers.catalog import PRICED, SHIPPED, Catalog
 from recto.providers.facts import CHECKS, VOCABULARIES, read_facts
-from recto.providers.families import claude_version, counting
+from recto.providers.families import claude_version, counting, has_fixed_temperature
 from recto.providers.model import Prices
 from recto.providers.vocabulary import vocabulary
 from recto.window.defuse import COMMON_CONTROL
@@ -157,6 +157,42 @@ def test_the_version_of_a_claude_is_read_in_every_spelling(name: str, version: t
     assert claude_version(name) == version
 
 
+@pytest.mark.parametrize(
+    ("id", "fixed"),
+    [
+        ("o1", True),
+        ("o3-mini", True),
+        ("o4-mini-2025-04-16", True),
+        ("gpt-5", True),
+        ("gpt-5-nano", True),
+        ("openai/gpt-5.2-chat", True),
+        ("gpt-5.5", True),
+        ("ft:gpt-5-mini:me::x", True),
+        ("codex-mini-latest", True),
+        ("claude-opus-4-7", True),
+        ("anthropic/claude-sonnet-5", True),
+        ("gpt-5-chat-latest", False),
+        ("gpt-4o", False),
+        ("gpt-4.1-mini", False),
+        ("openai/gpt-oss-120b", False),
+        ("claude-opus-4-6", False),
+        ("claude-3-5-haiku-latest", False),
+        ("marco-o1", False),
+        ("llama3.2:3b", False),
+    ],
+)
+def test_models_that_refuse_a_temperature_are_known_by_name(id: str, fixed: bool) -> None:
+    assert has_fixed_temperature(id) is fixed
+
+
+def test_what_a_name_tells_about_the_temperature_can_be_overruled(home: Path) -> None:
+    write(home, '["openai:gpt-5.1"]\nfixed_temperature = false\n')
+    catalog = Catalog(home, None)
+    assert not catalog.find("openai", "gpt-5.1").fixed_temperature
+    assert catalog.find("openai", "gpt-5").fixed_temperature
+    assert catalog.find("openai", "gpt-5").strategy is None
+
+
 @given(st.text(max_size=40))
 def test_any_name_is_counted_somehow(id: str) -> None:
     assert counting("x", id).tokenizer in VOCABULARIES
@@ -203,11 +239,13 @@ def test_every_key_may_be_set(home: Path) -> None:
         max_output = 100
         max_tokens = 50
         temperature = 0.5
+        fixed_temperature = true
         thinking_budget = 1024
         tokenizer = "qwen3"
         factor = 1.25
         exact = false
         tools = false
+        strategy = "hybrid"
         control = ["<x>"]
         prices = { input = 1, output = 2, cache_read = 0.5, cache_write = 3 }
         """,
@@ -216,7 +254,7 @@ def test_every_key_may_be_set(home: Path) -> None:
     assert (model.window, model.window_from) == (None, "models.toml")
     assert (model.max_output, model.max_tokens, model.temperature, model.thinking_budget) == (100, 50, 0.5, 1024)
     assert (model.tokenizer, model.factor, model.exact, model.tools) == ("qwen3", 1.25, False, False)
-    assert model.control == ("<x>",)
+    assert (model.control, model.strategy, model.fixed_temperature) == (("<x>",), "hybrid", True)
     assert model.prices == Prices(1.0, 2.0, 0.5, 3.0)
 
 
@@ -254,6 +292,9 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
         ('["a:b"]\nfactor = 0', ["factor", "from 0.1 to 10"]),
         ('["a:b"]\nexact = 1', ["exact", "true or false"]),
         ('["a:b"]\ntools = "yes"', ["tools", "true or false"]),
+        ('["a:b"]\nfixed_temperature = 1', ["fixed_temperature", "true or false"]),
+        ('["a:b"]\nstrategy = "forget"', ["strategy", "one of discard, summarize, hybrid", "'forget'"]),
+        ('["a:b"]\nstrategy = ["hybrid"]', ["strategy", "one of discard, summarize, hybrid"]),
         ('["a:b"]\ncontrol = ["<"]', ["control", "two characters"]),
         ('["a:b"]\nprices = 3', ["prices", "input, output, cache_read, cache_write"]),
         ('["a:b"]\nprices.reading = 3', ["prices.reading", "cache_read"]),

@@ -16,7 +16,7 @@ from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAI
 from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
-from recto.window.request import Entry, Format, Parameters, Piece
+from recto.window.request import Entry, Format, Parameters, Piece, marked
 from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
@@ -70,6 +70,25 @@ def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
     assert FORMAT.closing(Parameters()) == Piece("tail", b"]}")
     assert FORMAT.closing(Parameters(512, 0.3, 1024)).data == b'],"max_tokens":512,"temperature":0.3}'
     assert FORMAT.closing(Parameters(temperature=0)).data == b'],"temperature":0}'
+    assert FORMAT.closing(Parameters(9, tool_choice="none")).data == b'],"max_tokens":9,"tool_choice":"none"}'
+
+
+def test_what_was_asked_for_is_told_by_its_name() -> None:
+    assert Parameters().given() == {}
+    assert Parameters(9, 0.0, tool_choice="none").given() == {
+        "max_tokens": 9,
+        "temperature": 0.0,
+        "tool_choice": "none",
+    }
+
+
+def test_this_format_has_no_marks() -> None:
+    pieces = [
+        *FORMAT.opening("m", Parameters(), "Be kind.", [LOOK]),
+        *(Piece("message", m) for m in entry("user", Text("Hi"))),
+    ]
+    assert marked(pieces, range(len(pieces)), FORMAT) == tuple(pieces)
+    assert FORMAT.mark_bytes == b""
 
 
 def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:

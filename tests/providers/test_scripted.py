@@ -108,6 +108,35 @@ def test_the_delay_is_between_words(write: Write) -> None:
     assert waits == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("step", [{"text": "one two", "thinking": "Hm."}, {"error": "unreachable"}])
+def test_a_step_can_be_silent_for_a_while_before_anything_comes(write: Write, step: dict[str, Any]) -> None:
+    happened: list[object] = []
+
+    async def sleep(seconds: float) -> None:
+        happened.append(seconds)
+
+    async def go(path: str) -> None:
+        try:
+            async for part in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
+                happened.append(part)
+        except Unreachable as why:
+            happened.append(why)
+
+    asyncio.run(go(write([{**step, "hang_s": 30}])))
+    assert happened[0] == 30
+    assert 30 not in happened[1:]
+    assert len(happened) > 1
+
+
+@pytest.mark.parametrize("finish", ["length", "stop", "refusal", "pause_turn"])
+def test_a_step_can_end_otherwise(write: Write, finish: str) -> None:
+    calls = [{"name": "look"}]
+    path = write(
+        [{"text": "", "finish": finish, "usage": None}, {"tool_calls": calls, "finish": finish, "usage": None}]
+    )
+    assert [parts[-1] for parts in play(path, "reply", "reply")] == [Done(finish), Done(finish)]
+
+
 def test_tool_calls_get_ids_and_keep_raw_arguments(write: Write) -> None:
     calls = [
         {"name": "look", "arguments": {"at": "Hügel"}},
@@ -238,6 +267,9 @@ STEP = {"text": "x"}
         ([{"text": "x", "when": {}}], "when of step 1 must be one of reply, summary"),
         ([{"text": "x", "delay_s": -1}], "delay_s of step 1 must be a number of seconds"),
         ([{"text": "x", "delay_s": "1"}], "delay_s of step 1 must be a number of seconds"),
+        ([{"text": "x", "hang_s": True}], "hang_s of step 1 must be a number of seconds"),
+        ([{"text": "x", "finish": ""}], "finish of step 1 must be a word such as stop"),
+        ([{"finish": "length"}], "step 1 must be a step with text"),
         ([{"text": "x", "after": 1.5}], "after of step 1 must be a whole number"),
         ([{"text": "x", "usage": {"inputs": 1}}], "usage of step 1 must be null or an object"),
         ([{"text": "x", "usage": {"input": -1}}], "usage of step 1 must be null or an object"),

@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,12 +10,18 @@ from recto.errors import Altered, NotFound
 from recto.ids import new_id
 from recto.store.records import LONGEST_CHAIN
 from recto.store.store import Store
-from recto.window.request import Piece, Request
+from recto.window.request import Piece, Purpose, Request
+
+MARK = b',"cache_control":{"type":"ephemeral"}'
 
 
-def request(conversation: str, *bodies: bytes, **account: object) -> Request:
+def request(conversation: str, *bodies: bytes, purpose: Purpose = "reply", **account: object) -> Request:
     pieces = tuple(Piece("message", body) for body in bodies)
-    return Request(new_id(), conversation, "reply", "a:b", "openai", {"max_tokens": 5}, pieces, account, created="t")
+    return Request(new_id(), conversation, purpose, "a:b", "openai", {"max_tokens": 5}, pieces, account, created="t")
+
+
+def with_marks(conversation: str, stable: int, *pieces: Piece, mark: bytes = MARK) -> Request:
+    return Request(new_id(), conversation, "reply", "a:b", "x", {}, pieces, created="t", stable=stable, mark_bytes=mark)
 
 
 def test_a_request_rebuilds_to_the_bytes_that_were_sent(store: Store) -> None:
@@ -38,6 +45,83 @@ def test_any_chain_of_requests_rebuilds(store: Store, bodies: list[list[bytes]])
         base = sent[-1].id
     assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
     assert store.records.ids(conversation) == [each.id for each in sent]
+
+
+DATA = st.sampled_from([b"", b"a", b"bb", "{ä😀}".encode(), b"\x00\xff", b"d" * 300])
+PIECES = DATA.flatmap(
+    lambda data: st.builds(Piece, st.just("message"), st.just(data), st.none() | st.integers(0, len(data)))
+)
+BODIES = st.lists(PIECES, max_size=8)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(BODIES, min_size=1, max_size=6), st.sampled_from([MARK, b"", "·".encode()]), st.integers(0, 8))
+def test_marks_are_put_back_where_they_stood(store: Store, bodies: list[list[Piece]], mark: bytes, stable: int) -> None:
+    conversation, base = store.tree.create().id, None
+    sent = []
+    for body in bodies:
+        sent.append(with_marks(conversation, min(stable, len(body)), *body, mark=mark))
+        store.records.save(sent[-1], base)
+        base = sent[-1].id
+    assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
+    records = [store.records.record(each.id) for each in sent]
+    assert [(each.sha256, each.size) for each in records] == [(each.sha256, len(each.body)) for each in sent]
+    assert [difference for _, difference in store.records.differences([each.id for each in sent])] == [None] * len(sent)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(BODIES.filter(bool), st.data())
+def test_marks_that_move_break_no_prefix_and_store_no_piece_twice(
+    store: Store, body: list[Piece], data: st.DataObject
+) -> None:
+    conversation = store.tree.create().id
+    moved = [Piece(piece.kind, piece.data, data.draw(st.none() | st.integers(0, len(piece.data)))) for piece in body]
+    first = with_marks(conversation, len(body), *body)
+    second = with_marks(conversation, len(body), *moved, Piece("tail", b"]}"))
+    store.records.save(first, None)
+    with store.database.read() as connection:
+        before = connection.execute(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'")).scalar()
+    store.records.save(second, first.id)
+    prefix = store.records.record(second.id).account["prefix"]
+    assert prefix == {"base": first.id, "kept": len(body), "of": len(body), "broken_by": None}
+    with store.database.read() as connection:
+        after = connection.execute(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'")).scalar()
+        added = connection.execute(text("SELECT added FROM requests ORDER BY n DESC LIMIT 1")).scalar_one()
+    assert after == before
+    assert len(json.loads(added)) == 1
+    assert [store.records.rebuild(each.id) for each in (first, second)] == [first.body, second.body]
+
+
+def test_a_request_without_marks_stores_none(store: Store) -> None:
+    conversation = store.tree.create().id
+    store.records.save(request(conversation, b"{", b"}"), None)
+    store.records.save(with_marks(conversation, 0, Piece("head", b"{}", 1), mark=b""), None)
+    store.records.save(with_marks(conversation, 0, Piece("head", b"{}"), Piece("tail", b"ab", 1)), None)
+    with store.database.read() as connection:
+        none, empty, some = connection.execute(text("SELECT marks FROM requests ORDER BY n")).scalars()
+    assert (none, empty) == (None, None)
+    assert json.loads(some) == {"bytes": MARK.decode(), "at": [[1, 1]]}
+
+
+@pytest.mark.parametrize(
+    ("marks", "says"),
+    [
+        ("NULL", "do not have the sha256"),
+        ("""'{"bytes":"!","at":[[0,1]]}'""", "do not have the sha256"),
+        ("""'{"bytes":"!"}'""", "its marks were changed"),
+        ("""'{"bytes":7,"at":[[0,1]]}'""", "its marks were changed"),
+        ("""'{"bytes":"!","at":[["0","1"]]}'""", "do not have the sha256"),
+        ("""'{"bytes":"!","at":[[0,"1"]]}'""", "its marks were changed"),
+        ("'[[0,1]'", "its marks were changed"),
+    ],
+)
+def test_marks_that_were_altered_are_noticed(store: Store, marks: str, says: str) -> None:
+    sent = with_marks(store.tree.create().id, 0, Piece("head", b"{}", 1))
+    store.records.save(sent, None)
+    with store.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE requests SET marks = {marks}")
+    with pytest.raises(Altered, match=says):
+        store.records.rebuild(sent.id)
 
 
 def test_a_long_chain_is_cut_by_full_lists_and_pieces_are_stored_once(store: Store) -> None:
@@ -79,6 +163,18 @@ def test_an_unknown_request_is_not_found(store: Store) -> None:
         store.records.rebuild("nowhere")
     with pytest.raises(NotFound, match="no conversation nowhere"):
         store.records.save(request("nowhere", b"x"), None)
+
+
+def test_the_latest_request_is_that_of_a_reply_unless_another_purpose_is_asked_for(store: Store) -> None:
+    conversation, elsewhere = store.tree.create().id, store.tree.create().id
+    assert store.records.latest(conversation) is None
+    older, newer = request(conversation, b"1"), request(conversation, b"2")
+    summary = request(conversation, b"3", purpose="summary")
+    for each in (older, newer, summary, request(elsewhere, b"4")):
+        store.records.save(each, None)
+    assert store.records.latest(conversation) == newer.id
+    assert store.records.latest(conversation, purpose="summary") == summary.id
+    assert store.records.latest(elsewhere, "summary") is None
 
 
 def test_the_outcome_is_told(store: Store) -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, text
 
 from recto.chat.blocks import Compaction, Text, ToolCall
 from recto.chat.message import Message, Tokens, Usage
@@ -29,8 +31,9 @@ def chat(store: Store, *words: str) -> tuple[str, list[Message]]:
     return conversation, said
 
 
-def compaction(last: str, *lifted: str) -> Compaction:
-    return Compaction(1, "2026-01-01T00:00:00.000Z", last, "", 1, 10, 5, "discard", "full", lifted)
+def compaction(last: str | None, *lifted: str, pinned: tuple[str, ...] = (), **excerpts: str) -> Compaction:
+    block = Compaction(1, "2026-01-01T00:00:00.000Z", last, "", 1, 10, 5, "discard", "full", lifted)
+    return replace(block, pinned=pinned, excerpts=excerpts)
 
 
 def path(store: Store, head: str | None, until: str | None = None) -> list[str]:
@@ -132,6 +135,33 @@ def test_the_newest_compaction_on_the_path_is_known_at_every_message(store: Stor
     assert (made.said, after.said, after.depth) == (3, 4, 5)
 
 
+def test_all_compactions_on_the_path_are_found_by_hopping(store: Store) -> None:
+    conversation, said = chat(store, "a", "b")
+    head, made = said[-1].id, []
+    for _ in range(5):
+        for number in range(20):
+            head = store.tree.append(conversation, say(f"{number}", head)).message.id
+        made.append(store.tree.append(conversation, compaction_message(compaction(said[0].id), head)).message)
+        head = made[-1].id
+    asked: list[str] = []
+    event.listen(store.database.engine, "before_cursor_execute", lambda *about: asked.append(about[2]))
+    assert store.tree.compactions(head, limit=100) == made[::-1]
+    assert len([query for query in asked if "messages" in query]) < 10
+    assert not any("RECURSIVE" in query for query in asked)
+    assert store.tree.compactions(head, limit=2) == [made[4], made[3]]
+    assert store.tree.compactions(head, limit=0) == []
+    assert store.tree.compactions(made[1].parent or "", limit=9) == [made[0]]
+    assert store.tree.compactions(said[0].id, limit=9) == []
+
+
+def test_compactions_that_point_at_each_other_in_damaged_data_end(store: Store) -> None:
+    conversation, said = chat(store, "a", "b")
+    made = store.tree.append(conversation, compaction_message(compaction(said[0].id), said[1].id)).message
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE messages SET compaction = 3"))
+    assert store.tree.compactions(made.id, limit=9) == [made]
+
+
 def test_a_fork_between_what_is_covered_and_its_compaction_takes_the_compaction_along(store: Store) -> None:
     conversation, said = chat(store, "a", "b", "c", "d")
     made = store.tree.append(conversation, compaction_message(compaction(said[1].id, said[0].id), said[3].id)).message
@@ -150,6 +180,134 @@ def test_a_fork_before_what_is_covered_goes_without_the_compaction(store: Store)
     assert store.tree.compaction(said[0].id) is None
 
 
+def test_a_fork_takes_pins_and_excerpts_along_as_far_as_they_go(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c", "d")
+    first, second, third, _ = (message.id for message in said)
+    excerpts = {first: "A", f"{second}/call-1": "B", third: "C", f"{third}/call-1": "D", "nowhere": "E"}
+    block = compaction(None, pinned=(first, third, "nowhere"), **excerpts)
+    store.tree.append(conversation, compaction_message(block, said[3].id))
+    head = store.tree.move(conversation, second)
+    again = store.tree.message(head or "")
+    assert again.parent == second
+    assert again.compaction == replace(block, pinned=(first,), excerpts={first: "A", f"{second}/call-1": "B"})
+    assert again.priority == 9
+
+
+def test_a_fork_with_nothing_left_to_say_again_says_nothing(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    store.tree.append(conversation, compaction_message(compaction(None, pinned=(said[2].id,)), said[2].id))
+    assert store.tree.move(conversation, said[1].id) == said[1].id
+    assert store.tree.compaction(said[1].id) is None
+
+
+def test_a_compaction_that_was_taken_back_stays_so_in_a_fork(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    made = store.tree.append(conversation, compaction_message(compaction(said[1].id), said[2].id)).message
+    after = store.tree.append(conversation, say("d", made.id)).message
+    back = replace(compaction(None), action="undo")
+    taken = store.tree.append(conversation, compaction_message(back, after.id)).message
+    store.tree.append(conversation, say("e", taken.id))
+    head = store.tree.move(conversation, after.id)
+    again = store.tree.message(head or "")
+    assert (again.parent, again.compaction) == (after.id, back)
+
+
+def test_a_fork_far_back_takes_the_compaction_that_was_made_there(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    early = store.tree.append(conversation, compaction_message(compaction(said[0].id), said[2].id)).message
+    after = store.tree.append(conversation, say("d", early.id)).message
+    store.tree.append(conversation, compaction_message(compaction(after.id), after.id))
+    head = store.tree.move(conversation, said[1].id)
+    again = store.tree.message(head or "")
+    assert (again.parent, again.compaction) == (said[1].id, early.compaction)
+    assert store.tree.move(conversation, said[0].id, again=False) == said[0].id
+
+
+STEPS = st.lists(
+    st.none() | st.tuples(st.none() | st.integers(0, 20), st.lists(st.integers(0, 20), max_size=3)), max_size=20
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(STEPS, st.integers(0, 20))
+def test_a_fork_takes_the_newest_compaction_along_that_covers_nothing_beyond_it(
+    store: Store, steps: list[tuple[int | None, list[int]] | None], target: int
+) -> None:
+    conversation, path = chat(store, "a")
+    for step in steps:
+        message = say("x", path[-1].id)
+        if step is not None:
+            covered, pins = step
+            ids = [path[min(place, len(path) - 1)].id for place in [covered or 0, *pins]]
+            block = compaction(
+                None if covered is None else ids[0], pinned=tuple(ids[1:]), **dict.fromkeys(ids[1:], "E")
+            )
+            message = compaction_message(block, path[-1].id)
+        path.append(store.tree.append(conversation, message).message)
+    assert store.tree.compactions(path[-1].id, limit=99) == [m for m in reversed(path) if m.compaction]
+    places = {message.id: place for place, message in enumerate(path)}
+    target = min(target, len(path) - 1)
+    beyond = [message.compaction for message in path[target + 1 :] if message.compaction]
+    wanted = next((block for block in reversed(beyond) if places.get(block.last or "", 0) <= target), None)
+    if wanted:
+        near = tuple(id for id in wanted.pinned if places[id] <= target)
+        wanted = replace(wanted, pinned=near, excerpts=dict.fromkeys(near, "E"))
+        changes = wanted.last or near or any(message.compaction for message in path[: target + 1])
+        wanted = wanted if changes else None
+
+    head = store.tree.move(conversation, path[target].id) or ""
+    assert store.tree.is_on(head, path[target].id)
+    assert store.tree.conversation(conversation).head == head
+    assert wanted == (store.tree.message(head).compaction if head != path[target].id else None)
+
+
+def test_a_message_is_on_the_paths_of_its_descendants_only(store: Store) -> None:
+    conversation, said = chat(store, "a", "b", "c")
+    store.tree.move(conversation, said[0].id)
+    other = store.tree.append(conversation, say("x", said[0].id)).message
+    _, elsewhere = chat(store, "y")
+    on = [[store.tree.is_on(end.id, message.id) for message in (*said, other)] for end in (*said, other, elsewhere[0])]
+    assert on == [
+        [True, False, False, False],
+        [True, True, False, False],
+        [True, True, True, False],
+        [True, False, False, True],
+        [False, False, False, False],
+    ]
+    for unknown in (("nowhere", said[0].id), (said[0].id, "nowhere")):
+        with pytest.raises(NotFound, match="nowhere"):
+            store.tree.is_on(*unknown)
+
+
+def test_a_message_can_be_given_a_priority(store: Store) -> None:
+    _, said = chat(store, "a", "b")
+    store.tree.prioritise(said[0].id, 10)
+    assert [message.priority for message in store.tree.page(said[1].id, most=9)] == [5, 10]
+    assert [message.priority for message in store.tree.bare_page(said[1].id, most=9)] == [5, 10]
+    assert [message.priority for message in store.tree.active(said[1].id, most=9)[1]] == [5, 10]
+    with pytest.raises(NotFound, match="no message nowhere"):
+        store.tree.prioritise("nowhere", 5)
+    for wrong in (0, 11, -1):
+        with pytest.raises(Invalid, match="from 1 to 10"):
+            store.tree.prioritise(said[0].id, wrong)
+    store.tree.count(replace(said[0], tokens=Tokens(1)))
+    assert store.tree.message(said[0].id).priority == 10
+
+
+def test_a_priority_is_kept_in_its_column_alone(store: Store) -> None:
+    conversation = store.tree.create().id
+    store.tree.append(conversation, replace(say("a"), priority=8))
+    with store.database.read() as connection:
+        assert connection.execute(text("SELECT priority, details FROM messages")).one() == (8, "{}")
+
+
+def test_what_an_older_version_still_writes_into_the_details_is_passed_over(store: Store) -> None:
+    _, said = chat(store, "a")
+    with store.database.write() as connection:
+        connection.exec_driver_sql("""UPDATE messages SET details = '{"priority":9}'""")
+    assert store.tree.message(said[0].id).priority == 5
+
+
 def test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end(store: Store) -> None:
     conversation, said = chat(store, "q")
     growing = Message(new_id(), "assistant", (), parent=said[0].id, status="unfinished")
@@ -158,8 +316,8 @@ def test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end(stor
     store.tree.grow(growing.id, [["text", "lo"]])
     assert store.tree.message(growing.id).text == "Hello"
     assert store.tree.search("hello") == []
-    store.tree.finish(replace(growing, blocks=(Text("Hello"),), status="done"))
-    assert store.tree.message(growing.id).status == "done"
+    store.tree.finish(replace(growing, blocks=(Text("Hello"),), status="done", priority=3))
+    assert (store.tree.message(growing.id).status, store.tree.message(growing.id).priority) == ("done", 3)
     assert [m.text for _, m in store.tree.search("hello")] == ["Hello"]
     with store.database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM deltas")).scalar() == 0

@@ -5,7 +5,7 @@ from recto.chat.blocks import Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.pick import Pick
 from recto.sources.tools import CANCELLED
-from recto.window.budget import Budget, limit_of, reserve_of, share
+from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.count import Count, estimate_message, estimate_text
 from recto.window.window import Tally, current_entry, entries_of
 
@@ -52,10 +52,24 @@ def test_the_limit_is_the_smaller_of_window_and_cap() -> None:
 
 
 def test_an_unused_share_flows_to_the_messages() -> None:
-    budget = Budget(1100, 100, 500)
-    assert share("system", budget, 50, 0) == 100
-    assert share("tools", budget, 50, 0) == 300
-    assert share("history", budget, 50, 20) == 930
+    budget = Budget(1100, 100, 500, instructions=50, tools=20)
+    assert budget.of("system") == 100
+    assert budget.of("tools") == 300
+    assert budget.of("history") == 930
+
+
+def test_an_overdrawn_share_takes_from_the_messages_and_a_smaller_sum_leaves_some_unused() -> None:
+    assert Budget(1100, 100, 500, instructions=400).of("history") == 600
+    assert Budget(1100, 100, 500, shares=Shares(0.1, 0.2, 0.3), instructions=100, tools=200).of("history") == 300
+
+
+@given(st.integers(0, 5000), st.integers(0, 5000), st.integers(600, 9000))
+def test_with_shares_that_make_up_the_whole_messages_get_all_that_is_left(system: int, tools: int, limit: int) -> None:
+    budget = Budget(limit, 100, 0, instructions=system, tools=tools)
+    left = max(0, budget.room - system - tools)
+    assert budget.messages <= left
+    if system <= budget.room * 0.1 and tools <= budget.room * 0.3:
+        assert budget.messages == left
 
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "history", "message", "tools"]), st.integers(0, 99)), max_size=9))

@@ -75,8 +75,10 @@ class Image:
 class Compaction:
     """Covers root..`last`; the only thing that changes the stable part of the window.
 
-    `last` is None when it covers nothing (a compaction that was revoked). `lifted` are covered messages still sent
-    verbatim, in order of time; `excerpts` maps a message to the shorter text sent in its place.
+    `last` is None when it covers nothing (only pins or excerpts, or a compaction that was taken back). `lifted` are
+    covered messages still sent verbatim, in order of time; `pinned` those that every later Compaction has to lift,
+    covered yet or not; `excerpts` maps a message (or `message/call` for a tool result) to the shorter text sent in
+    its place.
     """
 
     type: ClassVar[str] = "context_compaction"
@@ -88,10 +90,18 @@ class Compaction:
     context_size_before: int
     context_size_after: int
     made_by: str
+    """Who wrote the summary: model, extractive, truncated, user; discard and clear write none."""
     because: str
     lifted: tuple[str, ...] = ()
     excerpts: dict[str, str] = field(default_factory=dict)
     checks: dict[str, int] = field(default_factory=dict)
+    pinned: tuple[str, ...] = ()
+    action: str = "compact"
+    """compact, clear, pin, unpin, edit or undo."""
+    little: int = 0
+    """How many automatic compactions in a row, this one included, have freed little."""
+    notes: tuple[str, ...] = ()
+    """What went wrong on the way to the summary: attempts that failed, parts that no model read."""
     made: Made | None = None
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recto import wire
 from recto.cli import options, show
-from recto.cli.listen import Lines, Listener, follow
+from recto.cli.listen import follow, open_listener
 
 if TYPE_CHECKING:
     from recto.desk import Desk, Reply, Talk
@@ -37,11 +38,14 @@ def command(
     with options.open_desk(flags) as desk:
         talk = place(desk)
         if as_json:
+            before = talk.compaction()
             reply = talk.ask(message)
+            block = talk.compaction()
+            made = {"compaction": wire.block_to_json(block) if block and block != before else None}
             context = {"context": reply.window.to_json()} if show_context else {}
-            show.emit(_to_json(reply) | context)
+            show.emit(_to_json(reply) | made | context)
         else:
-            follow(talk, message, _listener(thinking, show_context))
+            follow(talk.stream(message), open_listener(thinking=thinking, shows_context=show_context))
 
 
 def _message(text: str) -> bytes:
@@ -53,17 +57,6 @@ def _message(text: str) -> bytes:
     if not piped.strip():
         return said
     return said + b"\n\n" + piped if text.strip() else piped
-
-
-def _listener(thinking: bool, shows_context: bool) -> Listener:
-    if not sys.stdout.isatty():
-        return Lines(shows_context=shows_context)
-    console = show.console()
-    if console.is_dumb_terminal:
-        return Lines(shows_context=shows_context)
-    from recto.cli.screen import Screen  # rich: a tenth of a second
-
-    return Screen(console, thinking=thinking, shows_context=shows_context)
 
 
 def _to_json(reply: "Reply") -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recto.desk import Desk, Talk
 
 METER_WIDTH = 10
-WARN_PERCENT = 85
+WARN_PERCENT = 80
 
 
 @click.command()
@@ -68,14 +68,15 @@ def _take_line(chat: "Chat", line: bytes) -> None:
         slash.run(chat, line.decode("utf-8", "replace"))
     else:
         message = line[1:] if line.startswith(b"//") else line
-        follow(chat.talk, message, Lines(shows_context=chat.shows_context), chat.watch)
+        events = chat.talk.stream(message, strategy=chat.strategy)
+        follow(events, Lines(shows_context=chat.shows_context), chat.watch)
 
 
 def _at_terminal(chat: "Chat") -> None:
     from recto.cli import slash  # rich: a tenth of a second
     from recto.cli.prompt import open_prompt  # prompt_toolkit: a fifth of one
 
-    commands = {name: help for name, (help, _) in slash.COMMANDS.items()}
+    commands = {name: (known.help, known.words) for name, known in slash.COMMANDS.items()}
     prompt = open_prompt(chat.desk.home, commands, lambda: _toolbar(chat))
     chat.tell(f"{chat.talk.model} · {_vault(chat)} · {slash.began(chat)} · /help")
     # between prompt and reply Ctrl-C means nothing, and would break the prompt that is just being opened
@@ -104,7 +105,8 @@ def _answer(chat: "Chat", line: str) -> None:
                 slash.run(chat, line.strip())
             else:
                 screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
-                follow(chat.talk, line[1:] if line.startswith("//") else line, screen, chat.watch)
+                message = line[1:] if line.startswith("//") else line
+                follow(chat.talk.stream(message, strategy=chat.strategy), screen, chat.watch)
     except KeyboardInterrupt:
         pass  # the screen has said so
     except RectoError as why:
@@ -135,5 +137,12 @@ def _toolbar(chat: "Chat") -> "FormattedText":
         return FormattedText([model])
     filled = min(METER_WIDTH, round(chat.usage.percent * METER_WIDTH / 100))
     meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
-    style = "class:full" if chat.usage.percent >= WARN_PERCENT else ""
-    return FormattedText([(style, f"{meter} {chat.usage.percent:.0f} % of {chat.usage.limit:,} tokens  "), model])
+    told = f"{meter} {chat.usage.percent:.0f} % of {chat.usage.limit:,} tokens  "
+    return FormattedText([(meter_style(chat.usage.percent, chat.due_percent), told), model])
+
+
+def meter_style(percent: float, due_percent: float | None) -> str:
+    """Yellow where the window gets full, red where it is about to be compacted."""
+    if due_percent is not None and percent >= due_percent:
+        return "class:due"
+    return "class:full" if percent >= WARN_PERCENT else ""

@@ -106,15 +106,15 @@ def _changed(path: Path, key: str, value: Any) -> str:
         document = tomlkit.parse(settings.file_text(path))
     except TOMLKitError as why:
         raise Invalid(f"{path} is not valid TOML: {why}; mend it first", file=str(path)) from why
-    group, _, name = key.rpartition(".")
+    *groups, name = key.split(".")
     table: Any = document
-    if group:
-        table = document.setdefault(group, tomlkit.table())
+    for group in groups:
+        table = table.setdefault(group, tomlkit.table())
         if not isinstance(table, dict):
             raise Invalid(f"{path}: {group} must be a table; mend it first", file=str(path))
     table[name] = value
     text = tomlkit.dumps(document)
-    settings.read_text(text, str(path))
+    settings.check_text(text, str(path))
     return text
 
 

@@ -1,15 +1,40 @@
-"""`recto context`: what the model would be sent now, numbers over a conversation, and starting anew."""
+"""`recto context`: what the model would be sent now, numbers over a conversation, its summaries, and starting anew."""
+
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
 
-from recto import wire
 from recto.cli import options, show
-from recto.cli.listen import compaction_in_words
+from recto.cli import strategy as strategies
+from recto.cli.compaction import (
+    NO_SUMMARY,
+    NOTHING_COMPACTED,
+    besides,
+    block_in_words,
+    compaction_to_json,
+    in_force,
+    in_one_line,
+    numbers,
+    request_in_words,
+    restored,
+    undone_in_words,
+)
+from recto.cli.listen import follow, open_listener
+from recto.errors import Invalid, NotFound
+from recto.events import SummaryRequested
+from recto.settings import STRATEGIES
+from recto.text import clean
+
+if TYPE_CHECKING:
+    from recto.chat.blocks import Compaction
+    from recto.desk import Desk, Talk
 
 
 @click.group()
 def command() -> None:
-    """See what the model would be sent, or start it anew.
+    """See and steer what the model is sent: windows, summaries, strategies.
 
     Example: recto context show
     """
@@ -30,32 +55,171 @@ def show_context(id: str | None, flags: dict[str, str], message: str, new: bool,
         raise click.UsageError("Give an ID or --new, not both.")
     with options.open_desk(flags) as desk:
         talk = desk.conversation() if new or not (id or desk.latest()) else options.find_talk(desk, id)
-        window = talk.window(message).to_json()
+        window = talk.window(message)
         if as_json:
-            show.emit(window)
+            show.emit(window.to_json())
             return
         from recto.cli.picture import draw_window  # rich: a tenth of a second
 
-        draw_window(show.console(), window)
+        draw_window(show.console(), window.to_json(), outlook=strategies.outlook(desk, talk, window.plan))
 
 
 @command.command("stats")
 @options.conversation_argument
 @options.as_json_option
 def stats(id: str | None, as_json: bool) -> None:
-    """Show numbers over a conversation: messages, tokens, compactions, requests, cost.
+    """Show numbers over a conversation: messages, tokens, window, compactions, requests, cost.
 
     Example: recto context stats
     """
     from recto.cli.stats import gather, in_words
 
     with options.open_desk() as desk:
-        numbers = gather(desk, options.find_talk(desk, id))
+        gathered = gather(desk, options.find_talk(desk, id))
         if as_json:
-            show.emit(numbers)
+            show.emit(gathered)
             return
-        for name, value in in_words(numbers):
+        for name, value in in_words(gathered):
             show.say(f"{name:<14}{value}")
+
+
+@command.command("compact")
+@options.conversation_argument
+@click.argument("words", nargs=-1)
+@click.option("--keep", default="", metavar="TEXT", help="What must be in the summary above all.")
+@options.settings_options
+@options.as_json_option
+def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
+    """Sum up all but the latest messages now. Words behind the ID say what to keep, as --keep does.
+
+    Example: recto context compact --keep "the names of the API"
+    """
+    wanted = " ".join((keep, *words)).strip()
+    with options.open_desk(flags) as desk:
+        talk = options.find_talk(desk, id)
+        if as_json:
+            show.emit(compaction_to_json(talk, talk.compact(wanted)))
+        elif sys.stdout.isatty():
+            follow(talk.compacting(wanted), open_listener(stopped=NOTHING_COMPACTED))
+        else:
+            _compact_in_lines(talk, wanted)
+
+
+def _compact_in_lines(talk: "Talk", keep: str) -> None:
+    with closing(talk.compacting(keep)) as events:
+        for event in events:
+            if isinstance(event, SummaryRequested):
+                show.note(request_in_words(event))
+    block = talk.compaction()
+    assert block is not None
+    show.say(block_in_words(block))
+    for line in besides(block.notes, len(block.excerpts)):
+        show.note(line)
+
+
+@command.command("summary")
+@options.conversation_argument
+@click.option("--all", "all_of_them", is_flag=True, help="Every compaction on the path, the newest first.")
+@click.option("--edit", is_flag=True, help="Change the text in your editor.")
+@click.option("--text", "source", metavar="FILE", help="Put the text of this file (- for stdin) in its place.")
+@options.as_json_option
+def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, as_json: bool) -> None:
+    """Show the summary that stands for what is archived, with its numbers; or change it.
+
+    Example: recto context summary --all
+    """
+    if all_of_them + edit + (source is not None) > 1:
+        raise click.UsageError("Give only one of --all, --edit and --text.")
+    with options.open_desk() as desk:
+        talk = options.find_talk(desk, id)
+        blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [in_force(talk)]
+        if edit or source is not None:
+            blocks = [_changed(talk, blocks[0], _edited(blocks[0]) if source is None else _read(source))]
+        if not blocks:
+            raise NotFound(f"there was no compaction yet in conversation {talk.id}")
+        for block in blocks:
+            if as_json:
+                show.emit(compaction_to_json(talk, block))
+            else:
+                show.say(in_one_line(block)) if all_of_them else _tell_summary(block)
+
+
+def _edited(block: "Compaction") -> str | None:
+    from recto.cli.editor import edited  # only to edit
+
+    return edited(block.summary)
+
+
+def _read(source: str) -> str:
+    try:
+        with click.open_file(source, "rb") as file:
+            return clean(file.read())[0].strip()
+    except OSError as why:
+        raise Invalid(f"cannot read {source}: {why.strerror}", path=source) from why
+
+
+def _changed(talk: "Talk", block: "Compaction", text: str | None) -> "Compaction":
+    """The block in force once the text is its summary; the same text changes nothing."""
+    if text is None or text == block.summary:
+        show.note("the summary is unchanged")
+        return block
+    return talk.edit_summary(text)
+
+
+def _tell_summary(block: "Compaction") -> None:
+    for name, value in numbers(block):
+        show.say(f"{name:<12}{value}")
+    show.say("")
+    show.say(block.summary or NO_SUMMARY, dim=not block.summary or None)
+
+
+@command.command("uncompact")
+@options.conversation_argument
+@options.as_json_option
+def uncompact(id: str | None, as_json: bool) -> None:
+    """Take the newest compaction back: what it covered is in the window again, and what was said since stays.
+
+    Example: recto context uncompact
+    """
+    with options.open_desk() as desk:
+        talk = options.find_talk(desk, id)
+        before = talk.compaction()
+        block = talk.uncompact()
+        if as_json:
+            show.emit(compaction_to_json(talk, block) | {"restored": restored(before, block)})
+        else:
+            show.say(f"{talk.id}: {undone_in_words(before, block)}")
+
+
+@command.command("strategy")
+@click.argument("name", required=False)
+@options.conversation_argument
+@options.as_json_option
+def strategy(name: str | None, id: str | None, as_json: bool) -> None:
+    """Show which strategy a conversation follows, or choose one for it; `default` follows the settings again.
+
+    Example: recto context strategy hybrid
+    """
+    with options.open_desk() as desk:
+        name, id = _which(desk, name, id)
+        talk = options.find_talk(desk, id)
+        if name:
+            strategies.choose(talk, name)
+        used = strategies.in_force(desk, talk)
+        if as_json:
+            show.emit({"conversation": talk.id, "strategy": used, "chosen": talk.strategy})
+        else:
+            show.say(f"{talk.id}: {strategies.in_words(talk.strategy, used)}")
+
+
+def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, str | None]:
+    """A single argument may also be the conversation whose strategy is to be shown."""
+    if name in (None, strategies.FOLLOWS_SETTINGS, *STRATEGIES) or id is not None:
+        return name, id
+    try:
+        return None, desk.conversation(name).id
+    except NotFound:
+        return name, None
 
 
 @command.command("clear")
@@ -70,6 +234,6 @@ def clear(id: str | None, as_json: bool) -> None:
         talk = options.find_talk(desk, id)
         block = talk.clear()
         if as_json:
-            show.emit({"conversation": talk.id, "head": talk.standing.head, "compaction": wire.block_to_json(block)})
+            show.emit(compaction_to_json(talk, block))
         else:
-            show.say(f"{talk.id}: {compaction_in_words(block.compaction_number, block.messages_archived, 0, 0)}")
+            show.say(f"{talk.id}: {block_in_words(block)}")

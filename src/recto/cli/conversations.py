@@ -8,7 +8,7 @@ import click
 
 from recto import wire
 from recto.chat.message import Message
-from recto.cli import options, show
+from recto.cli import options, pins, show
 from recto.errors import Invalid
 from recto.text import clean
 
@@ -21,7 +21,7 @@ SEARCHED_FOR_ROLE = 5000
 
 @click.group()
 def command() -> None:
-    """List, read, search, rename and branch conversations.
+    """List, read, search, rename and branch conversations; pin messages.
 
     Example: recto conversations list
     """
@@ -78,20 +78,22 @@ def show_conversation(
 
     Example: recto conversations show --limit 20
     """
-    from recto.cli.transcript import tell_message  # all events: `list` does without
+    from recto.cli.transcript import place_of, tell_message  # all events: `list` does without
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if branches:
             _show_branches(desk, talk, as_json)
             return
-        covered = talk.covered()
+        covered, block = talk.covered(), talk.compaction()
         chosen = [message for message in _between(talk, since, before) if not (no_tools and message.role == "tool")]
         for message in reversed(chosen[:limit]):
+            place = place_of(message, covered, block)
             if as_json:
-                show.emit(wire.message_to_json(message, active=covered.active(message)))
+                marks = {"pinned": place.pinned, "lifted": place.lifted}
+                show.emit(wire.message_to_json(message, active=place.active) | marks)
             else:
-                tell_message(message, active=covered.active(message), with_tools=not no_tools)
+                tell_message(message, place, with_tools=not no_tools)
 
 
 def _between(talk: "Talk", since: str | None, before: str | None) -> Iterator[Message]:
@@ -172,8 +174,8 @@ def rename(id: str, title: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command("fork")
-@click.argument("message")
-@click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
+@options.message_argument
+@options.home_option
 @options.as_json_option
 def fork(message: str, conversation: str | None, as_json: bool) -> None:
     """Go on from an earlier message: the next one starts a branch there.
@@ -205,3 +207,7 @@ def undo(id: str | None, as_json: bool) -> None:
             show.emit({"conversation": talk.id, "head": talk.standing.head} | undone)
         else:
             show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70) or 'the clear'}")
+
+
+for steering in (pins.pin, pins.unpin, pins.priority):
+    command.add_command(steering)

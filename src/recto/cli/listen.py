@@ -1,14 +1,15 @@
 """Listening to a turn: what an event says in words, and the plain listener for pipes, which prints text as it comes."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import click
 
 from recto.cli import show
+from recto.cli.compaction import besides, event_in_words, request_in_words
 from recto.events import (
     BRANCHED,
     Appended,
@@ -18,14 +19,13 @@ from recto.events import (
     Replied,
     Retrying,
     Sent,
+    SummaryRequested,
     TextDelta,
     ToolFinished,
 )
 
-if TYPE_CHECKING:
-    from recto.desk import Talk
-
 ARGUMENTS_WIDTH = 60
+KEPT = "stopped; what came is kept"
 
 
 class Listener(Protocol):
@@ -40,13 +40,25 @@ class Listener(Protocol):
     def hear(self, event: Event) -> None: ...
 
 
-def follow(talk: "Talk", text: str | bytes, listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
-    """Sends a message and lets the listener hear all of it; leaving early stops the reply and keeps what came."""
-    with closing(talk.stream(text)) as events, listener:
+def follow(events: Generator[Event], listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
+    """Lets the listener hear all that happens; leaving early stops a reply and keeps what came."""
+    with closing(events), listener:
         for event in events:
             if watch:
                 watch(event)
             listener.hear(event)
+
+
+def open_listener(*, thinking: bool = False, shows_context: bool = False, stopped: str = KEPT) -> Listener:
+    """The one that suits where stdout leads; `stopped` is what Ctrl-C is answered with."""
+    if not sys.stdout.isatty():
+        return Lines(shows_context=shows_context)
+    console = show.console()
+    if console.is_dumb_terminal:
+        return Lines(shows_context=shows_context)
+    from recto.cli.screen import Screen  # rich: a tenth of a second
+
+    return Screen(console, thinking=thinking, shows_context=shows_context, stopped=stopped)
 
 
 def in_words(event: Event) -> str | None:
@@ -56,8 +68,8 @@ def in_words(event: Event) -> str | None:
             return BRANCHED
         case Noticed(text=text):
             return text
-        case ContextCompacted():
-            return compaction_in_words(event.number, event.archived, event.before, event.after)
+        case SummaryRequested():
+            return request_in_words(event)
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
         case ToolFinished(call=call, result=result):
@@ -67,17 +79,13 @@ def in_words(event: Event) -> str | None:
             return None
 
 
-def compaction_in_words(number: int, archived: int, before: int, after: int) -> str:
-    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
-    return f"compaction {number}: {show.counted(archived, 'message')} archived{sizes}"
-
-
 class Lines:
     """The plain listener: the reply to stdout as it comes, ended by a newline; everything else as notes to stderr."""
 
     def __init__(self, *, shows_context: bool = False) -> None:
         self._shows_context = shows_context
         self._at_start = True
+        self._writer = ""
 
     def __enter__(self) -> Self:
         return self
@@ -95,8 +103,18 @@ class Lines:
         elif isinstance(event, Sent) and self._shows_context:
             self._shows_context = False
             draw_context(event)
+        elif isinstance(event, ContextCompacted):
+            self._tell_compaction(event)
         elif words := in_words(event):
             show.note(words)
+        if isinstance(event, SummaryRequested):
+            self._writer = event.model
+
+    def _tell_compaction(self, event: ContextCompacted) -> None:
+        show.note(event_in_words(event, self._writer))
+        for line in besides(event.notes, event.excerpts):
+            show.note(line)
+        self._writer = ""
 
     def _end_line(self) -> None:
         if not self._at_start:

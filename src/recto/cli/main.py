@@ -24,8 +24,8 @@ from recto.places import find_home
 COMMANDS = {
     "chat": "Talk with a model, in the terminal or line by line.",
     "ask": "Ask one question and print the answer.",
-    "conversations": "List, read, search, rename and branch conversations.",
-    "context": "See what the model would be sent, or start it anew.",
+    "conversations": "List, read, search, rename and branch conversations; pin messages.",
+    "context": "See and steer what the model is sent: windows, summaries, strategies.",
     "request": "See, rebuild and prove what was sent.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",

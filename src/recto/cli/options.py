@@ -23,6 +23,8 @@ SETTINGS = {"vault": "vault", "model": "model", "strategy": "context.strategy", 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
 conversation_argument = click.argument("id", required=False)
+message_argument = click.argument("message")
+home_option = click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
 
 
 def settings_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -50,13 +52,18 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation.")
     @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
     @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
+    @click.option("--agent", metavar="NAME", help="Whose settings a new conversation follows.")
     @wraps(command)
-    def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, **named: Any) -> R:
+    def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
         if (conversation is not None) + goes_on + new > 1:
             raise click.UsageError("Give only one of --conversation, --continue and --new.")
+        if agent and (conversation is not None or goes_on):
+            raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":
-            return find_talk(desk, conversation) if conversation or goes_on else desk.conversation()
+            if conversation or goes_on:
+                return find_talk(desk, conversation)
+            return desk.conversation(agent=agent) if agent else desk.conversation()
 
         return command(*args, place=place, **named)
 
@@ -88,6 +95,15 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
     if talk is None:
         raise NotFound("there is no conversation yet: `recto chat` starts one")
     return talk
+
+
+def home_of(desk: "Desk", message: str, conversation: str | None) -> "Talk":
+    """The conversation that a message is in; NotFound when that is not the one that is named."""
+    owner = desk.store.tree.owner(message)
+    if conversation and conversation != owner:
+        desk.conversation(conversation)  # says so when it is this that there is not
+        raise NotFound(f"message {message} is not part of conversation {conversation}", id=message)
+    return desk.conversation(owner)
 
 
 def _assignment(text: str) -> tuple[str, str]:

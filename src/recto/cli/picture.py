@@ -1,12 +1,15 @@
-"""Pictures for people: a window as bars with its picks, a request explained. Draws the JSON form of both."""
+"""Pictures for people: a window as bars with its picks, its plan, a request explained. Draws the JSON form of each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from recto.cli.plan import compacting_in_words, plan_facts
 from recto.cli.show import counted, visible, when
 
 BAR_WIDTH = 28
@@ -17,14 +20,24 @@ SAID = ("message", "messages", "rounds")
 Json = Mapping[str, Any]
 
 
-def draw_window(console: Console, window: Json) -> None:
-    """A window as `Window.to_json` gives it."""
+def draw_window(console: Console, window: Json, *, outlook: str = "") -> None:
+    """A window as `Window.to_json` gives it; `outlook` says what sending it would do to what does not fit."""
     where = window["conversation"] or "a new conversation"
     console.print(Text.assemble((f"{where} · {visible(window['model'])}", "bold")), soft_wrap=True)
     console.print(_sections(window))
     console.print(_sum(window))
+    _draw_plan(console, window, outlook)
     for text in window.get("notes", ()):
         console.print(Text(f"· {visible(text)}", "dim"))
+
+
+def _draw_plan(console: Console, window: Json, outlook: str = "") -> None:
+    """What the strategy decided; before anything was said there is nothing to decide."""
+    plan = window.get("plan") or {}
+    if facts := list(plan_facts(plan)):
+        console.print(facts_table(facts))
+    if outlook:
+        console.print(Text(f"{outlook}: {compacting_in_words(plan)}; nothing is sent or changed now", "yellow"))
 
 
 def _sections(window: Json) -> RenderableType:
@@ -50,7 +63,7 @@ def _pick(pick: Json) -> Text:
     name, because = visible(pick["name"]), visible(pick["because"])
     if pick["kind"] in SAID:
         return Text(f"{because} ({name})", "dim")
-    if pick["kind"] == "system":
+    if pick["kind"] in ("system", "summary"):
         return Text(f"{name}: {because}", "dim")
     score = f", score {pick['score']:.2f}" if pick["score"] is not None else ""
     return Text.assemble(name, (f" [{pick['mode']}{score}] {because}", "dim"))
@@ -74,17 +87,29 @@ def _bar(tokens: int, limit: int) -> str:
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
 
-def draw_request(console: Console, record: Json) -> None:
-    """A request as `request show --json` gives it."""
-    console.print(Text(f"request {record['id']}", "bold"))
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names at the left, what there is to say at the right."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _facts(record):
+    for name, value in facts:
         table.add_row(name, Text(visible(value)))
-    console.print(table)
+    return table
+
+
+def rule(words: str, width: int) -> RenderableType:
+    """Words in a line across the screen; where they are too long for one, a line of their own."""
+    said = visible(words)
+    return Rule(Text(said, "dim"), style="dim") if cell_len(said) + 4 <= width else Text(f"── {said} ──", "dim")
+
+
+def draw_request(console: Console, record: Json) -> None:
+    """A request as `request show --json` gives it."""
+    console.print(Text(f"request {record['id']}", "bold"))
+    console.print(facts_table(_facts(record)))
     if "sections" in record:
         console.print(Group("", _sections(record), _sum(record)))
+        _draw_plan(console, record)
     else:
         console.print("No context data available.", style="dim")
     for text in record.get("notes", ()):

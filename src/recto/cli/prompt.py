@@ -1,7 +1,7 @@
 """The line where the user types: history, several lines, completion, and the toolbar below. Knows no engine."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,17 @@ from prompt_toolkit.styles import Style
 
 MARK = "› "
 HISTORY_FILE = "history"
-STYLE = Style.from_dict({"mark": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack", "full": "ansiyellow"})
+STYLE = Style.from_dict(
+    {
+        "mark": "bold ansicyan",
+        "bottom-toolbar": "noreverse ansibrightblack",
+        "full": "ansiyellow",
+        "due": "ansired",
+    }
+)
+
+Commands = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Name -> what it is for, and the words that may follow it."""
 
 
 class KeptHistory(FileHistory):
@@ -40,19 +50,27 @@ class KeptHistory(FileHistory):
 
 
 class SlashCompleter(Completer):
-    def __init__(self, commands: dict[str, str]) -> None:
+    def __init__(self, commands: Commands) -> None:
         self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text_before_cursor
-        if not typed.startswith("/") or any(mark in typed for mark in " \n"):
+        if not typed.startswith("/") or "\n" in typed:
             return
-        for name, help in self._commands.items():
-            if name.startswith(typed[1:]):
-                yield Completion(f"/{name}", start_position=-len(typed), display_meta=help)
+        name, space, word = typed[1:].partition(" ")
+        if not space:
+            yield from self._names(name)
+        elif name in self._commands:
+            _, words = self._commands[name]
+            yield from (Completion(each, start_position=-len(word)) for each in words if each.startswith(word))
+
+    def _names(self, typed: str) -> Iterable[Completion]:
+        for name, (help, _) in self._commands.items():
+            if name.startswith(typed):
+                yield Completion(f"/{name}", start_position=-len(typed) - 1, display_meta=help)
 
 
-def open_prompt(home: Path, commands: dict[str, str], toolbar: Callable[[], FormattedText]) -> PromptSession[str]:
+def open_prompt(home: Path, commands: Commands, toolbar: Callable[[], FormattedText]) -> PromptSession[str]:
     return PromptSession(
         FormattedText([("class:mark", MARK)]),
         multiline=True,

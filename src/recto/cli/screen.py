@@ -3,31 +3,34 @@
 Nothing ever scrolls while it may still change, so a reply longer than the screen is neither torn nor doubled.
 """
 
-import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
-from rich.rule import Rule
 from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from recto.cli.listen import in_words
+from recto.cli.compaction import besides, event_in_words, request_in_words
+from recto.cli.keys import echo
+from recto.cli.listen import KEPT, in_words
 from recto.cli.markdown import Growing, Page, last_lines
-from recto.cli.picture import draw_window
+from recto.cli.options import has_keyboard
+from recto.cli.picture import draw_window, rule
+from recto.cli.proposal import ask_user
 from recto.cli.show import visible
 from recto.events import (
+    CompactionProposed,
     ContextCompacted,
     Event,
     Replied,
     Sent,
+    SummaryRequested,
     TextDelta,
     ThinkingDelta,
     ToolStarted,
@@ -39,27 +42,40 @@ PATIENCE_S = 0.3
 
 
 class Screen:
-    def __init__(self, console: Console, *, thinking: bool = False, shows_context: bool = False) -> None:
+    def __init__(
+        self, console: Console, *, thinking: bool = False, shows_context: bool = False, stopped: str = KEPT
+    ) -> None:
         self._console = console
         self._thinking = thinking
         self._shows_context = shows_context
+        self._stopped = stopped
         self._reply = Growing()
         self._thought = ""
+        self._writer = ""
+        """Who was last asked for a summary."""
         self._last = ""
         """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
         self._waiting = Waiting("getting ready")
-        self._live = Live(
-            self, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
+        self._live = self._new_live()
         # rich's own refreshing may draw between the two halves of a print, which then erases the wrong lines
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="recto-screen", daemon=True)
         self._open = ExitStack()
 
+    def _new_live(self) -> Live:
+        return Live(
+            self,
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
     def __enter__(self) -> Self:
-        self._open.enter_context(silent_keys())
-        self._open.enter_context(self._live)
+        self._open.enter_context(echo(False))
+        self._live.start()
         self._ticker.start()
         return self
 
@@ -68,11 +84,12 @@ class Screen:
         self._ticker.join()
         rest, self._reply = self._reply.end(), Growing()
         self._waiting = Waiting("")
+        self._live.stop()
         self._open.close()
         self._end_thought()
         self._print_blocks(rest)
         if kind is KeyboardInterrupt:
-            self._line("stopped; what came is kept")
+            self._line(self._stopped)
         elif kind is not None and self._last:
             self._console.print()
 
@@ -83,8 +100,9 @@ class Screen:
 
     def hear(self, event: Event) -> None:
         with self._lock:
-            self._tell(event)
+            # first, since whatever is printed draws the wait again below itself
             self._wait_for(event)
+            self._tell(event)
 
     def _tell(self, event: Event) -> None:
         match event:
@@ -96,8 +114,12 @@ class Screen:
             case Replied():
                 self._end_thought()
                 self._print_blocks(self._reply.end())
+            case SummaryRequested():
+                self._writer = event.model
+            case CompactionProposed():
+                self._propose(event)
             case ContextCompacted():
-                self._print_line(Rule(Text(in_words(event) or "", "dim"), style="dim"))
+                self._mark(event)
             case Sent() if self._shows_context:
                 self._shows_context = False
                 draw_window(self._console, event.window.to_json())
@@ -106,9 +128,43 @@ class Screen:
                     self._line(words)
 
     def _wait_for(self, event: Event) -> None:
-        label = {Sent: "thinking", ToolStarted: "working"}.get(type(event), self._waiting.label)
+        label = {
+            Sent: "thinking",
+            ToolStarted: "working",
+            ContextCompacted: "getting ready",
+        }.get(type(event), self._waiting.label)
+        if isinstance(event, SummaryRequested):
+            label = visible(request_in_words(event))
         if label != self._waiting.label or isinstance(event, TextDelta | ThinkingDelta):
             self._waiting = Waiting(label)
+
+    def _mark(self, event: ContextCompacted) -> None:
+        self._print_line(rule(event_in_words(event, self._writer), self._console.width))
+        for line in besides(event.notes, event.excerpts):
+            self._line(line)
+        self._writer = ""
+
+    def _propose(self, event: CompactionProposed) -> None:
+        """Where nobody can answer, nothing is said: the engine notes it."""
+        if not has_keyboard():
+            return
+        with self._paused():
+            summary = ask_user(self._console, event.block)
+        event.refuse() if summary is None else event.accept(summary)
+        self._last = "line"
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """The screen stands still, and keys are the user's; we hold the lock, so nothing is drawn meanwhile."""
+        self._waiting = Waiting("")
+        self._live.stop()
+        try:
+            with echo(True):
+                yield
+        finally:
+            # a Live that starts again would go up over the lines that it had drawn before
+            self._live, self._waiting = self._new_live(), Waiting("getting ready")
+            self._live.start()
 
     def _print_blocks(self, blocks: list[str]) -> None:
         for block in blocks:
@@ -175,21 +231,3 @@ class Waiting:
             seconds = f" {waited_s:.0f} s" if waited_s >= 3 else ""
             self._spinner.update(text=Text(f"{self.label}…{seconds}", "dim"))
             yield self._spinner
-
-
-@contextmanager
-def silent_keys() -> Iterator[None]:
-    """Keys that are pressed meanwhile do not show up in the middle of the reply; they wait for the next prompt."""
-    try:
-        place = sys.stdin.fileno()
-        before = termios.tcgetattr(place)
-    except (OSError, ValueError, termios.error):
-        yield  # no terminal to quieten
-        return
-    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-    termios.tcsetattr(place, termios.TCSADRAIN, quiet)
-    try:
-        yield
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(place, termios.TCSADRAIN, before)

@@ -2,59 +2,119 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from recto.cli.show import counted
 from recto.errors import RectoError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recto.chat.blocks import Compaction
     from recto.desk import Desk, Talk
     from recto.providers.model import Prices
+    from recto.store.records import Record
 
 USAGE = ("input", "output", "cache_read", "cache_write")
 PRICE_UNIT = 1_000_000
+MAKE_ROOM = ("compact", "clear")
+"""What is done to a window to make it smaller; pins, edits and what is taken back are the other actions."""
 
 
 def gather(desk: "Desk", talk: "Talk") -> dict[str, Any]:
-    said = _said(talk)
-    usage: dict[str, Counter[str]] = {}
-    requests = desk.store.records.ids(talk.id)
-    for id in requests:
-        record = desk.record(id)
-        usage.setdefault(record.account.get("model", "unknown"), Counter()).update(_usage(record.outcome))
-    costs = {model: _cost(desk, model, spent) for model, spent in usage.items()}
-    known = [cost for cost in costs.values() if cost is not None]
-    totals = sum(usage.values(), Counter[str]())
+    records = [desk.record(id) for id in desk.store.records.ids(talk.id)]
+    spent = [Spent.of(record) for record in records]
+    summaries = [each for each in spent if each.purpose == "summary"]
     return {
         "conversation": talk.id,
-        **said,
-        "requests": len(requests),
-        "usage": {name: totals[name] for name in USAGE},
-        "cost_usd": round(sum(known), 6) if known else None,
-        "models": [
-            {"model": model, **{name: spent[name] for name in USAGE}, "cost_usd": costs[model]}
-            for model, spent in usage.items()
-        ],
+        **_said(talk),
+        **_window(desk, talk),
+        **_totals(desk, spent),
+        "models": _by_model(desk, spent),
+        "summaries": _totals(desk, summaries),
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one request took; a summary has no reply, and its usage is in its own record."""
+
+    purpose: str
+    model: str
+    usage: Counter[str]
+
+    @classmethod
+    def of(cls, record: "Record") -> Self:
+        return cls(record.purpose, record.account.get("model", "unknown"), Counter(_usage(record.outcome)))
+
+
+def _totals(desk: "Desk", spent: "Sequence[Spent]") -> dict[str, Any]:
+    models = _by_model(desk, spent)
+    known = [model["cost_usd"] for model in models if model["cost_usd"] is not None]
+    return {
+        "requests": len(spent),
+        "usage": {name: sum(each.usage[name] for each in spent) for name in USAGE},
+        "cost_usd": round(sum(known), 6) if known else None,
+    }
+
+
+def _by_model(desk: "Desk", spent: "Sequence[Spent]") -> list[dict[str, Any]]:
+    usage: dict[str, Counter[str]] = {}
+    for each in spent:
+        usage.setdefault(each.model, Counter()).update(each.usage)
+    return [
+        {"model": model, **{name: total[name] for name in USAGE}, "cost_usd": _cost(desk, model, total)}
+        for model, total in usage.items()
+    ]
+
+
+def _window(desk: "Desk", talk: "Talk") -> dict[str, Any]:
+    """How full the window is now; without the model nobody can say, and everything else is told all the same."""
+    try:
+        ready = desk.run(desk.engine.setup.ready(talk.model, talk.vault, talk.standing.choices))
+        window = talk.window()
+    except RectoError as why:
+        return {"strategy": talk.strategy, "window": None, "window_error": why.message}
+    size = {"size": window.total, "limit": window.limit, "percent": round(100 * window.total / window.limit, 1)}
+    at = {"trigger": ready.budget.trigger, "low_water": ready.budget.low_water, "compacts": window.plan.cut is not None}
+    return {"strategy": ready.strategy, "window": size | at}
+
+
 def _said(talk: "Talk") -> dict[str, Any]:
-    covered = talk.covered()
+    covered, block = talk.covered(), talk.compaction()
     roles: Counter[str] = Counter()
-    tokens = compactions = archived = 0
+    priorities: Counter[int] = Counter()
+    blocks: list[Compaction] = []
+    tokens = archived = 0
     for message in talk.path():
         if message.compaction:
-            compactions += 1
+            blocks.append(message.compaction)
             continue
         roles[message.role] += 1
+        priorities[message.priority] += 1
         tokens += message.tokens.own or 0
         archived += not covered.active(message)
     return {
         "messages": roles.total(),
         "roles": dict(sorted(roles.items())),
         "tokens": tokens,
-        "compactions": compactions,
+        **_compactions(blocks),
         "archived": archived,
+        "active": roles.total() - archived,
+        "pinned": len(block.pinned) if block else 0,
+        "priorities": {str(priority): priorities[priority] for priority in sorted(priorities)},
+    }
+
+
+def _compactions(blocks: "Sequence[Compaction]") -> dict[str, Any]:
+    """All of them, those that made room by who wrote their summaries, and what the user did besides."""
+    made = [block for block in blocks if block.action in MAKE_ROOM]
+    return {
+        "compactions": len(blocks),
+        "made_by": dict(Counter(block.made_by for block in made)),
+        "actions": dict(Counter(block.action for block in blocks)),
+        "freed": sum(block.context_size_before - block.context_size_after for block in made),
     }
 
 
@@ -89,12 +149,45 @@ def priced(prices: "Prices", spent: "Counter[str]") -> float | None:
 
 def in_words(numbers: dict[str, Any]) -> Iterator[tuple[str, str]]:
     roles = ", ".join(f"{count:,} {role}" for role, count in numbers["roles"].items())
-    usage = numbers["usage"]
     yield "conversation", numbers["conversation"]
     yield "messages", f"{numbers['messages']:,} ({roles})" if roles else "none"
     yield "tokens said", f"{numbers['tokens']:,}"
-    yield "archived", f"{counted(numbers['archived'], 'message')} by {counted(numbers['compactions'], 'compaction')}"
+    yield "window", _window_in_words(numbers)
+    yield "strategy", numbers["strategy"] or "unknown"
+    yield "archived", f"{counted(numbers['archived'], 'message')}; {numbers['active']:,} active"
+    yield "compactions", _compactions_in_words(numbers)
+    yield "pinned", f"{numbers['pinned']:,}"
+    yield "priorities", ", ".join(f"{count:,} of {priority}" for priority, count in numbers["priorities"].items())
     yield "requests", f"{numbers['requests']:,}"
-    yield "tokens sent", f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
+    yield "tokens sent", _usage_in_words(numbers)
+    yield "cost", _cost_in_words(numbers)
+    if of_these := numbers["summaries"]["requests"]:
+        sent, cost = _usage_in_words(numbers["summaries"]), _cost_in_words(numbers["summaries"])
+        yield "for summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
+
+
+def _window_in_words(numbers: dict[str, Any]) -> str:
+    window = numbers["window"]
+    if window is None:
+        return f"unknown: {numbers['window_error']}"
+    if window["compacts"]:
+        return f"about {window['size']:,} of {window['limit']:,} tokens, once the next message has compacted it"
+    due = f"compacted at {window['trigger']:,} to {window['low_water']:,}" if window["trigger"] else "never compacted"
+    return f"{window['size']:,} of {window['limit']:,} tokens ({window['percent']:.0f} %), {due}"
+
+
+def _compactions_in_words(numbers: dict[str, Any]) -> str:
+    made = ", ".join(f"{count:,} {by}" for by, count in numbers["made_by"].items())
+    besides = [f"{count:,} {action}" for action, count in numbers["actions"].items() if action not in MAKE_ROOM]
+    done = f"{made} ({numbers['freed']:,} tokens freed)" if made else "none"
+    return "; ".join((done, ", ".join(besides))) if besides else done
+
+
+def _usage_in_words(numbers: dict[str, Any]) -> str:
+    usage = numbers["usage"]
+    return f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
+
+
+def _cost_in_words(numbers: dict[str, Any]) -> str:
     cost = numbers["cost_usd"]
-    yield "cost", "unknown: no prices" if cost is None else f"${cost:.4f}"
+    return "unknown: no prices" if cost is None else f"${cost:.4f}"

@@ -1,48 +1,79 @@
 """One message for people to read: who, when, how large, what became of it, and its blocks."""
 
+from dataclasses import dataclass
+from textwrap import indent
+from typing import TYPE_CHECKING
+
 from recto.chat.blocks import Block, Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.cli import show
-from recto.cli.listen import compaction_in_words
+from recto.cli.compaction import besides, block_in_words
+
+if TYPE_CHECKING:
+    from recto.desk import Covered
 
 RESULT_WIDTH = 200
+INDENT = "  "
+USUAL_PRIORITY = 5
 MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
 
 
-def tell_message(message: Message, *, active: bool, with_tools: bool = True) -> None:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a message stands with regard to what is sent."""
+
+    active: bool = True
+    lifted: bool = False
+    """Covered by a Compaction, and sent all the same."""
+    pinned: bool = False
+
+    @property
+    def marks(self) -> list[str]:
+        sent = "archived, still sent" if self.lifted else "" if self.active else "archived"
+        return [mark for mark in ("pinned" if self.pinned else "", sent) if mark]
+
+
+def place_of(message: Message, covered: "Covered", block: Compaction | None) -> Place:
+    """`block` is the Compaction in force, whose cover is `covered`."""
+    lifted = message.id in covered.lifted
+    return Place(covered.active(message), lifted, block is not None and message.id in block.pinned)
+
+
+def tell_message(message: Message, place: Place, *, with_tools: bool = True) -> None:
     """Archived messages are dimmed; a Compaction is a line of its own."""
     if message.compaction:
         _tell_compaction(message.compaction)
         return
-    show.say(_head(message, active), dim=not active, bold=active or None)
+    show.say(_head(message, place), dim=not place.active, bold=place.active or None)
     for block in message.blocks:
         if with_tools or not isinstance(block, ToolCall | ToolResult):
-            show.say(_in_words(block), dim=not active or isinstance(block, Thinking | ToolCall | ToolResult) or None)
+            is_dim = not place.active or isinstance(block, Thinking | ToolCall | ToolResult)
+            show.say(_in_words(block), dim=is_dim or None)
     if message.error:
         show.say(f"failed: {message.error}", fg="red")
     show.say("")
 
 
-def _head(message: Message, active: bool) -> str:
+def _head(message: Message, place: Place) -> str:
     parts = [message.role, show.when(message.created)]
     if message.tokens.own is not None:
         parts.append(show.counted(message.tokens.own, "token"))
     if message.model:
         parts.append(message.model)
+    if message.priority != USUAL_PRIORITY:
+        parts.append(f"priority {message.priority}")
     if mark := MARKS.get(message.status):
         parts.append(mark)
-    if not active:
-        parts.append("archived")
-    return " · ".join([*parts, message.id])
+    return " · ".join([*parts, *place.marks, message.id])
 
 
 def _tell_compaction(block: Compaction) -> None:
-    words = compaction_in_words(
-        block.compaction_number, block.messages_archived, block.context_size_before, block.context_size_after
-    )
-    show.say(f"── {words} ({block.because}) ──", fg="yellow")
-    if block.summary:
-        show.say(block.summary)
+    show.say(f"── {block_in_words(block)} ({block.because}) ──", fg="yellow")
+    for line in besides(block.notes, len(block.excerpts)) if block.action == "compact" else ():
+        show.say(f"· {line}", dim=True)
+    # pins leave the summary as it was, and it has been told
+    if block.summary and block.action not in ("pin", "unpin"):
+        show.say(indent(block.summary, INDENT), dim=True)
     show.say("")
 
 

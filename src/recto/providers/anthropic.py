@@ -22,6 +22,7 @@ from recto.wire import Json, dumpb, dumps, loads
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096  # the API wants a number in every request
 LEAST_THINKING = 1024  # the API refuses a smaller budget
+UNMARKED = frozenset({"thinking", "redacted_thinking"})  # they are only accepted back as they were made
 FINISHES = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -34,6 +35,7 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 class AnthropicFormat:
     name = "anthropic"
+    mark_bytes = b',"cache_control":{"type":"ephemeral"}'
 
     def opening(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         lists = [name for name, present in (("tools", tools), ("system", system), ("messages", True)) if present]
@@ -43,7 +45,7 @@ class AnthropicFormat:
         if system and tools:
             pieces.append(Piece("join", b'],"system":['))
         if system:
-            # the place for a cache mark: one here covers tools and system, one on an entry all that precedes it
+            # as a list, since a plain text has no place for a mark
             pieces.append(Piece("system", dumpb({"type": "text", "text": system})))
         if len(lists) > 1:
             pieces.append(Piece("join", b'],"messages":['))
@@ -67,7 +69,22 @@ class AnthropicFormat:
             asked["thinking"] = {"type": "enabled", "budget_tokens": budget}
         elif parameters.temperature is not None:
             asked["temperature"] = parameters.temperature
+        if parameters.tool_choice is not None:
+            asked["tool_choice"] = {"type": parameters.tool_choice}
         return Piece("tail", b"]," + dumpb(asked)[1:])
+
+    def mark_place(self, piece: Piece) -> int | None:
+        """Before the brace that ends a tool, the system text, or the last block of a message that is not thinking."""
+        if piece.kind in ("tool", "system"):
+            return len(piece.data) - 1
+        if piece.kind != "message":
+            return None
+        end = len(piece.data) - len(b"}]}")
+        for item in reversed(loads(piece.data.removeprefix(b","))["content"]):
+            if item["type"] not in UNMARKED:
+                return end
+            end -= len(dumpb(item)) + len(b",")
+        return None
 
 
 def _tool(tool: Tool) -> Json:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recto.providers.facts import PRICES, Facts, FactsFile, read_facts
-from recto.providers.families import counting
+from recto.providers.families import counting, has_fixed_temperature
 from recto.providers.model import Model, Prices
 from recto.window.defuse import COMMON_CONTROL
 
@@ -90,6 +90,7 @@ def _guess(provider: str, id: str) -> Model:
         tokenizer=count.tokenizer,
         factor=count.factor,
         exact=count.exact,
+        fixed_temperature=has_fixed_temperature(id),
         control=() if provider in MAKERS else COMMON_CONTROL,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from recto.errors import Invalid
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
+STRATEGIES = ("discard", "summarize", "hybrid")
 PRICES = ("input", "output", "cache_read", "cache_write")
 LARGEST = 100_000_000
 
@@ -68,11 +69,14 @@ CHECKS: dict[str, tuple[Holds, str]] = {
     "max_output": (lambda value: _whole(value, 1), "a whole number from 1 on"),
     "max_tokens": (lambda value: _whole(value, 1), "a whole number from 1 on"),
     "temperature": (lambda value: _number(value, 0, 2), "a number from 0 to 2"),
+    "summarizes": (lambda value: isinstance(value, bool), "true or false"),
+    "fixed_temperature": (lambda value: isinstance(value, bool), "true or false"),
     "thinking_budget": (lambda value: _whole(value, 0), "a whole number from 0 on"),
     "tokenizer": (lambda value: value in VOCABULARIES, f"one of {', '.join(VOCABULARIES)}"),
     "factor": (lambda value: _number(value, 0.1, 10), "a number from 0.1 to 10"),
     "exact": (lambda value: isinstance(value, bool), "true or false"),
     "tools": (lambda value: isinstance(value, bool), "true or false"),
+    "strategy": (lambda value: value in STRATEGIES, f"one of {', '.join(STRATEGIES)}"),
     "control": (_texts, "a list of texts of at least two characters"),
     "prices": (lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
 }

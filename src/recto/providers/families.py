@@ -1,4 +1,7 @@
-"""Which vocabulary counts for which family of models, and how closely. Knows names only; loads no vocabulary."""
+"""What the name of a model tells: which vocabulary counts, how closely, whether a temperature may be asked for.
+
+Knows names only; loads no vocabulary.
+"""
 
 import re
 from dataclasses import dataclass
@@ -19,6 +22,10 @@ OPENAI_EARLIER = re.compile(r"gpt-(4|3\.5)")
 # what its rule for chats gives, so they are near, but not exact.
 OPENAI_REASONER = re.compile(r"(gpt-[5-9]|gpt-oss|gpt-chat|codex|computer-use|o[1-9](-|$))")
 
+# Of the gpt-5 family only the first one for chats takes a temperature whatever else is asked; 5.1 and 5.2 may take one,
+# but only while they do not reason.
+OPENAI_FIXED = re.compile(r"(?!gpt-5-chat)(gpt-[5-9]|codex|o[1-9](-|$))")
+
 # A distilled model counts as what it was distilled into, hence llama and qwen before deepseek.
 OTHERS = (
     (re.compile(r"llama"), "llama3"),
@@ -36,8 +43,7 @@ UNKNOWN = Counting("o200k_base", 1.1)
 
 def counting(provider: str, id: str) -> Counting:
     """How the tokens of a model are counted, by its name alone."""
-    # openai/gpt-4o, accounts/fireworks/models/llama-v3p1, ft:gpt-4o-mini:me::x
-    name = id.lower().rsplit("/", 1)[-1].removeprefix("ft:")
+    name = _bare(id)
     if "claude" in name:
         return CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7
     if OPENAI_TALKER.match(name):
@@ -48,6 +54,17 @@ def counting(provider: str, id: str) -> Counting:
         return Counting("cl100k_base", exact=provider == "openai")
     found = (Counting(vocabulary) for pattern, vocabulary in OTHERS if pattern.search(name))
     return next(found, UNKNOWN)
+
+
+def has_fixed_temperature(id: str) -> bool:
+    """Whether a model is known to refuse any temperature but 1: OpenAI's that reason, and Claude from 4.7 on."""
+    name = _bare(id)
+    return claude_version(name) > (4, 6) if "claude" in name else OPENAI_FIXED.match(name) is not None
+
+
+def _bare(id: str) -> str:
+    """What openai/gpt-4o, accounts/fireworks/models/llama-v3p1 and ft:gpt-4o-mini:me::x say behind their beginnings."""
+    return id.lower().rsplit("/", 1)[-1].removeprefix("ft:")
 
 
 def claude_version(name: str) -> tuple[int, int]:

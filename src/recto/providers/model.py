@@ -39,6 +39,12 @@ class Model:
     max_tokens: int | None = None
     """Asked for with every request unless the settings say otherwise."""
     temperature: float | None = None
+    summarizes: bool = True
+    """False for a model that is too small to write summaries: sentences are chosen instead, without asking it."""
+    fixed_temperature: bool = False
+    """The model refuses any temperature but its own, which is 1: none is sent."""
     thinking_budget: int | None = None
     control: tuple[str, ...] = ()
     """Texts that the model's tokenizer would read as control tokens: defused before they are sent."""
+    strategy: str | None = None
+    """What happens with this model when the window is full; None leaves it to the settings."""

@@ -42,6 +42,7 @@ DIALECTS = {
 
 class OpenAIFormat:
     name = "openai"
+    mark_bytes = b""
 
     def __init__(self, dialect: Dialect = PLAIN) -> None:
         self.dialect = dialect
@@ -75,9 +76,17 @@ class OpenAIFormat:
 
     def closing(self, parameters: Parameters) -> Piece:
         """A thinking budget has no place in this format; what a model thinks of its own accord is read all the same."""
-        asked = {self.dialect.max_tokens_field: parameters.max_tokens, "temperature": parameters.temperature}
+        asked = {
+            self.dialect.max_tokens_field: parameters.max_tokens,
+            "temperature": parameters.temperature,
+            "tool_choice": parameters.tool_choice,
+        }
         given = (f',"{name}":{dumps(value)}' for name, value in asked.items() if value is not None)
         return Piece("tail", ("]" + "".join(given) + "}").encode())
+
+    def mark_place(self, piece: Piece) -> int | None:
+        """Nowhere: servers of this format find what they know by themselves."""
+        return None
 
 
 def _tool(tool: Tool) -> Json:

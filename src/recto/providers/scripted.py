@@ -1,7 +1,16 @@
 """ScriptedProvider: answers from a JSON file, step by step. For tests, demos and measuring; asks nobody.
 
-Within one open provider each step answers once, in order, and the last that fits goes on answering. Steps with `when`
-answer requests of that purpose only; the others answer replies, and a purpose that no step names.
+The file is a list of steps, or {"limit": the window in tokens, null for unknown, "steps": a list}. A step is one of
+    {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
+    {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
+and may have besides
+    "when"      "reply" or "summary": answers requests of that purpose only
+    "usage"     what is reported: {"input", "output", "cache_read", "cache_write"}, or null; else what we count
+    "finish"    what is reported as the end: "length", "refusal", any word; else "tool_calls" or "stop"
+    "hang_s"    seconds of silence before anything comes
+    "delay_s"   seconds between words
+Within one open provider each step answers once, in order, and the last that fits goes on answering. Steps without
+`when` answer replies, and a purpose that no step names.
 """
 
 import asyncio
@@ -43,6 +52,9 @@ class Step:
     after: int | None = None
     """How many words of the text come before the error; None for all."""
     when: str | None = None
+    finish: str = ""
+    """Reported as the end; empty for what the step itself implies."""
+    hang_s: float = 0.0
     delay_s: float = 0.0
     usage: Usage | None = None
     counts: bool = True
@@ -85,6 +97,8 @@ class ScriptedProvider:
         _log(body)
         request = loads(body)
         step = self._script(request["model"]).next(purpose)
+        if step.hang_s:
+            await self._sleep(step.hang_s)
         if step.thinking:
             yield ThinkingPart(step.thinking)
         words = _WORD.findall(step.text)
@@ -100,7 +114,7 @@ class ScriptedProvider:
             yield CallPart(call.index, call.id or f"call_{new_id()}", call.name)
             yield CallPart(call.index, arguments=call.arguments)
         usage = await _counted(request, step) if step.counts else step.usage
-        yield Done("tool_calls" if step.calls else "stop", usage)
+        yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
 
     async def close(self) -> None:
         self._scripts.clear()
@@ -174,6 +188,8 @@ def _step(path: str, place: str, data: Json) -> Step:
         error=data.get("error"),
         after=after,
         when=data.get("when"),
+        finish=data.get("finish", ""),
+        hang_s=data.get("hang_s", 0.0),
         delay_s=data.get("delay_s", 0.0),
         usage=Usage(**data["usage"]) if data.get("usage") is not None else None,
         counts="usage" not in data,
@@ -193,6 +209,10 @@ def _is_text(value: Json) -> bool:
 
 def _is_whole(value: Json) -> bool:
     return type(value) is int and value >= 0
+
+
+def _is_wait(value: Json) -> bool:
+    return type(value) in (int, float) and 0 <= value < 3600
 
 
 def _are_calls(value: Json) -> bool:
@@ -219,7 +239,9 @@ CHECKS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "error": (lambda value: _is_text(value) and value in ERRORS, "one of " + ", ".join(ERRORS)),
     "after": (_is_whole, "a whole number of words"),
     "when": (lambda value: value in PURPOSES, "one of " + ", ".join(PURPOSES)),
-    "delay_s": (lambda value: type(value) in (int, float) and 0 <= value < 3600, "a number of seconds"),
+    "finish": (lambda value: _is_text(value) and value != "", "a word such as stop, length or refusal"),
+    "hang_s": (_is_wait, "a number of seconds"),
+    "delay_s": (_is_wait, "a number of seconds"),
     "usage": (_is_usage, "null or an object with whole numbers for " + ", ".join(USAGE)),
 }
 

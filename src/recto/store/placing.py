@@ -1,12 +1,17 @@
 """Placing: how a message finds its place: under its parent, at the head, among the words that are searched."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from recto.chat.blocks import Compaction
 from recto.chat.message import Message, now
 from recto.errors import NotFound
+from recto.ids import new_id
 from recto.store.queries import (
+    COMPACTION_AT,
     CONVERSATION_BY_ID,
     COVER_ITSELF,
     INSERT_MESSAGE,
@@ -15,7 +20,8 @@ from recto.store.queries import (
     MESSAGE_BY_ID,
     MOVE_HEAD,
 )
-from recto.store.rows import AnyRow, written
+from recto.store.rows import AnyRow, message_of, written
+from recto.store.schema import messages
 
 TITLE_LENGTH = 60
 
@@ -69,6 +75,7 @@ def insert_message(connection: Connection, home: int, parent: Parent, message: M
         "role": message.role,
         "status": message.status,
         "created": message.created,
+        "priority": message.priority,
         "request_id": message.request,
         **written(message),
     }
@@ -88,9 +95,54 @@ def move_from(connection: Connection, home: AnyRow, parent: Parent, number: int,
 
 
 def is_on_path(connection: Connection, head: int, target: AnyRow) -> bool:
-    """Whether `target` is an ancestor of the head."""
+    """Whether `target` is the head or an ancestor of it."""
     found = IS_ANCESTOR(connection, head=head, depth=target.depth, target=target.n)
     return found.first() is not None
+
+
+def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
+    """The Compactions on the path up to and with `at`, newest first. Each message knows its newest: we hop."""
+    depth = None
+    while at is not None and (row := COMPACTION_AT(connection, id=at).first()) is not None:
+        if depth is not None and row.depth >= depth:
+            return  # damaged data must not lead in a circle
+        yield row
+        at, depth = row.parent_id, row.depth
+
+
+def repeated_at(connection: Connection, home: AnyRow, target: AnyRow) -> Message | None:
+    """The newest Compaction between `target` and the head that covers nothing beyond `target`, to be said again there.
+
+    None where there is none, or where saying it would change nothing.
+    """
+    if home.head in (None, target.n) or not is_on_path(connection, home.head, target):
+        return None
+    beyond = takewhile(lambda row: row.depth > target.depth, compactions_up_from(connection, home.head_id))
+    for message in map(message_of, beyond):
+        block = message.compaction
+        if block is not None and _reach(connection, block) <= target.depth:
+            block = _up_to(connection, block, target.depth)
+            changes = block.last or block.pinned or block.excerpts or target.compaction is not None
+            return replace(message, id=new_id(), parent=target.id, created="", blocks=(block,)) if changes else None
+    return None
+
+
+def _reach(connection: Connection, block: Compaction) -> int:
+    """How deep the last message lies that it covers."""
+    return int(message_row(connection, block.last).depth) if block.last else 0
+
+
+def _up_to(connection: Connection, block: Compaction, depth: int) -> Compaction:
+    """The block without what it says of deeper messages. An excerpt's key is a message, or `message/call`."""
+    owners = {key: key.partition("/")[0] for key in block.excerpts}
+    named = {*block.pinned, *owners.values()}
+    query = select(messages.c.id).where(messages.c.id.in_(named), messages.c.depth <= depth)
+    near = set(connection.execute(query).scalars()) if named else set()
+    return replace(
+        block,
+        pinned=tuple(id for id in block.pinned if id in near),
+        excerpts={key: text for key, text in block.excerpts.items() if owners[key] in near},
+    )
 
 
 def index_words(connection: Connection, number: int, message: Message) -> None:

@@ -55,6 +55,7 @@ MESSAGE = (
         *(messages.c[name] for name in ("n", "id", "depth", "said", "compaction", "role", "status", "created")),
         messages.c.blocks,
         messages.c.details,
+        messages.c.priority,
         _parents.c.id.label("parent_id"),
         requests.c.id.label("request_id"),
     )
@@ -82,7 +83,8 @@ CONVERSATION_BY_ID = Prepared(CONVERSATION.where(conversations.c.id == bindparam
 
 # What a window needs of a message. The parent's id is that of the next row on the path.
 BARE = select(
-    *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent"))
+    *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent")),
+    messages.c.priority,
 )
 
 
@@ -121,10 +123,21 @@ MOVE_HEAD = Prepared(
 SET_DETAILS = Prepared(
     update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("new_details"))
 )
+SET_PRIORITY = Prepared(
+    update(messages)
+    .where(messages.c.id == bindparam("message"))
+    .values(priority=bindparam("new_priority"))
+    .returning(messages.c.n)
+)
 FINISH = Prepared(
     update(messages)
     .where(messages.c.id == bindparam("message"), messages.c.status == "unfinished")
-    .values(status=bindparam("new_status"), blocks=bindparam("new_blocks"), details=bindparam("new_details"))
+    .values(
+        status=bindparam("new_status"),
+        blocks=bindparam("new_blocks"),
+        details=bindparam("new_details"),
+        priority=bindparam("new_priority"),
+    )
     .returning(messages.c.n)
 )
 INSERT_DELTA = Prepared(
@@ -155,7 +168,7 @@ REQUEST_BY_ID = Prepared(select(requests).where(requests.c.id == bindparam("id")
 LATEST_REQUEST = Prepared(
     select(requests.c.id)
     .join(conversations)
-    .where(conversations.c.id == bindparam("id"))
+    .where(conversations.c.id == bindparam("id"), requests.c.purpose == bindparam("purpose"))
     .order_by(requests.c.n.desc())
     .limit(1)
 )

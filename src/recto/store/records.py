@@ -24,7 +24,7 @@ from recto.store.queries import (
 )
 from recto.store.rows import AnyRow, read_details
 from recto.store.schema import conversations, messages, pieces, requests
-from recto.window.request import Piece, Request
+from recto.window.request import Piece, Purpose, Request, with_mark
 
 # Rebuilding walks back over bases; a full list now and then keeps that walk short.
 LONGEST_CHAIN = 64
@@ -64,6 +64,7 @@ class Records:
             before = _request_row(connection, base) if base else None
             shared, kept, added = _split(connection, request, before)
             account = _account(request) | {"prefix": _prefix(request, before, shared)}
+            body = request.body
             values = {
                 "id": request.id,
                 "home": request.conversation,
@@ -74,11 +75,12 @@ class Records:
                 "kept": kept,
                 "added": wire.dumps(added),
                 "chain": before.chain + 1 if before is not None and kept else 0,
-                "sha256": bytes.fromhex(request.sha256),
-                "size": sum(len(piece.data) for piece in request.pieces),
+                "sha256": hashlib.sha256(body).digest(),
+                "size": len(body),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
                 "account": pack(wire.dumpb(account)),
+                "marks": _marks(request),
             }
             try:
                 INSERT_REQUEST(connection, **values)
@@ -102,15 +104,16 @@ class Records:
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
 
-    def latest(self, conversation: str) -> str | None:
+    def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:
-            return LATEST_REQUEST(connection, id=conversation).scalar()
+            return LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
 
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Altered when what is stored no longer gives them."""
         with self._database.read() as connection:
             row = _request_row(connection, id)
-            body = b"".join(_read_pieces(connection, id, _piece_numbers(connection, row.id)))
+            stored = list(_read_pieces(connection, id, _piece_numbers(connection, row.id)))
+        body = b"".join(_with_marks(id, row.marks, stored))
         if hashlib.sha256(body).digest() != row.sha256:
             raise Altered(
                 f"request {id} does not rebuild: its {len(body)} bytes do not have the sha256 that was recorded",
@@ -148,6 +151,10 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
     """How much of the former request's stable part came first again, and what stood in the way of the rest."""
     if base is None:
         return {"base": None, "kept": 0, "of": 0, "broken_by": None}
+    if request.purpose == "summary":
+        # it stops where the covered part ends: what counts is how much of it the former request began with
+        broken = None if shared >= request.stable else "a transcript of its own"
+        return {"base": base.id, "kept": min(shared, request.stable), "of": request.stable, "broken_by": broken}
     broken = None
     if shared < base.stable:
         before = wire.loads(unpack(base.account))
@@ -155,6 +162,8 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
         now = request.account.get("compaction")
         if now != before.get("compaction") and broken == BREAKS["message"]:
             broken = f"compaction {now}" if now else "another branch, before the compaction"
+        if request.account.get("passing") or before.get("passing"):
+            broken = "what does not fit is left out anew with every request"
         if request.model != before.get("model"):
             broken = "another model"
         elif broken == BREAKS["head"] and request.format == before.get("format"):
@@ -169,6 +178,23 @@ def _account(request: Request) -> dict[str, Any]:
         "parameters": dict(request.parameters),
         **request.account,
     }
+
+
+def _marks(request: Request) -> str | None:
+    at = [[place, piece.mark] for place, piece in enumerate(request.pieces) if piece.mark is not None]
+    return wire.dumps({"bytes": request.mark_bytes.decode(), "at": at}) if at and request.mark_bytes else None
+
+
+def _with_marks(request: str, marks: str | None, stored: list[bytes]) -> list[bytes]:
+    """The pieces as they were sent; they are stored without marks."""
+    if marks is None:
+        return stored
+    try:
+        known = wire.loads(marks)
+        mark, at = known["bytes"].encode(), dict(known["at"])
+        return [with_mark(data, at[place], mark) if place in at else data for place, data in enumerate(stored)]
+    except (ValueError, TypeError, LookupError, AttributeError) as why:
+        raise Altered(f"request {request} does not rebuild: its marks were changed", id=request) from why
 
 
 def _record(connection: Connection, row: AnyRow) -> Record:

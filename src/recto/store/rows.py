@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from recto import wire
-from recto.chat.blocks import Block, Made
+from recto.chat.blocks import Block, Compaction, Made, Thinking
 from recto.chat.conversation import Conversation
 from recto.chat.growth import grow
 from recto.chat.message import Message, Tokens, Usage
@@ -17,7 +17,6 @@ AnyRow = Row[*tuple[Any, ...]]
 DETAILS = (
     "error",
     "context_type",
-    "priority",
     "agent",
     "model",
     "provider",
@@ -39,6 +38,9 @@ def written(message: Message) -> dict[str, str]:
 
 
 def _made_all(blocks: tuple[Block, ...]) -> Made | None:
+    # a bare page reads no details, and a window needs to know who thought, and who summed up
+    if any(isinstance(block, Thinking | Compaction) for block in blocks):
+        return None
     makers = {block.made for block in blocks}
     return makers.pop() if len(makers) == 1 else None
 
@@ -65,8 +67,8 @@ def _telling(value: Usage | Tokens) -> dict[str, Any]:
 
 def bare_message(row: AnyRow, parent: str | None, growth: list[str] | None) -> Message:
     """What a window needs of a row of `queries.BARE`; nothing of how it came to be."""
-    _, id, depth, said, role, status, created, blocks, _ = row
-    return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status)
+    _, id, depth, said, role, status, created, blocks, _, priority = row
+    return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status, priority=priority)
 
 
 def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
@@ -89,6 +91,7 @@ def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
         said=row.said,
         created=row.created,
         status=row.status,
+        priority=row.priority,
         request=row.request_id,
         **details,
     )
@@ -96,6 +99,8 @@ def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
 
 def read_details(text: str) -> dict[str, Any]:
     details: dict[str, Any] = wire.loads(text)
+    # an older version that was running while the store was migrated still writes it here
+    details.pop("priority", None)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
         if name in details:
             details[name] = kind(**details[name])

@@ -6,7 +6,7 @@ A change here goes with a migration in `migrations/versions`; a test holds the t
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 # Newest last. A store that names any other revision was written by a newer version.
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 
 metadata = MetaData()
 
@@ -40,6 +40,7 @@ messages = Table(
     Column("request", Integer, ForeignKey("requests.n")),
     Column("blocks", Text, nullable=False),
     Column("details", Text, nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("5")),
     Index("messages_parent", "parent"),
     Index("messages_conversation", "conversation"),
     Index("messages_request", "request", sqlite_where=text("request IS NOT NULL")),
@@ -84,6 +85,8 @@ requests = Table(
     Column("stable_sha256", LargeBinary, nullable=False),
     Column("account", LargeBinary, nullable=False),
     Column("outcome", Text, nullable=False, server_default=text("'{}'")),
+    # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
+    Column("marks", Text),
     Index("requests_conversation", "conversation"),
 )
 

@@ -1,7 +1,8 @@
 """Tree: conversations and their messages. It only grows; a head points at where each conversation stands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Float, insert, select, text, update
@@ -16,6 +17,7 @@ from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.placing import (
+    compactions_up_from,
     conversation_row,
     index_words,
     insert_message,
@@ -24,6 +26,7 @@ from recto.store.placing import (
     move_from,
     parent_of,
     placed_under,
+    repeated_at,
 )
 from recto.store.queries import (
     BARE_PATH,
@@ -39,9 +42,12 @@ from recto.store.queries import (
     PATH,
     REQUEST_OF,
     SET_DETAILS,
+    SET_PRIORITY,
 )
 from recto.store.rows import AnyRow, bare_message, conversation_of, message_of, written
 from recto.store.schema import conversations, deltas, messages
+
+PRIORITIES = range(1, 11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +142,14 @@ class Tree:
         """Folds an unfinished message: its blocks whole, its words searchable, the deltas gone."""
         with self._database.write() as connection:
             text = written(message)
-            folded = {"new_status": message.status, "new_blocks": text["blocks"], "new_details": text["details"]}
-            row = FINISH(connection, message=message.id, **folded).first()
+            row = FINISH(
+                connection,
+                message=message.id,
+                new_status=message.status,
+                new_blocks=text["blocks"],
+                new_details=text["details"],
+                new_priority=message.priority,
+            ).first()
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
@@ -147,6 +159,14 @@ class Tree:
         """Notes what a message costs, once that is known."""
         with self._database.write() as connection:
             SET_DETAILS(connection, message=message.id, new_details=written(message)["details"])
+
+    def prioritise(self, id: str, priority: int) -> None:
+        """Says how much a message matters, from 1 to 10."""
+        if priority not in PRIORITIES:
+            raise Invalid(f"priority {priority} is not allowed; it is a whole number from 1 to 10", priority=priority)
+        with self._database.write() as connection:
+            if SET_PRIORITY(connection, message=id, new_priority=priority).first() is None:
+                raise NotFound(f"there is no message {id}", id=id)
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
@@ -167,6 +187,17 @@ class Tree:
                 message_row(connection, at)
                 return None
             return _read(connection, [row])[0]
+
+    def compactions(self, at: str, *, limit: int) -> list[Message]:
+        """The newest messages with Compactions on the path up to and with `at`, newest first."""
+        with self._database.read() as connection:
+            message_row(connection, at)
+            return [message_of(row) for row in islice(compactions_up_from(connection, at), limit)]
+
+    def is_on(self, path_end: str, message: str) -> bool:
+        """Whether a message is on the path that ends at `path_end`."""
+        with self._database.read() as connection:
+            return is_on_path(connection, message_row(connection, path_end).n, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
         """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
@@ -199,6 +230,13 @@ class Tree:
             found = connection.execute(MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
             return _read(connection, found)
 
+    def children(self, id: str, *, role: str) -> list[str]:
+        """The messages of this role that follow a message, on whatever branch."""
+        parents = messages.alias("parents")
+        query = select(messages.c.id).join(parents, parents.c.n == messages.c.parent)
+        with self._database.read() as connection:
+            return list(connection.execute(query.where(parents.c.id == id, messages.c.role == role)).scalars())
+
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
         children = messages.alias("children")
@@ -211,8 +249,8 @@ class Tree:
     def move(self, conversation: str, target: str | None, *, again: bool = True) -> str | None:
         """Moves the head to `target` (None: before the first message) and gives back where it now is.
 
-        Between what the newest Compaction covers and the Compaction itself, that Compaction is appended again on the
-        new branch (unless not `again`): else the covered part would come back into the window.
+        Between what a Compaction covers, be it nothing, and the Compaction itself, that Compaction is appended again on
+        the new branch (unless not `again`): else the covered part would come back into the window, and pins be lost.
         """
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
@@ -221,21 +259,8 @@ class Tree:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
             MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
-            repeated = self._compaction_to_repeat(connection, home, row) if row is not None and again else None
-            if row is None or repeated is None:
-                return target
-            copy = replace(repeated, id=new_id(), parent=row.id, created="")
-            return self.append(conversation, copy).message.id
-
-    def _compaction_to_repeat(self, connection: Connection, home: AnyRow, target: AnyRow) -> Message | None:
-        if home.head_id is None or target.id == home.head_id:
-            return None
-        newest = self.compaction(home.head_id)
-        if newest is None or newest.compaction is None or newest.compaction.last is None:
-            return None
-        covered = message_row(connection, newest.compaction.last)
-        between = covered.depth <= target.depth < newest.depth
-        return newest if between and is_on_path(connection, home.head, target) else None
+            repeated = repeated_at(connection, home, row) if row is not None and again else None
+            return self.append(conversation, repeated).message.id if repeated else target
 
     def search(self, words: str, *, limit: int = 20, conversation: str | None = None) -> list[tuple[str, Message]]:
         """Messages that hold the words, best first, with their conversation. Operators in the words mean nothing."""

@@ -8,6 +8,7 @@ from typing import Any
 from recto.chat.blocks import Block, Made
 from recto.chat.growth import Growth, Step
 from recto.chat.message import Message, Role, Status, Tokens, Usage
+from recto.chat.priority import priority_of
 from recto.ids import new_id
 from recto.providers.provider import CallPart, TextPart, ThinkingPart
 from recto.store.clerk import Clerk
@@ -71,6 +72,7 @@ class Incoming:
             made = replace(made, duration_s=round(time.monotonic() - self._started, 3))
         whole = tuple(replace(block, made=made) for block in blocks or self._growth.blocks)
         done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
+        done = replace(done, priority=priority_of(done))
         await self._clerk.do(self._write, done, outcome)
         return done
 

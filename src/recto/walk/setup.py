@@ -1,28 +1,47 @@
 """Setup: what stays the same through all rounds of a turn: who answers, how it counts, what it may call."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from recto import settings as configuration
 from recto.errors import Invalid
 from recto.providers.http import Patience
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
-from recto.settings import Settings
+from recto.settings import ContextSettings, Settings
 from recto.sources.tools import Toolbox, read_document
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
 from recto.vault.vault import Vault
+from recto.walk.opening import Opening, open_window
 from recto.walk.scale import Scale
-from recto.walk.turn import Opening, budget_for, open_window
-from recto.window.budget import Budget
+from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.request import Parameters
 
 # The reply that is asked for where a wire format wants a number and nobody gave one.
 DEFAULT_REPLY = 4096
+# A share of a large window would be a book; nobody writes or reads one between two messages.
+LONGEST_SUMMARY = 4096
+LARGEST_SUMMARY = 0.3
+TIGHTER = 0.75
+MOST_TIGHTENED = 6
+STRATEGY = "context.strategy"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a conversation, or one call, wants otherwise than the settings say."""
+
+    agent: str = "default"
+    conversation: str | None = None
+    """The strategy that was chosen for the conversation."""
+    call: str | None = None
+    """The strategy that was chosen for this message alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,8 @@ class Ready:
     toolbox: Toolbox
     opening: Opening
     budget: Budget
+    context: ContextSettings
+    """As it is for this model, agent, conversation and call."""
     compacts: bool
     """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
     notes: tuple[str, ...]
@@ -40,6 +61,11 @@ class Ready:
     @property
     def model(self) -> Model:
         return self.scale.model
+
+    @property
+    def strategy(self) -> str:
+        """Where nothing is compacted, what does not fit is left out as `discard` does."""
+        return self.context.strategy if self.compacts else "discard"
 
     @property
     def free(self) -> int:
@@ -63,6 +89,7 @@ class Setup:
         self._store = store
         self._clerk = clerk
         self._settings = settings
+        self._home, self._project = home, project
         self._open = partial(
             open_provider,
             home=home,
@@ -74,18 +101,29 @@ class Setup:
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}
 
-    async def ready(self, name: str, vault: Vault | None) -> Ready:
+    async def ready(self, name: str, vault: Vault | None, choices: Choices = Choices()) -> Ready:  # noqa: B008  frozen
         provider = self.provider(name)
         model = await provider.model(name)
         scale = await self._scale(provider, model)
+        context = self._context(model, choices)
         parameters = self._parameters(model, provider)
         toolbox = self._toolbox(model, vault)
         opening = await open_window(scale, parameters, self._system_prompt(), toolbox.tools)
-        budget = budget_for(model, self._settings, parameters)
-        is_known = bool(model.window or self._settings.context.max_prompt_tokens)
+        is_known = bool(model.window or context.max_prompt_tokens)
+        compacts = context.enabled and is_known
+        budget = budget_for(model, context, parameters, opening, compacts=compacts)
         notes = [note for note in (scale.meter.note, None if is_known else _unknown_window(model)) if note]
-        compacts = self._settings.context.enabled and is_known
-        return Ready(provider, scale, parameters, toolbox, opening, budget, compacts, tuple(notes))
+        if model.fixed_temperature and self._settings.reply.temperature >= 0:
+            notes.append(f"{model.name} takes no temperature: reply.temperature is not sent")
+        return Ready(provider, scale, parameters, toolbox, opening, budget, context, compacts, tuple(notes))
+
+    def _context(self, model: Model, choices: Choices) -> ContextSettings:
+        """The closest choice wins: this call's, then the conversation's, the agent's, the model's, the settings'."""
+        settings = configuration.for_agent(self._settings, choices.agent, self._home, self._project)
+        by_option = settings.context.strategy if settings.origin(STRATEGY) == "option" else None
+        by_agent = settings.context.strategy if settings.origin(STRATEGY) != self._settings.origin(STRATEGY) else None
+        chosen = choices.call or by_option or choices.conversation or by_agent or model.strategy
+        return configuration.changed(settings, {STRATEGY: chosen} if chosen else {}, "strategy").context
 
     def provider(self, model: str) -> Provider:
         name, _ = split_name(model)
@@ -106,6 +144,7 @@ class Setup:
         if longest is None and provider.format.name == "anthropic":
             longest = min(model.max_output or DEFAULT_REPLY, DEFAULT_REPLY)
         temperature = wanted.temperature if wanted.temperature >= 0 else model.temperature
+        temperature = None if model.fixed_temperature else temperature
         return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
 
     def _toolbox(self, model: Model, vault: Vault | None) -> Toolbox:
@@ -132,3 +171,42 @@ def _unknown_window(model: Model) -> str:
         f"the window of {model.name} is unknown: {ASSUMED_WINDOW} tokens are assumed and automatic compaction is off; "
         "set `window` in models.toml"
     )
+
+
+def budget_for(
+    model: Model, context: ContextSettings, parameters: Parameters, opening: Opening, *, compacts: bool
+) -> Budget:
+    limit = limit_of(model.window, context.max_prompt_tokens, ASSUMED_WINDOW)
+    reserve = reserve_of(limit, context.reserved_response_tokens, parameters.max_tokens)
+    room, shares = limit - reserve, context.budgets
+    return Budget(
+        limit,
+        reserve,
+        # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
+        low_water=int(room * context.low_water),
+        trigger=math.ceil(limit * context.threshold - 1e-9) if compacts else None,
+        summary=min(int(room * LARGEST_SUMMARY), context.summary_tokens)
+        or min(int(room * context.summary_ratio), LONGEST_SUMMARY),
+        recent=context.recent_messages_to_keep,
+        least_recent=context.min_recent_messages_to_keep,
+        shares=Shares(shares.system, shares.tools, shares.messages),
+        instructions=opening.system.tokens,
+        tools=opening.for_tools,
+    )
+
+
+def tightened(ready: Ready, times: int = 1) -> Ready:
+    """The same with a smaller window: its provider counts more than we do."""
+    if not times:
+        return ready
+    budget, factor = ready.budget, TIGHTER ** min(times, MOST_TIGHTENED)
+    limit = int(budget.limit * factor)
+    tighter = replace(
+        budget,
+        limit=limit,
+        reserve=min(budget.reserve, limit // 2),
+        low_water=int(budget.low_water * factor),
+        summary=int(budget.summary * factor),
+        trigger=int(budget.trigger * factor) if budget.trigger else None,
+    )
+    return replace(ready, budget=tighter)

@@ -2,15 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from recto.vault.vault import Vault
+from recto.walk.loading import Loaded
 from recto.walk.scale import Scale
-from recto.walk.turn import Loaded
+from recto.walk.setup import Choices
 
 ASK_AGAIN_S = 0.005
+NEARLY_FULL_PERCENT = 80
 
 
 @dataclass(slots=True)
@@ -21,6 +23,7 @@ class Standing:
     head: str | None
     model: str
     vault: Vault | None = None
+    choices: Choices = field(default_factory=Choices)
     branched: bool = False
     request: str | None = None
     """The last request made from here: the next is stored as what it adds."""
@@ -29,12 +32,22 @@ class Standing:
     """What is to be told with the next message."""
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
+    tightened: dict[str, int] = field(default_factory=dict)
+    """How often a model's provider has said that a window was too long, by its name."""
+    declined: int = 0
+    """How large the window was when the user last said no to a compaction."""
+    _is_nearly_full: bool = False
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def tell_once(self, text: str) -> bool:
         fresh = text not in self.told
         self.told.add(text)
         return fresh
+
+    def fills_up(self, percent: float) -> bool:
+        """True once, when the window comes to be nearly full; again after it was not."""
+        before, self._is_nearly_full = self._is_nearly_full, percent >= NEARLY_FULL_PERCENT
+        return self._is_nearly_full and not before
 
     @asynccontextmanager
     async def taking_turns(self) -> AsyncGenerator[None, None]:
@@ -46,9 +59,10 @@ class Standing:
         finally:
             self._turn.release()
 
-    def take_notes(self) -> list[str]:
-        notes, self.notes = self.notes, []
-        return notes
+    def fresh(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+        """What is to be told now: what waited to be told, and of these notes what was not told before."""
+        waiting, self.notes = self.notes, []
+        return waiting + [note for note in notes if note in always or self.tell_once(note)]
 
     def stands_at(self, head: str, moved: bool) -> bool:
         """We stand at `head` now; True when this is the moment at which we came to be on a branch."""

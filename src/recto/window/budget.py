@@ -4,8 +4,15 @@ from dataclasses import dataclass
 
 SMALLEST_RESERVE = 512
 RESERVE_SHARE = 0.05
-# What each part may take of the room, reported always; an unused share flows to the messages.
-SYSTEM_SHARE, TOOLS_SHARE = 0.10, 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What each part may take of the room: reported always, enforced only as the sum."""
+
+    system: float = 0.10
+    tools: float = 0.30
+    messages: float = 0.60
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +20,22 @@ class Budget:
     limit: int
     reserve: int
     low_water: int
-    """What a cut goes down to."""
-    fixed: int = 0
-    """What must be in: instructions, tools, priming, the current message with what was picked for it."""
+    """What a compaction goes down to."""
+    trigger: int | None = None
+    """The size at which a compaction is due; None when it is due only once the window overflows."""
+    summary: int = 0
+    """The longest summary, as it is sent."""
+    recent: int = 0
+    """How many of the latest messages stay verbatim, the current one included."""
+    least_recent: int = 0
+    """How far that may shrink."""
+    shares: Shares = Shares()
+    instructions: int = 0
+    tools: int = 0
+    picked: int = 0
+    """What was picked for the current message."""
+    current: int = 0
+    """The current message itself."""
     drift: int = 0
     """How much more than our estimate the provider last reported; counts against the room."""
 
@@ -24,8 +44,28 @@ class Budget:
         return self.limit - self.reserve
 
     @property
-    def for_history(self) -> int:
-        return self.room - self.fixed - self.drift
+    def around(self) -> int:
+        """What is in besides the conversation: instructions, tools, what was picked, what we may have miscounted."""
+        return self.instructions + self.tools + self.picked + self.drift
+
+    @property
+    def fixed(self) -> int:
+        return self.around + self.current
+
+    @property
+    def messages(self) -> int:
+        """The elastic budget of all messages: their own share and what instructions and tools leave of theirs."""
+        spare = max(0.0, self.room * self.shares.system - self.instructions)
+        spare += max(0.0, self.room * self.shares.tools - self.tools)
+        return max(0, min(round(self.room * self.shares.messages + spare), self.room - self.instructions - self.tools))
+
+    def of(self, section: str) -> int:
+        """What a section is reported against: its own share, or the messages'."""
+        if section in ("system", "rules", "references"):
+            return int(self.room * self.shares.system)
+        if section == "tools":
+            return int(self.room * self.shares.tools)
+        return self.messages
 
 
 def limit_of(window: int | None, max_prompt_tokens: int, assumed: int) -> int:
@@ -36,12 +76,3 @@ def limit_of(window: int | None, max_prompt_tokens: int, assumed: int) -> int:
 def reserve_of(limit: int, reserved: int, max_tokens: int | None) -> int:
     """max(512, 5 % of the limit) unless set, and at least the reply that is asked for."""
     return max(reserved or max(SMALLEST_RESERVE, int(limit * RESERVE_SHARE)), max_tokens or 0)
-
-
-def share(section: str, budget: Budget, system: int, tools: int) -> int:
-    """The budget that a section is reported against: its own share, or what instructions and tools leave."""
-    if section in ("system", "rules"):
-        return int(budget.room * SYSTEM_SHARE)
-    if section == "tools":
-        return int(budget.room * TOOLS_SHARE)
-    return max(0, budget.room - system - tools)

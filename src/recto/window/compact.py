@@ -1,54 +1,63 @@
-"""Carries out a plan's cut as one Compaction block. Knows numbers and ids; the store puts it in its place."""
+"""Compactions as blocks: what a cut, a clear, a pin, an edit or an undo makes. Knows numbers and ids, no store."""
 
-from recto.chat.blocks import Compaction
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recto.chat.blocks import Compaction, Made
 from recto.chat.message import Message, now
 from recto.ids import new_id
-from recto.window.plan import Plan
+
+PASSING = "pass"
+"""The action of a Compaction that stands for one request alone and is never stored."""
 
 
-def discarded(
-    plan: Plan, *, before: Compaction | None, parent: str, archived: int, size_before: int, size_after: int
-) -> Message:
-    """The message that holds the Compaction: no summary, covers what the plan left out."""
-    assert plan.cut is not None
-    return compaction_message(
-        Compaction(
-            compaction_number=_next(before),
-            timestamp=now(),
-            last=plan.cut.last,
-            summary="",
-            messages_archived=archived,
-            context_size_before=size_before,
-            context_size_after=size_after,
-            made_by="discard",
-            because=plan.because,
-            lifted=plan.cut.lifted,
-        ),
-        parent,
-    )
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A summary, who wrote it, and what went wrong on the way."""
+
+    text: str = ""
+    made_by: str = "discard"
+    made: Made | None = None
+    notes: tuple[str, ...] = ()
+    checks: dict[str, int] = field(default_factory=dict)
 
 
-def cleared(*, before: Compaction | None, parent: str, archived: int, size_before: int, size_after: int) -> Message:
-    """Starts the view anew: covers everything up to and with `parent`."""
-    return compaction_message(
-        Compaction(
-            compaction_number=_next(before),
-            timestamp=now(),
-            last=parent,
-            summary="",
-            messages_archived=archived,
-            context_size_before=size_before,
-            context_size_after=size_after,
-            made_by="clear",
-            because="the user cleared the context",
-        ),
-        parent,
+def written_before(block: Compaction | None) -> Written:
+    """The summary in force, to be carried over."""
+    if block is None or not block.summary:
+        return Written()
+    return Written(block.summary, block.made_by, block.made, block.notes, block.checks)
+
+
+def next_block(before: Compaction | None, written: Written, **known: Any) -> Compaction:
+    """The Compaction that follows `before`: pins stay, whatever else is not told starts anew."""
+    values: dict[str, Any] = {
+        "compaction_number": before.compaction_number + 1 if before else 1,
+        "timestamp": now(),
+        "last": None,
+        "summary": written.text,
+        "messages_archived": 0,
+        "context_size_before": 0,
+        "context_size_after": 0,
+        "made_by": written.made_by,
+        "because": "",
+        "pinned": before.pinned if before else (),
+        "made": written.made,
+        "notes": written.notes,
+        "checks": written.checks,
+    }
+    return Compaction(**(values | known))
+
+
+def revised(before: Compaction | None, action: str, because: str, **changes: Any) -> Compaction:
+    """The same Compaction with something changed by the user, as a new one."""
+    if before is None:
+        return next_block(None, Written(), action=action, because=because, **changes)
+    number = before.compaction_number + 1
+    return replace(
+        before, compaction_number=number, timestamp=now(), action=action, because=because, little=0, **changes
     )
 
 
 def compaction_message(block: Compaction, parent: str) -> Message:
     return Message(new_id(), "system", (block,), parent=parent, context_type="summary", priority=9)
-
-
-def _next(before: Compaction | None) -> int:
-    return before.compaction_number + 1 if before else 1

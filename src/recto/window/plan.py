@@ -1,6 +1,7 @@
-"""Plan: what of a view stays, what is left out, and because of what. It decides; nothing happens here."""
+"""Plan: what of a view stays, is summed up, is left out, and because of what. It decides; nothing happens here."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -21,25 +22,67 @@ NOTHING = Range(None, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The Compaction that the plan asks for: covers root..`last`, lifts these."""
+class Lift:
+    """A covered message, with the results of its calls, that is still sent verbatim."""
 
-    last: str
+    messages: tuple[str, ...]
+    tokens: int
+    because: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"messages": list(self.messages), "tokens": self.tokens, "because": self.because}
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What messages of one importance may take, and what they take."""
+
+    name: str
+    budget: int
+    tokens: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "budget": self.budget, "tokens": self.tokens}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The Compaction that the plan asks for: covers root..`last`, lifts these, sends excerpts of those."""
+
+    last: str | None
     lifted: tuple[str, ...] = ()
+    summary: int | None = 0
+    """The most tokens that the summary to be written may take as sent; 0 for none, None to keep the one there is."""
+    excerpts: Mapping[str, int] = field(default_factory=dict)
+    """The most tokens of a message (or `message/call`) that is too large to be sent whole."""
+    passing: bool = False
+    """For this request alone: nothing is stored, no model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     strategy: str
     kept: Range
-    left_out: Range
     because: str
+    summed_up: Range = NOTHING
+    left_out: Range = NOTHING
+    lifted: tuple[Lift, ...] = ()
+    bands: tuple[Band, ...] = ()
     cut: Cut | None = None
+    frees: int = 0
+    """How much smaller the window gets by the cut, at least."""
 
     def to_json(self) -> dict[str, Any]:
         return {
             "strategy": self.strategy,
             "kept": self.kept.to_json(),
+            "summed_up": self.summed_up.to_json(),
             "left_out": self.left_out.to_json(),
+            "lifted": [lift.to_json() for lift in self.lifted],
+            "bands": [band.to_json() for band in self.bands],
+            "excerpts": dict(self.cut.excerpts) if self.cut else {},
+            "compacts": self.cut is not None,
+            "passing": self.cut is not None and self.cut.passing,
+            "frees": self.frees,
             "because": self.because,
         }

@@ -1,74 +1,246 @@
-"""Strategies: (view, budget, counts) -> Plan. They see numbers only and change nothing."""
+"""Strategies: (view, budget, counts) -> Plan. They see numbers only and change nothing.
 
-from collections.abc import Mapping, Sequence
+All of them wait until a compaction is due, check that it would free something, and then cut: `discard` without a
+summary, `summarize` with one, `hybrid` with one and with what its bands lift.
+"""
 
-from recto.chat.conversation import View, units
-from recto.chat.message import Message
-from recto.errors import DoesNotFit
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from recto.chat.conversation import View
+from recto.window.bands import LATEST, lift
 from recto.window.budget import Budget
-from recto.window.plan import NOTHING, Cut, Plan, Range
+from recto.window.fitting import Shrunk, fit, recent_start, shrink, start_of_last
+from recto.window.measure import Group, Measured, measure
+from recto.window.plan import NOTHING, Band, Cut, Lift, Plan, Range
 
-Unit = tuple[Message, ...]
+SMALLEST_SUMMARY = 96
+"""With its frame; less says nothing."""
+LITTLE = 0.1
+"""Of the room: a compaction that frees less frees little."""
+PATIENCE = 2
+"""After so many in a row that freed little, no more are made."""
+
+Strategy = Callable[[View, Budget, Mapping[str, int]], Plan]
 
 
 def discard(view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Keeps everything while it fits, then the newest that stay below low water. The current message is in `fixed`."""
-    history, rounds = units(view.history), units(view.rounds)
-    groups = history + rounds
-    tokens = [sum(counts[message.id] for message in group) for group in groups]
-    total = sum(tokens) + sum(counts[message.id] for message in view.still_sent)
-    if not view.older and total <= budget.for_history:
-        return Plan("discard", _range(groups, tokens), NOTHING, "everything fits")
-    start = _first_kept(tokens, budget, must_keep=1 if rounds else 0)
-    # a window starts with a question: some providers refuse one that starts with an answer
-    while start < len(history) and history[start][0].role != "user":
+    """Keeps the newest that stay below low water, and at least the latest messages."""
+    return _plan("discard", measure(view, budget, counts))
+
+
+def summarize(view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """The same with a summary of what is covered, whose room is taken off before anything is fitted."""
+    return _plan("summarize", measure(view, budget, counts))
+
+
+def hybrid(view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """A summary, the latest messages, and of the covered ones those that matter most, by bands of priority."""
+    return _plan("hybrid", measure(view, budget, counts))
+
+
+STRATEGIES: dict[str, Strategy] = {"discard": discard, "summarize": summarize, "hybrid": hybrid}
+
+
+def compact_now(strategy: str, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """As the user asks for it: everything but the latest messages is covered, due or not."""
+    return _plan(strategy, measure(view, budget, counts), asked=True)
+
+
+def squeezed(strategy: str, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """For a provider that says the window is too long: the largest tool results of this turn at half their size;
+    where there are none to speak of, a compaction down to the budget, which the caller has made smaller."""
+    measured = measure(view, budget, counts)
+    large = {key: size // 2 for key, size in measured.results.items() if size > budget.room * LITTLE}
+    return _plan(strategy, measured, squeeze=large, asked=not large)
+
+
+def _plan(strategy: str, measured: Measured, *, asked: bool = False, squeeze: Mapping[str, int] | None = None) -> Plan:
+    budget, size = measured.budget, measured.size
+    is_over = bool(measured.view.older) or size > budget.room
+    why = _due(measured) or ("the user asked for it" if asked else "")
+    if squeeze:
+        why = "the provider says that the window is too long"
+    if not why:
+        return _all_kept(strategy, measured, "everything fits")
+    cut = _cut(strategy, measured, asked=asked, squeeze=squeeze or {})
+    if cut is None or (asked and not is_over and cut.frees <= 0 and measured.budget.recent > len(measured.groups)):
+        return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
+    if is_over or asked or squeeze:
+        return cut.plan(strategy, why) if asked or not _is_stuck(measured, cut) else _passing(measured, cut, why)
+    if cut.frees < budget.room * LITTLE:
+        return _all_kept(strategy, measured, f"{why}, but a compaction would free only {max(0, cut.frees)}")
+    return cut.plan(strategy, why)
+
+
+def _due(measured: Measured) -> str:
+    """Because of what a compaction is due; empty when it is not."""
+    budget, size = measured.budget, measured.size
+    more = " or more" if measured.view.older else ""
+    if measured.view.older or size > budget.room:
+        return f"{size}{more} tokens are over the {budget.room} that the window has room for"
+    if budget.trigger is not None and size >= budget.trigger:
+        return f"{size} tokens have reached {budget.trigger / budget.limit:.0%} of {budget.limit}"
+    if budget.trigger is not None and size - budget.instructions - budget.tools - budget.drift > budget.messages:
+        return f"the messages are over their budget of {budget.messages} tokens"
+    return ""
+
+
+def _is_stuck(measured: Measured, cut: "Cutting") -> bool:
+    before = measured.view.compaction
+    return before is not None and before.little >= PATIENCE and cut.frees < measured.budget.room * LITTLE
+
+
+def _passing(measured: Measured, cut: "Cutting", why: str) -> Plan:
+    """The window is made to fit for this request, without a model and without a Compaction to keep."""
+    plan = cut.plan("discard", f"{why}; {PATIENCE} compactions in a row have freed little, so no more are made")
+    assert plan.cut is not None
+    keeps = None if cut.summary is None or measured.summary <= cut.summary else 0
+    return replace(plan, cut=replace(plan.cut, passing=True, summary=keeps), summed_up=NOTHING, left_out=cut.covered)
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """A cut in numbers."""
+
+    measured: Measured
+    start: int
+    """The first group that stays."""
+    summary: int | None
+    lifts: tuple[Lift, ...]
+    bands: tuple[Band, ...]
+    shrunk: Shrunk
+
+    @property
+    def kept(self) -> Sequence[Group]:
+        return self.measured.groups[self.start :]
+
+    @property
+    def size(self) -> int:
+        """The window after it, at most."""
+        measured, lifted = self.measured, sum(each.tokens for each in self.lifts)
+        summary = measured.summary if self.summary is None else self.summary
+        kept = sum(group.tokens for group in self.kept)
+        if self.kept and self.kept[-1] is measured.last_round:
+            kept -= self.kept[-1].tokens - self.shrunk.round
+        return measured.budget.around + self.shrunk.current + summary + lifted + kept
+
+    @property
+    def frees(self) -> int:
+        return self.measured.size - self.size
+
+    @property
+    def covered(self) -> Range:
+        """What goes and is not lifted."""
+        lifted = {id for each in self.lifts for id in each.messages}
+        gone = [group for group in self.measured.groups[: self.start] if group.ids[0] not in lifted]
+        return _range(gone, sum(group.tokens for group in gone))
+
+    def plan(self, strategy: str, why: str) -> Plan:
+        kept = _range(self.kept, sum(group.tokens for group in self.kept))
+        gone = {"summed_up" if self.summary else "left_out": self.covered}
+        cut = Cut(self._last, self._lifted, self.summary, dict(self.shrunk.excerpts))
+        return Plan(strategy, kept, why, lifted=self.lifts, bands=self.bands, cut=cut, frees=max(0, self.frees), **gone)
+
+    @property
+    def _last(self) -> str | None:
+        view = self.measured.view
+        if self.start:
+            return self.measured.groups[self.start - 1].ids[-1]
+        return view.tail[0].parent if view.older and view.tail else view.compaction.last if view.compaction else None
+
+    @property
+    def _lifted(self) -> tuple[str, ...]:
+        """In order of time; a current message that is covered with the first rounds of its turn is among them."""
+        current, history = self.measured.view.current, self.measured.history
+        ids = [id for each in self.lifts for id in each.messages]
+        if current is None or not (self.start > history or self.measured.current_is_lifted):
+            return tuple(ids)
+        later = {id for group in self.measured.groups[history:] for id in group.ids}
+        before = [id for id in ids if id not in later]
+        return (*before, current, *(id for id in ids if id in later))
+
+
+def _cut(strategy: str, measured: Measured, *, asked: bool, squeeze: Mapping[str, int]) -> Cutting | None:
+    budget, groups = measured.budget, measured.groups
+    wanted = budget.summary if strategy != "discard" else measured.summary
+    shrunk = shrink(measured, wanted, squeeze)
+    costs = [0 if group.pinned else group.tokens for group in groups]
+    last, pins = measured.last_round, measured.pins
+    if last and shrunk.keeps_round:
+        costs[-1] = 0 if last.pinned else shrunk.round
+    around = budget.around + shrunk.current + pins
+    summary = min(wanted, max(0, budget.room - around - (shrunk.round if last else 0)) // 2)
+    summary = summary if summary >= (SMALLEST_SUMMARY if strategy != "discard" else measured.summary) else 0
+    start = _start(strategy, measured, costs, around, summary, asked=asked)
+    if last and shrunk.keeps_round:
+        start = min(start, len(groups) - 1)
+    elif last:
+        start = len(groups)
+    if summary == 0:
+        start = _at_a_question(measured, start)
+    lifts, bands = _lifts(strategy, measured, start, around + summary + sum(costs[start:]))
+    covers_more = start > 0 or bool(measured.view.older)
+    dropped = {id for group in measured.lifted for id in group.ids} - {id for each in lifts for id in each.messages}
+    as_it_is = Cutting(measured, start, None, tuple(lifts), bands, shrunk)
+    if strategy == "discard" and summary and covers_more:
+        return as_it_is  # it writes no summary, but what one has said before stays
+    if covers_more or as_it_is.size > budget.room:
+        return replace(as_it_is, summary=summary)
+    return as_it_is if dropped or shrunk.excerpts else None
+
+
+def _start(strategy: str, measured: Measured, costs: Sequence[int], around: int, summary: int, *, asked: bool) -> int:
+    """Where what stays begins: with the latest messages, or further back as far as low water reaches.
+
+    Summaries are seldom as long as they may be: the latest messages may count on most of that room to stay free.
+    """
+    budget, groups, taken = measured.budget, measured.groups, around + summary
+    if budget.recent == 0 and strategy != "discard":
+        return len(groups)
+    hard, soft = budget.room - taken, budget.low_water - around - summary // 4
+    if strategy == "hybrid":
+        soft = min(soft, int((budget.low_water - around) * LATEST))
+    recent = recent_start(groups, costs, budget, min(hard, soft), hard)
+    if asked:
+        return recent or start_of_last(groups, budget.least_recent - 1)
+    return recent if strategy == "hybrid" else min(recent, fit(costs, budget.low_water - taken))
+
+
+def _at_a_question(measured: Measured, start: int) -> int:
+    """Without a summary in front a window starts with a question: some providers refuse an answer there."""
+    while start < measured.history and measured.groups[start].messages[0].role != "user":
         start += 1
-    _check(sum(tokens[start:]), budget)
-    kept, left_out = _range(groups[start:], tokens[start:]), _range(groups[:start], tokens[:start])
-    because = f"{budget.fixed + total} tokens or more are over {budget.room}; cut down to {budget.low_water}"
-    return Plan("discard", kept, left_out, because, _cut(view, groups, start, len(history)))
-
-
-def fit(tokens: Sequence[int], room: int) -> int:
-    """Where the longest tail that takes at most `room` starts."""
-    start = len(tokens)
-    while start and tokens[start - 1] <= room:
-        room -= tokens[start - 1]
-        start -= 1
     return start
 
 
-def _first_kept(tokens: Sequence[int], budget: Budget, must_keep: int) -> int:
-    """The round that the model waits for stays, even above low water."""
-    start = fit(tokens, min(budget.low_water - budget.fixed - budget.drift, budget.for_history))
-    return min(start, len(tokens) - must_keep)
+def _lifts(strategy: str, measured: Measured, start: int, taken: int) -> tuple[list[Lift], tuple[Band, ...]]:
+    """Pins always; in `hybrid` what the bands choose of everything else that is covered."""
+    covered = (*measured.lifted, *measured.groups[:start])
+    chosen: dict[str, Lift] = {
+        group.ids[0]: Lift(group.ids, group.tokens, "pinned") for group in covered if group.pinned
+    }
+    bands: tuple[Band, ...] = ()
+    if strategy == "hybrid":
+        budget = measured.budget
+        messages = max(0, budget.low_water - budget.fixed)
+        loose = [group for group in covered if not group.pinned]
+        lifts, bands = lift(loose, messages, min(budget.low_water, budget.room) - taken)
+        chosen |= {each.messages[0]: each for each in lifts}
+    return [chosen[group.ids[0]] for group in covered if group.ids[0] in chosen], bands
 
 
-def _check(kept: int, budget: Budget) -> None:
-    if kept <= budget.for_history:
-        return
-    room = max(0, budget.for_history)
-    raise DoesNotFit(
-        f"the last tool results take {kept} tokens and only {room} are left in the window; "
-        "choose a model with a larger window, or ask for less at once",
-        needed=kept,
-        room=room,
-        largest="tool results",
+def _all_kept(strategy: str, measured: Measured, because: str) -> Plan:
+    lifts = tuple(
+        Lift(group.ids, group.tokens, "pinned" if group.pinned else f"priority {group.priority}")
+        for group in measured.lifted
+    )
+    return Plan(
+        strategy, _range(measured.groups, sum(group.tokens for group in measured.groups)), because, lifted=lifts
     )
 
 
-def _cut(view: View, groups: Sequence[Unit], start: int, history: int) -> Cut:
-    """Covers root up to the message before the first that stays; a current message that is behind it is lifted."""
-    if start > history:
-        return Cut(groups[start - 1][-1].id, (view.current,) if view.current else ())
-    behind = groups[start - 1][-1].id if start else view.tail[0].parent
-    last = behind or (view.compaction.last if view.compaction else None)
-    assert last is not None, "over the room with nothing to cover: `fixed` alone was too large"
-    is_lifted = any(message.id == view.current for message in view.lifted)
-    return Cut(last, (view.current,) if is_lifted and view.current else ())
-
-
-def _range(groups: Sequence[Unit], tokens: Sequence[int]) -> Range:
+def _range(groups: Sequence[Group], tokens: int) -> Range:
     if not groups:
         return NOTHING
-    return Range(groups[0][0].id, groups[-1][-1].id, sum(len(group) for group in groups), sum(tokens))
+    return Range(groups[0].ids[0], groups[-1].ids[-1], sum(len(group.messages) for group in groups), tokens)

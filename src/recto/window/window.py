@@ -1,14 +1,14 @@
 """Window: the sections as the model reads them, with their tokens and the picks behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recto.chat.blocks import Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.pick import Pick
 from recto.sources.tools import CANCELLED
-from recto.window.budget import Budget, share
+from recto.window.budget import Budget
 from recto.window.plan import Plan
 from recto.window.request import Entry
 
@@ -25,6 +25,15 @@ SECTIONS = (
     "documents",
     "message",
 )
+
+
+NO_EXCERPTS: Mapping[str, str] = {}
+SUMMARY_BEGINS = "[Summary of the earlier conversation; {archived} messages are archived.]"
+SUMMARY_ENDS = (
+    "[End of the summary. The context was compacted: continue from the summary and the messages that follow; "
+    "tools can be used again.]"
+)
+ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +101,19 @@ class Tally:
 
     def sections(self, budget: Budget) -> tuple[Section, ...]:
         spent = {name: sum(pick.tokens for pick in picks) for name, picks in self.picks.items()}
-        instructions = spent.get("system", 0) + spent.get("rules", 0) + spent.get("references", 0)
         return tuple(
-            Section(
-                name, spent[name], share(name, budget, instructions, spent.get("tools", 0)), tuple(self.picks[name])
-            )
-            for name in SECTIONS
-            if name in spent
+            Section(name, spent[name], budget.of(name), tuple(self.picks[name])) for name in SECTIONS if name in spent
         )
 
 
-def entries_of(unit: Sequence[Message]) -> list[Entry]:
+def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPTS) -> list[Entry]:
     """A message, or one with tool calls and its results, as the model is to read them.
 
     Every call gets exactly one result, in the order of the calls: a missing one is closed as cancelled, a result that
     answers no call is left out. Calls of a reply that did not finish may be half written: they are left out.
     """
+    if excerpts:
+        unit = [excerpted(message, excerpts) for message in unit]
     first, *rest = unit
     if first.role == "tool":
         return []
@@ -131,3 +137,36 @@ def current_entry(message: Message, volatile: Sequence[str]) -> Entry:
     """The user's message with what was picked for it in front, as one user message."""
     ahead = tuple(Text(text + "\n\n") for text in volatile)
     return Entry("user", ahead + message.blocks, message.id)
+
+
+def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
+    """The message with the shorter texts that are sent in its place."""
+    if message.role == "tool":
+        shorter = {key.partition("/")[2]: text for key, text in excerpts.items() if key.startswith(message.id + "/")}
+        if not shorter:
+            return message
+        return replace(message, blocks=tuple(_shorter(block, shorter) for block in message.blocks))
+    if message.id not in excerpts:
+        return message
+    images = tuple(block for block in message.blocks if isinstance(block, Image))
+    return replace(message, blocks=(Text(excerpts[message.id]), *images))
+
+
+def _shorter(block: Block, excerpts: Mapping[str, str]) -> Block:
+    if isinstance(block, ToolResult) and block.call_id in excerpts:
+        return replace(block, text=excerpts[block.call_id])
+    return block
+
+
+def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | None:
+    """What stands for everything that a Compaction covers, as a message of the user; None when nothing has to.
+
+    Without a summary there is still a line where the window would else start with an answer, which some providers
+    refuse.
+    """
+    if block.summary:
+        begins = SUMMARY_BEGINS.format(archived=block.messages_archived)
+        return Entry("user", (Text(f"{begins}\n{block.summary}\n{SUMMARY_ENDS}"),))
+    if lifted and lifted[0].role != "user":
+        return Entry("user", (Text(ARCHIVED.format(archived=block.messages_archived)),))
+    return None

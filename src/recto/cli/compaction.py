@@ -1,0 +1,124 @@
+"""Compactions in words: the marker line, who wrote the summary, its numbers. Knows block and event, no screen."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from recto import wire
+from recto.chat.blocks import Compaction
+from recto.cli import show
+from recto.errors import NotFound
+from recto.events import ContextCompacted, SummaryRequested
+
+if TYPE_CHECKING:
+    from recto.desk import Talk
+
+WRITERS = {
+    "extractive": "sentences of the originals",
+    "truncated": "beginnings only",
+    "user": "summary by you",
+    "discard": "no summary",
+}
+NOTHING_COMPACTED = "stopped; nothing was compacted"
+NO_SUMMARY = "There is no summary: what is archived was left out."
+
+
+def in_force(talk: "Talk") -> Compaction:
+    """The Compaction that stands for something now. NotFound when nothing is compacted, be it for pins alone."""
+    block = talk.compaction()
+    if block is None or (block.last is None and not block.excerpts):
+        raise NotFound("nothing is compacted in this conversation: everything said is in its window")
+    return block
+
+
+def event_in_words(event: ContextCompacted, writer: str = "") -> str:
+    """The marker line of a compaction that was just made; `writer` is the model that was asked last, if any was."""
+    by = f"summary by {writer}" if writer else "summary as before"
+    return _line(event.number, event.archived, event.before, event.after, WRITERS.get(event.made_by, by))
+
+
+def block_in_words(block: Compaction) -> str:
+    return _line(
+        block.compaction_number,
+        block.messages_archived,
+        block.context_size_before,
+        block.context_size_after,
+        _writer(block),
+    )
+
+
+def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
+    gone = f"{show.counted(archived, 'message')} archived" if archived else "nothing archived"
+    sizes = f", {before:,} → {after:,} tokens" if before or after else ""
+    return f"compaction {number}: {gone}{sizes}" + (f" · {writer}" if writer else "")
+
+
+def _writer(block: Compaction) -> str:
+    """Empty where there is nothing that a summary could tell."""
+    if block.last is None or block.made_by == "clear":
+        return ""
+    by = f"summary by {block.made.model}" if block.made else "summary by a model"
+    return WRITERS.get(block.made_by, by)
+
+
+def besides(notes: tuple[str, ...], excerpts: int) -> list[str]:
+    """What else there is to know, a line each: what went wrong on the way, what is sent shortened."""
+    are = "is sent as an excerpt" if excerpts == 1 else "are sent as excerpts"
+    return [*notes, f"{show.counted(excerpts, 'message')} {are}"] if excerpts else [*notes]
+
+
+def request_in_words(event: SummaryRequested) -> str:
+    part = f", part {event.part} of {event.of}" if event.of > 1 else ""
+    return f"summing up {event.size:,} tokens with {event.model}{part}"
+
+
+def undone_in_words(before: Compaction | None, block: Compaction) -> str:
+    """What is back in the window after a compaction was taken back."""
+    back = restored(before, block)
+    sizes = f" ({block.context_size_before:,} → {block.context_size_after:,} tokens)"
+    said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
+    return f"{said}, behind the summary of what came before" if block.summary else said
+
+
+def restored(before: Compaction | None, block: Compaction) -> int:
+    return (before.messages_archived if before else 0) - block.messages_archived
+
+
+def in_one_line(block: Compaction) -> str:
+    """For lists: the marker line with its time, and what was done where that was no compaction."""
+    action = "" if block.action == "compact" else f" · {block.action}"
+    return f"{show.when(block.timestamp)}  {block_in_words(block)}{action}"
+
+
+def numbers(block: Compaction) -> Iterator[tuple[str, str]]:
+    """All that is known about a compaction, by name; what does not apply is left out."""
+    yield "compaction", f"{block.compaction_number}, {show.when(block.timestamp)}" + _action(block)
+    yield "covers", f"{show.counted(block.messages_archived + len(block.lifted), 'message')}, up to {block.last}"
+    if block.lifted:
+        yield "still sent", f"{show.counted(len(block.lifted), 'message')}: {', '.join(block.lifted)}"
+    yield "window", f"{block.context_size_before:,} → {block.context_size_after:,} tokens"
+    yield "made by", _made(block)
+    yield "because", block.because
+    for note in block.notes:
+        yield "note", note
+    if block.pinned:
+        yield "pins", ", ".join(block.pinned)
+    if block.excerpts:
+        yield "excerpts", ", ".join(f"{key} ({len(text):,} characters)" for key, text in block.excerpts.items())
+
+
+def _action(block: Compaction) -> str:
+    return "" if block.action == "compact" else f" ({block.action})"
+
+
+def _made(block: Compaction) -> str:
+    if block.made_by != "model":
+        return {"user": "you", "clear": "you: cleared"}.get(block.made_by, WRITERS.get(block.made_by, block.made_by))
+    if block.made is None:
+        return "model"
+    took = f" in {block.made.duration_s:.1f} s" if block.made.duration_s is not None else ""
+    return f"model {block.made.model}{took}"
+
+
+def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
+    """What every command answers that makes a Compaction or shows one."""
+    return {"conversation": talk.id, "head": talk.standing.head, "compaction": wire.block_to_json(block)}

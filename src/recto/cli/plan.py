@@ -1,0 +1,45 @@
+"""A plan in words: what is kept, summed up, left out and lifted, and why. Reads the JSON form of a plan."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from recto.cli.show import counted
+
+Json = Mapping[str, Any]
+RANGES = {"kept": "kept", "summed_up": "summed up", "left_out": "left out"}
+
+
+def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
+    """By name; plans of older versions say less."""
+    for key, name in RANGES.items():
+        if (range := plan.get(key)) and range["count"]:
+            ends = dict.fromkeys((range["first"], range["last"]))
+            yield name, f"{_size(range)} ({'…'.join(ends)})"
+    for lift in plan.get("lifted", ()):
+        yield "still sent", f"{lift['because']}, {lift['tokens']:,} tokens ({', '.join(lift['messages'])})"
+    for key, most in plan.get("excerpts", {}).items():
+        yield "excerpt", f"{_whose(key)}, at most {most:,} tokens of it"
+    if bands := plan.get("bands"):
+        yield "bands", " · ".join(f"{band['name']} {band['tokens']:,} of {band['budget']:,}" for band in bands)
+
+
+def _size(range: Json) -> str:
+    return f"{counted(range['count'], 'message')}, {range['tokens']:,} tokens"
+
+
+def _whose(key: str) -> str:
+    message, _, call = key.partition("/")
+    return f"the result of {call} in {message}" if call else "your message" if message == "next" else message
+
+
+def compacting_in_words(plan: Json) -> str:
+    """What the next message would do to the window."""
+    done = [f"{_size(range)} {name}" for key, name in RANGES.items() if key != "kept" and (range := _some(plan, key))]
+    done += [f"{counted(len(plan['excerpts']), 'message')} sent as an excerpt"] if plan.get("excerpts") else []
+    frees = f"at least {plan['frees']:,} tokens freed" if plan.get("frees") else ""
+    return ", ".join(part for part in (*done, frees) if part) or "what is still sent changes"
+
+
+def _some(plan: Json, key: str) -> Json | None:
+    range: Json = plan.get(key) or {}
+    return range if range.get("count") else None

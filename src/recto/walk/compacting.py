@@ -1,0 +1,333 @@
+"""Compacting: carries out a plan's cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from recto.chat.blocks import Compaction, File, Image, Text, ToolResult
+from recto.chat.message import Message
+from recto.errors import DoesNotFit, RectoError
+from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
+from recto.store.clerk import Clerk
+from recto.store.store import Store
+from recto.text import clean
+from recto.walk.covering import Covering
+from recto.walk.loading import Loaded, behind_cut
+from recto.walk.scale import Weighed
+from recto.walk.setup import Ready, Setup
+from recto.walk.standing import Standing
+from recto.walk.summarising import Summarising
+from recto.walk.turn import Turn
+from recto.window.compact import PASSING, Written, compaction_message, next_block, written_before
+from recto.window.extract import cut_to, excerpt
+from recto.window.plan import Cut
+from recto.window.request import Entry
+from recto.window.strategies import LITTLE
+from recto.window.summary import Wanted
+from recto.window.window import summary_entry
+
+MOST_PASSES = 3
+# A user who said no is asked again when the window has grown by so much.
+ASK_AGAIN = 1.1
+
+
+class Replan(Protocol):
+    """Plans the same turn for another view."""
+
+    def __call__(self, loaded: Loaded, *, promised: int = 0) -> Awaitable[Turn]: ...
+
+
+@dataclass(slots=True)
+class Compacting:
+    store: Store
+    clerk: Clerk
+    setup: Setup
+    standing: Standing
+    ready: Ready
+    turn: Turn
+    """The turn to make room for; in the end the one to send."""
+    replan: Replan
+    keep: str = ""
+    """What the user wants in the summary above all."""
+    asked: bool = False
+    """The user asked for it: no need to ask back."""
+    block: Compaction | None = None
+    """What was made last."""
+    _is_kept: bool = False
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Cuts and plans again until everything fits. What a plan cannot reach in a few passes it never will."""
+        for _ in range(MOST_PASSES):
+            if self._was_declined():
+                self._do_without()
+            if self.turn.plan.cut is None:
+                break
+            async with aclosing(self._pass()) as events:
+                async for event in events:
+                    yield event
+            if self.asked:
+                break
+        if self.turn.window.free < 0:
+            raise self._too_large()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether what is sent is what the store will give for the next turn."""
+        return self.block is None or self._is_kept
+
+    def _was_declined(self) -> bool:
+        return not self.asked and self.turn.window.total < self.standing.declined * ASK_AGAIN
+
+    async def _pass(self) -> AsyncGenerator[Event, None]:
+        """One Compaction. Nothing is stored before all of it is there."""
+        cut, before = self._cut, self.turn.loaded.view.compaction
+        written = written_before(before) if cut.summary is None else Written()
+        if cut.summary and self._stores:
+            work = await self._summarising(cut.summary)
+            async with aclosing(work.run()) as events:
+                async for event in events:
+                    yield event
+            written = work.result
+        block, loaded = await self._drafted(cut, before, written)
+        if self._stores and self.ready.context.confirm and not self.asked:
+            proposed = CompactionProposed(block)
+            yield proposed
+            summary, note = await _answer(proposed)
+            if note:
+                yield Noticed(note)
+            if summary is None:
+                self.standing.declined = self.turn.window.total
+                return
+            if summary != block.summary:
+                edited = await self._edited(summary, cut)
+                if edited != summary:
+                    yield Noticed("your summary was too long for the window: its end was cut off")
+                by_user = replace(written, text=edited, made_by="user", made=None)
+                block, loaded = await self._drafted(cut, before, by_user)
+        if self._stores:
+            await self.clerk.do(self._append, compaction_message(block, self._head))
+        self.block, self._is_kept = block, self._stores
+        yield _told(block) if self._stores else _left_out(block, cut)
+        self.turn = await self.replan(loaded)
+
+    def _do_without(self) -> None:
+        """The user did not want it: the window stays as it is while it fits, else this request alone is cut."""
+        plan = self.turn.plan
+        if plan.cut is not None:
+            passing = replace(plan.cut, passing=True, summary=None if self.turn.loaded.summary else 0)
+            plan = replace(plan, cut=passing if self.turn.window.free < 0 else None)
+            self.turn = replace(self.turn, plan=plan)
+
+    @property
+    def _head(self) -> str:
+        assert self.standing.head is not None
+        return self.standing.head
+
+    def _append(self, made: Message) -> None:
+        """Stored and stood there in one step of the store's thread: a cancelled turn must not part the two."""
+        placed = self.store.tree.append(self.standing.conversation, made)
+        self.standing.stands_at(placed.message.id, placed.moved)
+
+    def _too_large(self) -> DoesNotFit:
+        window = self.turn.window
+        largest = max(window.sections, key=lambda section: section.tokens)
+        return DoesNotFit(
+            f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "
+            f"{largest.name} ({largest.tokens}): choose a model with a larger window, or ask for less at once",
+            needed=window.total,
+            room=window.limit - window.reserve,
+            largest=largest.name,
+        )
+
+    async def preview(self) -> Turn:
+        """What the turn would be behind its cut, as far as that is known before any model is asked."""
+        cut, before = self._cut, self.turn.loaded.view.compaction
+        written = written_before(before) if cut.summary is None else Written()
+        _, loaded = await self._drafted(cut, before, written)
+        return await self.replan(loaded, promised=cut.summary or 0)
+
+    @property
+    def _cut(self) -> Cut:
+        assert self.turn.plan.cut is not None
+        return self.turn.plan.cut
+
+    @property
+    def _stores(self) -> bool:
+        """Unless automatic compaction is off, or this cut is for the request alone."""
+        return (self.ready.compacts or self.asked) and not self._cut.passing
+
+    async def _drafted(self, cut: Cut, before: Compaction | None, written: Written) -> tuple[Compaction, Loaded]:
+        """The block with its real sizes, and the view behind it."""
+        loaded, turn = self.turn.loaded, self.turn
+        block = next_block(
+            before,
+            written,
+            last=cut.last,
+            lifted=cut.lifted,
+            excerpts=await self._excerpts(cut, before),
+            messages_archived=loaded.archived(cut.last, cut.lifted),
+            context_size_before=turn.window.total,
+            because=turn.plan.because,
+            action="compact" if self._stores else PASSING,
+        )
+        behind = await behind_cut(turn.scale, loaded, block)
+        after = await self._size(behind, block)
+        freed = turn.window.total - after
+        is_little = not self.asked and freed < turn.budget.room * LITTLE
+        little = (before.little if before else 0) + 1 if is_little else 0
+        return replace(block, context_size_after=after, little=little), behind
+
+    async def _size(self, behind: Loaded, block: Compaction) -> int:
+        rest = self.turn.opening.count.tokens + self.turn.current.for_picks
+        entries = (*behind.before, *behind.entries(behind.view.rounds))
+        current = self.turn.current.own.tokens
+        if (id := self.turn.current.message.id) in block.excerpts:
+            current = await self._weigh(Entry("user", (Text(block.excerpts[id]),)))
+        return rest + current + sum(entry.count.tokens for entry in entries)
+
+    async def _weigh(self, entry: Entry) -> int:
+        return (await self.turn.scale.weigh([entry]))[0].count.tokens
+
+    # -- the summary
+
+    async def _summarising(self, most: int) -> Summarising:
+        covering, context = self._covering(), self.ready.context
+        frame = await self._as_sent(".")
+        wanted = Wanted(max(16, most - frame), self.keep, context.summary_style)
+        writers, notes = await self._writers()
+        return Summarising(
+            self.store,
+            self.clerk,
+            self.standing,
+            covering,
+            writers,
+            most,
+            wanted,
+            self.turn.loaded.view.current,
+            context.summary_timeout_s,
+            _notes=notes,
+        )
+
+    async def _writers(self) -> tuple[list[Ready], list[str]]:
+        """The summary model where one is set and can be had, then who answers the conversation, if it can write one."""
+        name = self.ready.context.summary_model
+        own = [self.ready] if self.ready.model.summarizes or name == self.ready.model.name else []
+        notes = [] if own else [f"{self.ready.model.name} is too small to write summaries"]
+        if not name or name == self.ready.model.name:
+            return own, notes
+        try:
+            return [await self.setup.ready(name, None), *own], []
+        except RectoError as why:
+            return own, [f"{name} cannot write summaries: {why.message}", *notes]
+
+    def _covering(self) -> Covering:
+        cut, loaded = self._cut, self.turn.loaded
+        view = loaded.view
+        place = next((n for n, message in enumerate(view.tail) if message.id == cut.last), -1)
+        covered = view.tail[: place + 1]
+        counts = loaded.counts
+        return Covering(
+            self.store,
+            self.clerk,
+            self.turn.scale,
+            former=view.compaction.summary if view.compaction else "",
+            messages=covered,
+            older=view.tail[0].parent if view.older and view.tail else None,
+            until=view.compaction.last if view.compaction else None,
+            entries=None if view.older else self._prefix(covered),
+            tokens=sum(counts[message.id] for message in covered) + counts.get("summary", 0),
+            covered=loaded.covered(cut.last),
+            archived=loaded.archived(cut.last, cut.lifted),
+        )
+
+    def _prefix(self, covered: Sequence[Message]) -> tuple[Weighed, ...]:
+        """The covered part as the requests of this conversation begin, so that a provider's cache knows it."""
+        loaded, current = self.turn.loaded, self.turn.current
+        entries = loaded.ahead
+        for message in covered:
+            is_current = message.id == loaded.view.current
+            entries += [current.weighed] if is_current else loaded.weights.get(message.id, [])
+        return tuple(entries)
+
+    async def _edited(self, text: str, cut: Cut) -> str:
+        """What the user wrote, as far as it fits in the room of a summary."""
+        most = max(cut.summary or 0, self.ready.budget.summary)
+        text = clean(text)[0].strip()
+        while text and await self._as_sent(text) > most:
+            text = cut_to(text, len(text) * 9 // 10, len)
+        return text
+
+    async def _as_sent(self, text: str) -> int:
+        entry = summary_entry(next_block(None, Written(text), messages_archived=10_000))
+        return await self._weigh(entry) if entry else 0
+
+    # -- excerpts
+
+    async def _excerpts(self, cut: Cut, before: Compaction | None) -> dict[str, str]:
+        """Those of the former Compaction that are still sent, and the new ones."""
+        view = self.turn.loaded.view
+        still = {message.id for message in (*view.tail, *view.lifted)}
+        kept = {
+            key: text for key, text in (before.excerpts if before else {}).items() if key.partition("/")[0] in still
+        }
+        made = {key: await self._excerpt(key, most) for key, most in cut.excerpts.items()}
+        return kept | made
+
+    async def _excerpt(self, key: str, most: int) -> str:
+        """Beginning and end of a text with a line between them that says so, within `most` tokens as it is sent."""
+        id, _, call = key.partition("/")
+        current = self.turn.current.message
+        known = {
+            message.id: message for message in (*self.turn.loaded.view.tail, *self.turn.loaded.view.lifted, current)
+        }
+        text = _whole_text(known[id], call)
+        overhead = await self._weigh(Entry("user", (Text("."),)))
+        whole = await self._weigh(Entry("user", (Text(text),)))
+        per_character = whole / max(1, len(text))
+        aim = most
+        for _ in range(8):
+            made = excerpt(text, max(1, aim - overhead), _counter(per_character), id)
+            tokens = await self._weigh(Entry("user", (Text(made),)))
+            if tokens <= most:
+                return made
+            aim = min(aim - 1, int(aim * most / tokens * 0.95))
+        return text[: max(1, most // 4)]
+
+
+async def _answer(proposed: CompactionProposed) -> tuple[str | None, str]:
+    try:
+        return await proposed.answered(), ""
+    except Unanswered:
+        return None, "context.confirm is on and there was nobody to ask: nothing was compacted"
+
+
+def _counter(per_character: float) -> Callable[[str], int]:
+    return lambda text: round(len(text) * per_character)
+
+
+def _whole_text(message: Message, call: str) -> str:
+    if call:
+        return "".join(result.text for result in message.results if result.call_id == call)
+    texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]
+    return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
+
+
+def _told(block: Compaction) -> ContextCompacted:
+    return ContextCompacted(
+        block.compaction_number,
+        block.messages_archived,
+        block.context_size_before,
+        block.context_size_after,
+        block.summary,
+        block.made_by,
+        block.because,
+        block.notes,
+        block.made,
+        len(block.excerpts),
+    )
+
+
+def _left_out(block: Compaction, cut: Cut) -> Noticed:
+    said = f"{block.messages_archived} older messages do not fit and were left out of this request"
+    return Noticed(f"{said}: {block.because}" if cut.passing else said)

@@ -1,0 +1,182 @@
+"""Revising: what the user changes about what is sent: pin, unpin, edit, clear, take back. Each appends a Compaction.
+
+Runs in the store's thread, each in one transaction; knows no model.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.errors import Invalid, NotFound
+from recto.store.store import Store
+from recto.walk.standing import Standing
+from recto.window.compact import compaction_message, revised
+
+# How many compactions are looked through for the one before.
+LOOKED_THROUGH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Revising:
+    store: Store
+    standing: Standing
+
+    def clear(self) -> Compaction:
+        """Covers everything and says nothing of it; pins end with it."""
+        head = self._head("there is nothing to clear: the conversation has no message yet")
+        message = self.store.tree.message(head)
+        before, after = self._sizes()
+        return self._append(
+            "clear",
+            "the user cleared the context",
+            last=head,
+            summary="",
+            lifted=(),
+            pinned=(),
+            excerpts={},
+            checks={},
+            notes=(),
+            made=None,
+            made_by="clear",
+            messages_archived=message.said,
+            context_size_before=before,
+            context_size_after=after,
+        )
+
+    def pin(self, id: str) -> Compaction:
+        message, block = self._on_path(id), self._block
+        if block and id in block.pinned:
+            raise Invalid(f"message {id} is pinned already", id=id)
+        pinned = (*(block.pinned if block else ()), id)
+        lifted = block.lifted if block else ()
+        if self._is_covered(message, block):
+            lifted = self._in_order({*lifted, *self._unit(message)})
+        return self._append("pin", f"the user pinned message {id}", pinned=pinned, **self._lifting(lifted, block))
+
+    def unpin(self, id: str) -> Compaction:
+        block = self._block
+        if block is None or id not in block.pinned:
+            raise Invalid(f"message {id} is not pinned", id=id)
+        message = self.store.tree.message(id)
+        pinned = tuple(each for each in block.pinned if each != id)
+        unit = set(self._unit(message))
+        # the rest of its round may be pinned too, and calls and results stay together
+        gone = unit if not unit & set(pinned) else set()
+        lifted = tuple(each for each in block.lifted if each not in gone)
+        return self._append("unpin", f"the user unpinned message {id}", pinned=pinned, **self._lifting(lifted, block))
+
+    def edit(self, text: str, longer: int) -> Compaction:
+        """`longer` is by how many tokens the new text is longer than the one in force."""
+        block = self._block
+        if block is None or block.last is None:
+            raise Invalid("there is no summary to edit: nothing is compacted yet")
+        if not text:
+            raise Invalid("the summary is empty: `recto context clear` starts anew without one")
+        size = block.context_size_after
+        sizes = {"context_size_before": size, "context_size_after": max(0, size + longer)}
+        by_user: dict[str, Any] = {"summary": text, "made_by": "user", "made": None, "checks": {}, "notes": ()}
+        return self._append("edit", "the user edited the summary", **by_user, **sizes)
+
+    def uncompact(self) -> Compaction:
+        """The view as it was before the newest compaction that covered more than the one before it."""
+        newest = self._block
+        if newest is None or newest.last is None:
+            raise Invalid("there is no compaction to take back")
+        head, depth = self._head(""), self._depth(newest.last)
+        found = self.store.tree.compactions(head, limit=LOOKED_THROUGH)
+        blocks = [message.compaction for message in found if message.compaction]
+        former = next((block for block in blocks if self._depth(block.last) < depth), None)
+        pinned = newest.pinned
+        lifted = self._in_order({*former.lifted, *self._covered_units(pinned, former)}) if former else ()
+        because = f"the user took compaction {newest.compaction_number} back"
+        restored = former or Compaction(0, "", None, "", 0, 0, 0, "discard", "")
+        return self._append(
+            "undo",
+            because,
+            last=restored.last,
+            summary=restored.summary,
+            made_by=restored.made_by,
+            made=restored.made,
+            notes=restored.notes,
+            checks=restored.checks,
+            excerpts=restored.excerpts,
+            messages_archived=restored.messages_archived + len(restored.lifted) - len(lifted),
+            lifted=lifted,
+            pinned=pinned,
+            context_size_before=newest.context_size_after,
+            context_size_after=newest.context_size_before,
+        )
+
+    # -- on the path
+
+    @property
+    def _block(self) -> Compaction | None:
+        newest = self.store.tree.compaction(self.standing.head) if self.standing.head else None
+        return newest.compaction if newest else None
+
+    def _head(self, otherwise: str) -> str:
+        if self.standing.head is None:
+            raise Invalid(otherwise)
+        return self.standing.head
+
+    def _on_path(self, id: str) -> Message:
+        message = self.store.tree.message(id)
+        if self.standing.head is None or not self.store.tree.is_on(self.standing.head, id):
+            raise NotFound(f"message {id} is not on this branch of the conversation", id=id)
+        if message.compaction:
+            raise Invalid(f"message {id} is a compaction, which is never sent itself", id=id)
+        return message
+
+    def _is_covered(self, message: Message, block: Compaction | None) -> bool:
+        return block is not None and block.last is not None and message.depth <= self._depth(block.last)
+
+    def _depth(self, id: str | None) -> int:
+        return self.store.tree.message(id).depth if id else 0
+
+    def _unit(self, message: Message) -> list[str]:
+        """The message with what belongs to it: a call with its results, a result with its call."""
+        call = message
+        if message.role == "tool" and message.parent:
+            call = self.store.tree.message(message.parent)
+        if not call.calls or self.standing.head is None:
+            return [message.id]
+        results = self.store.tree.children(call.id, role="tool")
+        return [call.id, *(each for each in results if self.store.tree.is_on(self.standing.head, each))]
+
+    def _covered_units(self, pinned: tuple[str, ...], block: Compaction | None) -> list[str]:
+        messages = [self.store.tree.message(id) for id in pinned]
+        return [id for message in messages if self._is_covered(message, block) for id in self._unit(message)]
+
+    def _in_order(self, ids: set[str]) -> tuple[str, ...]:
+        return tuple(message.id for message in self.store.tree.messages(list(ids)))
+
+    def _lifting(self, lifted: tuple[str, ...], block: Compaction | None) -> dict[str, Any]:
+        """How the numbers change with what is lifted; tokens of old data may be unknown."""
+        if block is None:
+            size = self._sizes()[0]
+            return {"lifted": lifted, "context_size_before": size, "context_size_after": size}
+        return {
+            "lifted": lifted,
+            "messages_archived": block.messages_archived + len(block.lifted) - len(lifted),
+            "context_size_before": block.context_size_after,
+            "context_size_after": block.context_size_after + self._tokens(lifted) - self._tokens(block.lifted),
+        }
+
+    def _tokens(self, ids: tuple[str, ...]) -> int:
+        return sum(message.tokens.own or 0 for message in self.store.tree.messages(ids)) if ids else 0
+
+    def _sizes(self) -> tuple[int, int]:
+        """The last window here, and what of it does not come from the conversation."""
+        last = self.store.records.latest(self.standing.conversation)
+        sections = self.store.records.record(last).account["sections"] if last else []
+        fixed = sum(section["tokens"] for section in sections if section["name"] in ("system", "tools"))
+        return sum(section["tokens"] for section in sections), fixed
+
+    def _append(self, action: str, because: str, **changes: Any) -> Compaction:
+        head = self._head("the conversation has no message yet")
+        block = revised(self._block, action, because, **changes)
+        with self.store.database.write():
+            placed = self.store.tree.append(self.standing.conversation, compaction_message(block, head))
+            self.standing.stands_at(placed.message.id, placed.moved)
+        return block

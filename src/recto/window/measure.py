@@ -1,0 +1,79 @@
+"""Measured: a view as the numbers that strategies decide on. Groups are what stays or goes together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from recto.chat.conversation import View, units
+from recto.chat.message import Message
+from recto.window.budget import Budget
+
+SUMMARY = "summary"
+"""Under this name the counts hold what the summary in force takes."""
+
+Unit = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A message, or one with calls and their results."""
+
+    messages: Unit
+    tokens: int
+    pinned: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(message.id for message in self.messages)
+
+    @property
+    def priority(self) -> int:
+        return max(message.priority for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    view: View
+    budget: Budget
+    groups: tuple[Group, ...]
+    """The history, then the rounds of this turn; the current message is neither."""
+    history: int
+    """How many of the groups are history."""
+    lifted: tuple[Group, ...]
+    """Covered groups that are still sent."""
+    summary: int
+    results: Mapping[str, int]
+    """Tokens of each tool result of the last round, by `message/call`."""
+
+    @property
+    def size(self) -> int:
+        """The whole window if nothing is done."""
+        groups = sum(group.tokens for group in (*self.groups, *self.lifted))
+        return self.budget.fixed + self.summary + groups
+
+    @property
+    def pins(self) -> int:
+        return sum(group.tokens for group in (*self.groups, *self.lifted) if group.pinned)
+
+    @property
+    def last_round(self) -> Group | None:
+        return self.groups[-1] if len(self.groups) > self.history else None
+
+    @property
+    def current_is_lifted(self) -> bool:
+        return any(message.id == self.view.current for message in self.view.lifted)
+
+
+def measure(view: View, budget: Budget, counts: Mapping[str, int]) -> Measured:
+    pinned = frozenset(view.compaction.pinned) if view.compaction else frozenset()
+    history = _groups(units(view.history), counts, pinned)
+    rounds = _groups(units(view.rounds), counts, pinned)
+    lifted = _groups(units(view.still_sent), counts, pinned)
+    results = {key: tokens for key, tokens in counts.items() if "/" in key}
+    return Measured(view, budget, (*history, *rounds), len(history), tuple(lifted), counts.get(SUMMARY, 0), results)
+
+
+def _groups(found: Sequence[Unit], counts: Mapping[str, int], pinned: frozenset[str]) -> list[Group]:
+    return [
+        Group(unit, sum(counts[message.id] for message in unit), any(message.id in pinned for message in unit))
+        for unit in found
+    ]

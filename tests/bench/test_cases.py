@@ -1,0 +1,28 @@
+"""The conversations that every peer is given."""
+
+from bench.cases import cases
+from bench.judge import holds, unpaired
+from bench.wire import weights
+
+WINDOW = 1_024
+MADE = list(cases(80, WINDOW))
+
+
+def test_the_same_seed_gives_the_same_conversation() -> None:
+    assert MADE[:3] == list(cases(3, WINDOW))
+
+
+def test_none_of_them_fits() -> None:
+    assert all(weights(case.wire("")) > WINDOW for case in MADE)
+
+
+def test_they_end_with_the_question_or_inside_a_tool_loop() -> None:
+    ends = [case.wire("")[-1]["role"] for case in MADE]
+    assert set(ends) == {"user", "tool"}
+    assert all(holds(case.wire(""), case.question) for case in MADE)
+
+
+def test_no_result_is_without_its_call_though_some_never_came() -> None:
+    found = [unpaired(case.wire("")) for case in MADE]
+    assert all(loose == 0 for loose, _ in found)
+    assert any(unanswered for _, unanswered in found)

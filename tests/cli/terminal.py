@@ -1,0 +1,57 @@
+"""A pseudo-terminal with the real command behind it."""
+
+import os
+import pty
+import re
+import select
+import sys
+import termios
+import time
+
+PATIENCE_S = 60.0
+WHERE = "\x1b[6n"
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9AB]?)")
+
+
+class Terminal:
+    def __init__(self, *args: str) -> None:
+        self.process, self._master = pty.fork()
+        if not self.process:
+            termios.tcsetwinsize(0, (30, 100))
+            os.execv(sys.executable, [sys.executable, "-m", "recto", *args])
+        self._seen = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait_for(self, text: str) -> str:
+        """What the screen has been sent up to and with this text; each part is seen once."""
+        until = time.monotonic() + PATIENCE_S
+        while text not in (plain := _ESCAPES.sub("", self._seen)):
+            assert time.monotonic() < until, f"{text!r} never came; there is: {plain!r}"
+            assert self._read(), f"{text!r} never came; at the end there is: {plain!r}"
+        place = plain.index(text) + len(text)
+        self._seen = plain[place:]
+        return plain[:place]
+
+    def _read(self) -> bool:
+        if select.select([self._master], [], [], 1)[0]:
+            try:
+                self._take(os.read(self._master, 65536).decode("utf-8", "replace"))
+            except OSError:  # how Linux says that the other side is gone
+                return False
+        return True
+
+    def _take(self, text: str) -> None:
+        """As a terminal does, it says where the cursor is when it is asked: the toolbar waits for that."""
+        self._seen += text
+        if self._seen.endswith(WHERE) or WHERE in text:
+            self.type("\x1b[1;1R")
+
+    def code(self) -> int:
+        while self._read():
+            continue
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+    def close(self) -> None:
+        os.close(self._master)

@@ -1,0 +1,107 @@
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.test_compaction import REPLY, SUMMARY, talk
+from tests.conftest import Script
+
+
+@pytest.fixture
+def said(run: Run, script: Script) -> list[dict[str, Any]]:
+    """Twelve messages that were said, as they are stored."""
+    talk(run, script(REPLY, SUMMARY), 6)
+    return rows(run("conversations", "show", "--json"))
+
+
+def stored(run: Run) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in rows(run("conversations", "show", "--json"))}
+
+
+def test_a_pinned_message_is_marked_and_still_sent_when_it_is_archived(run: Run, said: list[dict[str, Any]]) -> None:
+    first = said[0]["id"]
+    assert "pinned, in every window of " in run("conversations", "pin", first).stdout
+    assert " · pinned · " + first in run("conversations", "show").stdout
+    run("context", "compact")
+    shown = run("conversations", "show").stdout
+    assert f" · pinned · archived, still sent · {first}" in shown
+    assert f" · archived · {said[1]['id']}" in shown
+    now = stored(run)
+    assert (now[first]["active"], now[first]["pinned"], now[first]["lifted"]) == (True, True, True)
+    assert (now[said[1]["id"]]["active"], now[said[1]["id"]]["pinned"]) == (False, False)
+    assert "still sent" in run("context", "show").stdout
+
+
+def test_unpinning_lets_it_go(run: Run, said: list[dict[str, Any]]) -> None:
+    first = said[0]["id"]
+    run("conversations", "pin", first)
+    run("context", "compact")
+    assert "no longer pinned in " in run("conversations", "unpin", first).stdout
+    assert (stored(run)[first]["active"], stored(run)[first]["pinned"]) == (False, False)
+
+
+def test_pin_and_unpin_answer_json_with_the_block(run: Run, said: list[dict[str, Any]]) -> None:
+    first = said[0]["id"]
+    assert one(run("conversations", "pin", first, "--json"))["compaction"]["pinned"] == [first]
+    answer = one(run("conversations", "unpin", first, "--json"))
+    assert "pinned" not in answer["compaction"]
+    assert answer["compaction"]["action"] == "unpin"
+
+
+def test_what_cannot_be_pinned_is_refused(run: Run, said: list[dict[str, Any]], script: Script) -> None:
+    first = said[0]["id"]
+    assert "there is no message 01X" in failure(run("conversations", "pin", "01X"))
+    assert "is not pinned" in failure(run("conversations", "unpin", first))
+    run("conversations", "pin", first)
+    assert "pinned already" in failure(run("conversations", "pin", first))
+    other = one(run("ask", "-m", script(REPLY), "elsewhere", "--json"))["conversation"]
+    for command in (["pin", first], ["unpin", first], ["priority", first, "3"]):
+        assert f"not part of conversation {other}" in failure(run("conversations", *command, "-c", other))
+    assert "there is no conversation 01X" in failure(run("conversations", "pin", first, "-c", "01X"))
+
+
+def test_a_message_on_another_branch_cannot_be_pinned(run: Run, said: list[dict[str, Any]]) -> None:
+    run("conversations", "fork", said[1]["id"])
+    assert "not on this branch" in failure(run("conversations", "pin", said[-1]["id"]))
+
+
+def test_a_compaction_cannot_be_pinned(run: Run, said: list[dict[str, Any]]) -> None:
+    head = one(run("context", "compact", "--json"))["head"]
+    assert "is a compaction" in failure(run("conversations", "pin", head))
+
+
+def test_a_priority_is_set_and_shown(run: Run, said: list[dict[str, Any]]) -> None:
+    reply = said[1]["id"]
+    assert f".json · {reply}" in run("conversations", "show").stdout, "the usual priority is not told"
+    assert one(run("conversations", "priority", reply, "9", "--json"))["priority"] == 9
+    assert stored(run)[reply]["priority"] == 9
+    assert f" · priority 9 · {reply}" in run("conversations", "show").stdout
+    assert run("conversations", "priority", reply, "3").stdout.startswith("priority 3 in ")
+
+
+@pytest.mark.parametrize("number", ["0", "11"])
+def test_a_priority_is_from_1_to_10(run: Run, said: list[dict[str, Any]], number: str) -> None:
+    assert "from 1 to 10" in failure(run("conversations", "priority", said[0]["id"], number))
+    assert stored(run)[said[0]["id"]]["priority"] == said[0]["priority"]
+
+
+def test_a_priority_is_a_number_of_a_message_that_there_is(run: Run, said: list[dict[str, Any]]) -> None:
+    assert "high" in failure(run("conversations", "priority", said[0]["id"], "high"), 2)
+    assert "there is no message 01X" in failure(run("conversations", "priority", "01X", "3"))
+
+
+def test_the_transcript_tells_every_compaction_and_its_summary_once(run: Run, said: list[dict[str, Any]]) -> None:
+    run("context", "compact")
+    run("conversations", "pin", said[0]["id"])
+    shown = run("conversations", "show").stdout
+    assert "── compaction 1: 7 messages archived, " in shown
+    assert "· summary by scripted:" in shown
+    assert "(the user asked for it) ──\n" in shown
+    assert f"(the user pinned message {said[0]['id']}) ──\n" in shown
+    assert shown.count(f"\n  {SUMMARY['text']}\n") == 1
+
+
+def test_the_attempts_that_failed_are_told_with_their_compaction(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, {"error": "unreachable", "when": "summary"}), 6)
+    run("context", "compact")
+    shown = run("conversations", "show").stdout
+    assert "· sentences of the originals (the user asked for it) ──\n· attempt 1 by " in shown

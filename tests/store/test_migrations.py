@@ -1,0 +1,139 @@
+"""A store that an earlier revision wrote is read whole, and goes on."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recto.chat.blocks import Made, Text
+from recto.chat.message import Message, Tokens, Usage
+from recto.store.schema import REVISIONS
+from recto.store.store import Store
+from recto.window.count import Count
+from recto.window.request import Piece, Request
+
+FIRST = Path(__file__).with_name("revision_0001.sql")
+ONE = b',{"role":"user","content":"Where is the boat?"}'
+TWO = ',{"role":"assistant","content":"In the härbour."}'.encode()
+SYSTEM = b'{"messages":[{"role":"system","content":"Be kind."}'
+
+
+def shape(path: Path) -> dict[str, str]:
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.close()
+    return {name: " ".join(sql.split()) for name, sql in rows}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        connection.executescript(FIRST.read_text("utf-8"))
+    connection.close()
+    return tmp_path / "old.db"
+
+
+@pytest.fixture
+def old(path: Path) -> Iterator[Store]:
+    with Store(path) as store:
+        yield store
+
+
+def test_it_gets_the_shape_of_a_new_one(path: Path, tmp_path: Path) -> None:
+    Store(path).close()
+    Store(tmp_path / "new.db").close()
+    assert shape(path) == shape(tmp_path / "new.db")
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(REVISIONS[-1],)]
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    connection.close()
+
+
+def test_its_conversations_and_branches_are_there(old: Store) -> None:
+    [conversation] = old.tree.conversations()
+    assert (conversation.title, conversation.head, conversation.messages) == ("Boats", "reply", 4)
+    assert conversation.details == {"model": "scripted:boats.json"}
+    assert [leaf.id for leaf in old.tree.leaves(conversation.id)] == ["aside", "reply"]
+    path = old.tree.page("reply", most=99)
+    assert [message.id for message in path] == ["reply", "again", "cut", "answer", "question"]
+    assert [message.text for message in path if message.text] == [
+        "Still there.", "And now?", "In the härbour.", "Where is the boat?"
+    ]  # fmt: skip
+
+
+def test_priorities_move_into_their_column(old: Store, path: Path) -> None:
+    found = {message.id: message.priority for id in ("reply", "aside") for message in old.tree.page(id, most=99)}
+    assert found == {"question": 8, "answer": 5, "cut": 9, "again": 5, "reply": 7, "aside": 5}
+    assert {message.id: message.priority for message in old.tree.bare_page("reply", most=99)} == {
+        id: priority for id, priority in found.items() if id != "aside"
+    }
+    with sqlite3.connect(path) as connection:
+        details = [json.loads(text) for (text,) in connection.execute("SELECT details FROM messages")]
+    connection.close()
+    assert not any("priority" in each for each in details)
+
+
+def test_everything_else_about_a_message_stays(old: Store) -> None:
+    made = Made("scripted", "scripted:boats.json", 0.5)
+    assert old.tree.message("answer") == Message(
+        "answer",
+        "assistant",
+        (Text("In the härbour.", made),),
+        parent="question",
+        depth=2,
+        said=2,
+        created="2026-01-31T12:00:02.000Z",
+        model=made.model,
+        provider=made.provider,
+        request="request-1",
+        usage=Usage(7, 4),
+        tokens=Tokens(5, None, 1),
+        references=({"path": "Harbour.md", "priority": 3},),
+    )
+    assert old.tree.message("aside").learning_points == ('say "priority": twice',)
+    cut = old.tree.message("cut")
+    assert cut.compaction is not None
+    assert (cut.context_type, cut.compaction.last, cut.compaction.lifted) == ("summary", "question", ("question",))
+    assert old.tree.compactions("reply", limit=9) == [cut]
+
+
+def test_its_requests_rebuild_and_its_counts_and_words_are_found(old: Store) -> None:
+    ids = ["request-1", "request-2", "request-3"]
+    assert old.records.ids() == ids
+    assert [difference for _, difference in old.records.differences(ids)] == [None] * 3
+    assert old.records.rebuild("request-2") == SYSTEM + ONE + TWO + b"]}"
+    record = old.records.record("request-1")
+    assert (record.size, record.account["parameters"], record.outcome["reply"]) == (100, {"max_tokens": 9}, "answer")
+    [home] = old.tree.conversations()
+    assert old.records.latest(home.id) == "request-3"
+    assert old.records.latest(home.id, "summary") == "request-2"
+    one, two = (hashlib.sha256(data).digest() for data in (ONE, TWO))
+    assert old.counts.find("o200k_base/chat", [one, two]) == {one: Count(9), two: Count(8, exact=False)}
+    assert {message.id for _, message in old.tree.search("boat")} == {"question", "aside"}
+
+
+def test_it_goes_on_as_if_it_were_new(old: Store) -> None:
+    [home] = old.tree.conversations()
+    reply = old.tree.message("reply")
+    old.tree.finish(replace(reply, status="done"))
+    asked = Message("next", "user", (Text("Thanks."),), parent="reply", priority=6)
+    assert old.tree.append(home.id, asked).moved
+    assert [message.priority for message in old.tree.bare_page("next", most=2)] == [6, 7]
+    pieces = (
+        Piece("head", b'{"messages":['),
+        Piece("system", SYSTEM.removeprefix(b'{"messages":['), 5),
+        Piece("message", ONE),
+        Piece("message", TWO, 1),
+        Piece("tail", b"]}"),
+    )
+    sent = Request(
+        "request-4", home.id, "reply", "scripted:boats.json", "openai", {}, pieces, mark_bytes=b"!", stable=4
+    )
+    old.records.save(sent, "request-3")
+    assert old.records.rebuild("request-4") == sent.body
+    assert old.records.record("request-4").account["prefix"]["broken_by"] is None
