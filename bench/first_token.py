@@ -20,13 +20,14 @@ from bench.table import show
 from bench.turn import apart
 from recto.chat.blocks import Text
 from recto.chat.message import Role, Usage
-from recto.desk import Talk, open_desk
+from recto.desk import open_desk
 from recto.errors import NotFound
 from recto.events import ContextCompacted, Replied, TextDelta
 from recto.providers.embedded import ID, NAME
 from recto.providers.provider import Done, Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.settings import SYSTEM_PROMPT
+from recto.talk import Talk
 from recto.window.request import Entry, Parameters, Piece
 
 MODEL = f"{NAME}:{ID}"

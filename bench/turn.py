@@ -25,12 +25,13 @@ from bench.table import Times, judged, ms, show
 from recto import wire
 from recto.chat.blocks import Text
 from recto.chat.message import now
-from recto.desk import Desk, Talk, open_desk
+from recto.desk import Desk, open_desk
 from recto.events import Replied, Sent, TextDelta
 from recto.ids import new_id
 from recto.places import STORE_FILE
 from recto.store.schema import conversations, messages
 from recto.store.store import Store
+from recto.talk import Talk
 
 P = ParamSpec("P")
 T = TypeVar("T")

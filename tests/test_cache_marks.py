@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import Open
 from tests.providers.conftest import Answer, Loopback
 
-from recto.desk import Desk, Talk
+from recto.desk import Desk
+from recto.talk import Talk
 
 MARK = b',"cache_control":{"type":"ephemeral"}'
 

@@ -9,7 +9,7 @@ from tests.conftest import Open, Script
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
-from recto.desk import Desk, Talk
+from recto.desk import Desk
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow
 from recto.events import (
     CompactionProposed,
@@ -22,6 +22,7 @@ from recto.events import (
     SummaryRequested,
 )
 from recto.ids import new_id
+from recto.talk import Talk
 
 REPLY: dict[str, Any] = {"text": "A reply of about a dozen tokens, which is always the same."}
 SUMMARY: dict[str, Any] = {

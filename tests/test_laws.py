@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recto.chat.conversation import units, view
-from recto.desk import Desk, Talk, open_desk
+from recto.desk import Desk, open_desk
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
+from recto.talk import Talk
 
 EXAMPLES = int(os.environ.get("RECTO_EXAMPLES", "2000"))
 SHARES = 4

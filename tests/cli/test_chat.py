@@ -8,9 +8,10 @@ from tests.cli.test_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Open, Script
 
 from recto.cli.chat import meter_style
+from recto.cli.ongoing import Chat
 from recto.cli.prompt import SlashCompleter
 from recto.cli.show import console
-from recto.cli.slash import COMMANDS, Chat
+from recto.cli.slash import COMMANDS
 from recto.events import ContextUsage
 
 

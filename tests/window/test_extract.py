@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recto.window.extract import Said, cut_to, excerpt, extract, truncate
+from recto.window.extract import Said, extract, truncate
+from recto.window.shorten import cut_to, excerpt
 
 ROLES = ("user", "assistant", "tool")
 

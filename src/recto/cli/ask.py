@@ -9,10 +9,12 @@ import click
 
 from recto import wire
 from recto.cli import options, show
-from recto.cli.listen import follow, open_listener
+from recto.cli.hearing import open_listener
+from recto.cli.listen import follow
 
 if TYPE_CHECKING:
-    from recto.desk import Desk, Reply, Talk
+    from recto.desk import Desk
+    from recto.talk import Reply, Talk
 
 
 @click.command()

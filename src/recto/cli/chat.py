@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from prompt_toolkit.formatted_text import FormattedText
 
-    from recto.cli.slash import Chat
-    from recto.desk import Desk, Talk
+    from recto.cli.ongoing import Chat
+    from recto.desk import Desk
+    from recto.talk import Talk
 
 METER_WIDTH = 10
 WARN_PERCENT = 80
@@ -34,7 +35,7 @@ def command(flags: dict[str, str], place: Callable[["Desk"], "Talk"], thinking: 
 
     Example: recto chat --vault notes --continue
     """
-    from recto.cli.slash import Chat  # rich: a tenth of a second
+    from recto.cli.ongoing import Chat  # rich: a tenth of a second
 
     with options.open_desk(flags) as desk:
         chat = Chat(desk, place(desk), show.console(), thinking=thinking, shows_context=show_context)

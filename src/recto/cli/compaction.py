@@ -10,7 +10,7 @@ from recto.errors import NotFound
 from recto.events import ContextCompacted, SummaryRequested
 
 if TYPE_CHECKING:
-    from recto.desk import Talk
+    from recto.talk import Talk
 
 WRITERS = {
     "extractive": "sentences of the originals",

@@ -21,7 +21,8 @@ from recto.cli.compaction import (
     restored,
     undone_in_words,
 )
-from recto.cli.listen import follow, open_listener
+from recto.cli.hearing import open_listener
+from recto.cli.listen import follow
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryRequested
 from recto.settings import STRATEGIES
@@ -29,7 +30,8 @@ from recto.text import clean
 
 if TYPE_CHECKING:
     from recto.chat.blocks import Compaction
-    from recto.desk import Desk, Talk
+    from recto.desk import Desk
+    from recto.talk import Talk
 
 
 @click.group()

@@ -13,7 +13,8 @@ from recto.errors import Invalid
 from recto.text import clean
 
 if TYPE_CHECKING:
-    from recto.desk import Desk, Talk
+    from recto.desk import Desk
+    from recto.talk import Talk
 
 # The store ranks without looking at roles: enough of its hits that some of the wanted role are left.
 SEARCHED_FOR_ROLE = 5000

@@ -49,18 +49,6 @@ def follow(events: Generator[Event], listener: Listener, watch: Callable[[Event]
             listener.hear(event)
 
 
-def open_listener(*, thinking: bool = False, shows_context: bool = False, stopped: str = KEPT) -> Listener:
-    """The one that suits where stdout leads; `stopped` is what Ctrl-C is answered with."""
-    if not sys.stdout.isatty():
-        return Lines(shows_context=shows_context)
-    console = show.console()
-    if console.is_dumb_terminal:
-        return Lines(shows_context=shows_context)
-    from recto.cli.screen import Screen  # rich: a tenth of a second
-
-    return Screen(console, thinking=thinking, shows_context=shows_context, stopped=stopped)
-
-
 def in_words(event: Event) -> str | None:
     """One line for what the user should know besides the reply itself."""
     match event:

@@ -11,8 +11,9 @@ from recto.errors import NotFound
 from recto.places import STORE_FILE, find_home
 
 if TYPE_CHECKING:
-    from recto.desk import Desk, Talk
+    from recto.desk import Desk
     from recto.store.store import Store
+    from recto.talk import Talk
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recto.chat.blocks import Compaction
-    from recto.desk import Desk, Talk
+    from recto.desk import Desk
     from recto.providers.model import Prices
     from recto.store.records import Record
+    from recto.talk import Talk
 
 USAGE = ("input", "output", "cache_read", "cache_write")
 PRICE_UNIT = 1_000_000

@@ -15,7 +15,7 @@ from recto.cli.show import shortened, visible
 from recto.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from recto.cli.slash import Chat
+    from recto.cli.ongoing import Chat
 
 LAST = "last"
 

@@ -9,7 +9,8 @@ from recto.places import find_project
 from recto.settings import ContextSettings, for_agent
 
 if TYPE_CHECKING:
-    from recto.desk import Desk, Talk
+    from recto.desk import Desk
+    from recto.talk import Talk
     from recto.window.plan import Plan
 
 FOLLOWS_SETTINGS = "default"

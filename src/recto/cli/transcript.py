@@ -10,7 +10,7 @@ from recto.cli import show
 from recto.cli.compaction import besides, block_in_words
 
 if TYPE_CHECKING:
-    from recto.desk import Covered
+    from recto.talk import Covered
 
 RESULT_WIDTH = 200
 INDENT = "  "

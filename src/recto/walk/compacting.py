@@ -1,11 +1,11 @@
 """Compacting: carries out a plan's cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from recto.chat.blocks import Compaction, File, Image, Text, ToolResult
+from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
@@ -13,6 +13,7 @@ from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
 from recto.walk.covering import Covering
+from recto.walk.excerpting import excerpts
 from recto.walk.loading import Loaded, behind_cut
 from recto.walk.scale import Weighed
 from recto.walk.setup import Ready, Setup
@@ -20,9 +21,9 @@ from recto.walk.standing import Standing
 from recto.walk.summarising import Summarising
 from recto.walk.turn import Turn
 from recto.window.compact import PASSING, Written, compaction_message, next_block, written_before
-from recto.window.extract import cut_to, excerpt
 from recto.window.plan import Cut
 from recto.window.request import Entry
+from recto.window.shorten import cut_to
 from recto.window.strategies import LITTLE
 from recto.window.summary import Wanted
 from recto.window.window import summary_entry
@@ -165,7 +166,7 @@ class Compacting:
             written,
             last=cut.last,
             lifted=cut.lifted,
-            excerpts=await self._excerpts(cut, before),
+            excerpts=await excerpts(turn, cut.excerpts),
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=turn.window.total,
             because=turn.plan.because,
@@ -262,55 +263,12 @@ class Compacting:
         entry = summary_entry(next_block(None, Written(text), messages_archived=10_000))
         return await self._weigh(entry) if entry else 0
 
-    # -- excerpts
-
-    async def _excerpts(self, cut: Cut, before: Compaction | None) -> dict[str, str]:
-        """Those of the former Compaction that are still sent, and the new ones."""
-        view = self.turn.loaded.view
-        still = {message.id for message in (*view.tail, *view.lifted)}
-        kept = {
-            key: text for key, text in (before.excerpts if before else {}).items() if key.partition("/")[0] in still
-        }
-        made = {key: await self._excerpt(key, most) for key, most in cut.excerpts.items()}
-        return kept | made
-
-    async def _excerpt(self, key: str, most: int) -> str:
-        """Beginning and end of a text with a line between them that says so, within `most` tokens as it is sent."""
-        id, _, call = key.partition("/")
-        current = self.turn.current.message
-        known = {
-            message.id: message for message in (*self.turn.loaded.view.tail, *self.turn.loaded.view.lifted, current)
-        }
-        text = _whole_text(known[id], call)
-        overhead = await self._weigh(Entry("user", (Text("."),)))
-        whole = await self._weigh(Entry("user", (Text(text),)))
-        per_character = whole / max(1, len(text))
-        aim = most
-        for _ in range(8):
-            made = excerpt(text, max(1, aim - overhead), _counter(per_character), id)
-            tokens = await self._weigh(Entry("user", (Text(made),)))
-            if tokens <= most:
-                return made
-            aim = min(aim - 1, int(aim * most / tokens * 0.95))
-        return text[: max(1, most // 4)]
-
 
 async def _answer(proposed: CompactionProposed) -> tuple[str | None, str]:
     try:
         return await proposed.answered(), ""
     except Unanswered:
         return None, "context.confirm is on and there was nobody to ask: nothing was compacted"
-
-
-def _counter(per_character: float) -> Callable[[str], int]:
-    return lambda text: round(len(text) * per_character)
-
-
-def _whole_text(message: Message, call: str) -> str:
-    if call:
-        return "".join(result.text for result in message.results if result.call_id == call)
-    texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]
-    return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
 
 
 def _told(block: Compaction) -> ContextCompacted:

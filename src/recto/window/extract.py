@@ -8,14 +8,13 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
 from recto.chat.priority import BINDING, CHATTER, TELLING, weigh
-from recto.window.sentences import beginning, first_lines, is_noise, last_lines, sentences, terms
-
-Measure = Callable[[str], int]
+from recto.window.sentences import first_lines, is_noise, last_lines, sentences, terms
+from recto.window.shorten import Measure, cut, cut_to, most
 
 _LABELLED = re.compile(r"(User|Assistant|Tool): (?=\S)")
 _DIGIT = re.compile(r"\d")
@@ -36,9 +35,8 @@ _SAMPLE = 2000
 _STRETCHES = 12
 _POOL = (150, 1500)
 
-# Characters below which thirds of the room, or a notice, would leave nothing to read.
+# Characters below which thirds of the room would leave nothing to read.
 _WORTH_DIVIDING = 75
-_WORTH_A_NOTICE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,45 +83,16 @@ def extract(said: Sequence[Said], cap: int, count: Measure, former: str = "") ->
 def truncate(said: Sequence[Said], cap: int, count: Measure, former: str = "") -> str:
     """The last rung: how the former summary begins, and how the newest messages begin."""
     head = cut_to(former.strip(), cap // 2 if said else cap, count)
-    begun = [_label(each) + _cut(" ".join(each.text[:800].split()), 200) for each in said[-max(cap, 1) :] if each.text]
+    begun = [_label(each) + cut(" ".join(each.text[:800].split()), 200) for each in said[-max(cap, 1) :] if each.text]
 
     def newest(number: int) -> str:
         return "\n".join([head, *begun[len(begun) - number :]]).strip()
 
-    number = _most(lambda number: count(newest(number)) <= cap, len(begun), guess=cap // 32)
+    number = most(lambda number: count(newest(number)) <= cap, len(begun), guess=cap // 32)
     if number or not begun:
         return newest(number)
     begun[-1] = cut_to(begun[-1], cap - (count(head) + 1 if head else 0), count)
     return newest(1) if count(newest(1)) <= cap else head
-
-
-def cut_to(text: str, cap: int, count: Measure) -> str:
-    """The longest beginning that counts at most `cap`, up to the end of a word; "…" tells that it was cut."""
-    if cap <= 0:
-        return ""
-    return _cut(text, _most(lambda size: count(_cut(text, size)) <= cap, len(text), guess=4 * cap))
-
-
-def excerpt(text: str, cap: int, count: Measure, name: str) -> str:
-    """How one long message begins and ends, in whole lines or sentences where they are short enough."""
-    if cap <= 0:
-        return ""
-    size = _most(lambda size: count(_around(text, size, name)) <= cap, len(text), guess=4 * cap)
-    return _around(text, size, name) if size >= _WORTH_A_NOTICE else cut_to(text, cap, count)
-
-
-def _cut(text: str, size: int) -> str:
-    kept = beginning(text, size)
-    return f"{kept}…" if kept and size < len(text) else kept
-
-
-def _around(text: str, size: int, name: str) -> str:
-    if size >= len(text):
-        return text
-    first, last = first_lines(text, size * 3 // 5), last_lines(text, size * 2 // 5)
-    left_out = len(text) - len(first) - len(last)
-    notice = f"[… {left_out} of {len(text)} characters are left out here; the original is kept as message {name} …]"
-    return "\n".join(part for part in (first, notice, last) if part)
 
 
 def _label(each: Said) -> str:
@@ -271,7 +240,7 @@ def _summed(lines: Sequence[Line], cap: int, count: Measure, pace: float, ahead:
     def fits(picks: Sequence[Sentence]) -> bool:
         return count("\n".join(part for part in (ahead, _rendered(picks, lines)) if part)) <= cap
 
-    number = _most(lambda number: fits(order[:number]), len(order), _fitting(order, lines, room * pace))
+    number = most(lambda number: fits(order[:number]), len(order), _fitting(order, lines, room * pace))
     picks = order[:number]
     for each in order[number + 1 : number + 4]:
         if fits([*picks, each]):
@@ -369,17 +338,3 @@ def _rendered(picks: Iterable[Sentence], lines: Sequence[Line]) -> str:
 def _between(one: str, other: str, text: str) -> str:
     """What was written without a space stays so, as between the sentences of Chinese."""
     return "" if not one[-1].isascii() and one + other in text else " "
-
-
-def _most(fits: Callable[[int], bool], top: int, guess: int) -> int:
-    """The largest number that fits, of 0 … top; 0 always does. Steps grow from the guess, then halve."""
-    low, high, step = 0, top + 1, 1
-    at = min(max(guess, 1), top)
-    while low + 1 < high:
-        if fits(at):
-            low, at = at, (at + step if high > top else (at + high) // 2)
-        else:
-            high, at = at, (at - step if low == 0 else (low + at) // 2)
-        step *= 2
-        at = min(max(at, low + 1), high - 1)
-    return low

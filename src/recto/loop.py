@@ -1,0 +1,72 @@
+"""Loop: where asynchronous work runs for synchronous code: one in the background, started when first needed."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from recto.events import CompactionProposed, Event
+
+T = TypeVar("T")
+Box = queue.SimpleQueue[Event | BaseException | None]
+
+
+class Loop:
+    """A loop of its own works inside a running one too (Jupyter)."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._started()).result()
+
+    def stream(self, events: AsyncGenerator[Event, None]) -> Generator[Event]:
+        """Events as they come. Leaving early (or Ctrl-C) stops the reply and keeps what came."""
+        box: Box = queue.SimpleQueue()
+        task = asyncio.run_coroutine_threadsafe(_pump(events, box), self._started())
+        ended = False
+        try:
+            while not (ended := (item := box.get()) is None):
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+                if isinstance(item, CompactionProposed):
+                    item.settle()
+        finally:
+            if not ended:
+                task.cancel()
+                while box.get() is not None:
+                    continue
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="recto-loop", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = None
+
+
+async def _pump(events: AsyncGenerator[Event, None], box: Box) -> None:
+    try:
+        async with aclosing(events):
+            async for event in events:
+                box.put(event)
+                if isinstance(event, CompactionProposed):
+                    await event.settled()
+    except Exception as why:
+        box.put(why)
+    finally:
+        box.put(None)

@@ -1,0 +1,49 @@
+"""Excerpting: what is sent of a message or a tool result that is too large to be sent whole."""
+
+from collections.abc import Mapping
+
+from recto.chat.blocks import File, Image, Text, ToolResult
+from recto.chat.message import Message
+from recto.walk.scale import Scale
+from recto.walk.turn import Turn
+from recto.window.request import Entry
+from recto.window.shorten import excerpt
+
+MOST_TRIES = 8
+
+
+async def excerpts(turn: Turn, wanted: Mapping[str, int]) -> dict[str, str]:
+    """Those that are in force and still sent, and those that are wanted now, each within so many tokens."""
+    view = turn.loaded.view
+    here = {message.id: message for message in (*view.tail, *view.lifted, turn.current.message)}
+    before = view.compaction.excerpts if view.compaction else {}
+    kept = {key: text for key, text in before.items() if key.partition("/")[0] in here}
+    made = {key: await _excerpt(turn.scale, here, key, most) for key, most in wanted.items()}
+    return kept | made
+
+
+async def _excerpt(scale: Scale, here: Mapping[str, Message], key: str, most: int) -> str:
+    """Beginning and end of a text, and a line between them that says so. Cut by its own density, then counted."""
+    id, _, call = key.partition("/")
+    text = _whole(here[id], call)
+    overhead, whole = await _tokens(scale, "."), await _tokens(scale, text)
+    density = whole / max(1, len(text))
+    aim = most
+    for _ in range(MOST_TRIES):
+        made = excerpt(text, max(1, aim - overhead), lambda part: round(len(part) * density), id)
+        tokens = await _tokens(scale, made)
+        if tokens <= most:
+            return made
+        aim = min(aim - 1, int(aim * most / tokens * 0.95))
+    return text[: max(1, most // 4)]
+
+
+def _whole(message: Message, call: str) -> str:
+    if call:
+        return "".join(result.text for result in message.results if result.call_id == call)
+    texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]
+    return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
+
+
+async def _tokens(scale: Scale, text: str) -> int:
+    return (await scale.weigh([Entry("user", (Text(text),))]))[0].count.tokens
