@@ -10,7 +10,7 @@ help: ## this list
 chat: .venv/chat.ready ## chat over the example vault with the embedded model; VAULT=folder for your own notes
 	@$(BIN)/recto chat --vault "$(VAULT)"
 
-demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, its proof
+demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: lint types ## everything that must hold: format, lint, types, all tests, coverage

@@ -1,4 +1,4 @@
-# A short conversation with the embedded model, then what was sent for it: window, record, proof. Run by `make demo`.
+# A short conversation with the embedded model, then what was sent for it: window, record, summary, proof. Run by `make demo`.
 set -eu
 RECTO_HOME=$(mktemp -d)
 export RECTO_HOME RECTO_VAULT="$(dirname "$0")/vault"
@@ -13,4 +13,6 @@ step recto ask "When was the boat in [[Welcome]] built?"
 step recto ask --continue "How long is the boat in [[Sorrel]]?"
 step recto context show --message "Who owns her?"
 step recto request show
+step recto context compact --set context.recent_messages_to_keep=1
+step recto context summary
 step recto request verify --all

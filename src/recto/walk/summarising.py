@@ -14,19 +14,17 @@ from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.asking import Answer, Question, ask, is_hopeless, weigh_text
 from recto.walk.covering import Covering
-from recto.walk.opening import open_window
 from recto.walk.setup import Ready
+from recto.walk.slicing import Slicing, open_slicing
 from recto.walk.standing import Standing
 from recto.window.compact import Written, next_block
-from recto.window.summary import SUMMARISER, Source, Wanted, fault, halves, merge_order, order, slices
+from recto.window.summary import Source, Wanted, fault, merge_order, order
 from recto.window.window import summary_entry
 
 T = TypeVar("T")
 # More calls than this for one compaction are not waited for: sentences are chosen without a model, which reads it all.
 MOST_SLICES = 40
 CHARACTERS_PER_TOKEN = 2
-# Transcripts are counted message by message; joined they may take a little more.
-SLACK = 0.97
 
 
 class NoSummary(Exception):
@@ -96,69 +94,51 @@ class Summarising:
         return question if question.fits else None
 
     async def _by_slices(self, writer: Ready, *, shorter: bool) -> AsyncGenerator[Event, None]:
-        """Everything that is covered, told as a transcript, in as many calls as the summariser's window needs."""
-        opening = await open_window(writer.scale, writer.parameters, SUMMARISER, ())
-        ask_for = order(self.wanted, above=False, has_former=bool(self.covering.former), shorter=shorter)
-        texts = await self._texts(writer, opening.count.tokens, ask_for, shorter)
-        level = 0
-        while True:
+        """Everything that is covered, told as a transcript, in as many calls as the summariser's window needs; what
+        comes of several is merged, level by level."""
+        slicing = await open_slicing(writer, self.wanted, tight=self._overflowed)
+        asked = order(self.wanted, above=False, has_former=bool(self.covering.former), shorter=shorter)
+        texts = await self._transcript(slicing, asked)
+        while self._answer is None:
             parts: list[Answer] = []
-            for place, text in enumerate(texts):
-                whole = f"{text}\n\n{ask_for}"
-                asked = (await weigh_text(writer, [whole]))[0]
-                because = f"part {place + 1} of {len(texts)} of what is covered" + (
-                    f", level {level + 1}" if level else ""
-                )
-                question = Question(writer, opening, (), asked, because, self.wanted.tokens)
-                if whole not in self._parts:
-                    yield self._requested(question, place + 1, len(texts))
-                    size = asked.count.tokens if len(texts) > 1 or level else self.covering.tokens
-                    self._parts[whole] = await self._ask(question, Source(size, ask_for, text))
-                parts.append(self._parts[whole])
+            async with aclosing(self._read(slicing, texts, asked, parts)) as events:
+                async for event in events:
+                    yield event
             if len(parts) == 1:
                 self._answer = parts[0]
                 return
-            level += 1
             self._notes.append(f"summed up in {len(parts)} parts, then merged")
-            ask_for = merge_order(self.wanted, shorter=shorter)
-            told = [f"Part {place + 1} of {len(parts)}:\n{part.text}" for place, part in enumerate(parts)]
-            texts = await self._runs(writer, told, opening.count.tokens, ask_for, shorter)
-            if len(texts) >= len(parts):
+            asked = merge_order(self.wanted, shorter=shorter)
+            told = [f"Part {place} of {len(parts)}:\n{part.text}" for place, part in enumerate(parts, 1)]
+            texts = await slicing.runs(told, asked)
+            if not 0 < len(texts) < len(parts):
                 raise NoSummary("its window is too small to merge two summaries")
 
-    async def _texts(self, writer: Ready, opening: int, ask_for: str, shorter: bool) -> list[str]:
-        covering = self.covering
+    async def _read(
+        self, slicing: Slicing, texts: Sequence[str], asked: str, parts: list[Answer]
+    ) -> AsyncGenerator[Event, None]:
+        """Every text summed up into `parts`; one that an attempt before has read is not read again."""
+        for place, text in enumerate(texts, 1):
+            if text not in self._parts:
+                because = f"sums up part {place} of {len(texts)}, as a transcript"
+                question = await slicing.question(f"{text}\n\n{asked}", because)
+                yield self._requested(question, place, len(texts))
+                size = question.order.count.tokens if len(texts) > 1 else max(self.covering.tokens, 1)
+                self._parts[text] = await self._ask(question, Source(size, asked, text))
+            parts.append(self._parts[text])
+
+    async def _transcript(self, slicing: Slicing, asked: str) -> list[str]:
+        covering, writer = self.covering, slicing.writer
         await covering.read(MOST_SLICES * writer.budget.limit * CHARACTERS_PER_TOKEN)
         if covering.has_essence:
             self._notes.append("the oldest messages are too many for a model: it got whole sentences of them")
         told = [f"Earlier summary:\n{covering.former}"] if covering.former else []
-        runs = await self._runs(writer, [*told, *covering.texts], opening, ask_for, shorter)
+        runs = await slicing.runs([*told, *covering.texts], asked)
+        if not runs:
+            raise NoSummary(f"the window of {writer.model.name} has no room for what is to be summed up")
         if len(runs) > MOST_SLICES:
             raise NoSummary(f"{len(runs)} calls would be needed to read it all")
         return runs
-
-    async def _runs(self, writer: Ready, texts: Sequence[str], opening: int, ask_for: str, shorter: bool) -> list[str]:
-        """The texts joined to runs of a size that the summariser can read beside its order and its answer."""
-        room = await self._room(writer, opening, ask_for, shorter)
-        if room < 64:
-            raise NoSummary(f"the window of {writer.model.name} has no room for what is to be summed up")
-        fitting = [part for text in texts for part in await self._fitting(writer, text, room)]
-        tokens = [weighed.count.tokens + 1 for weighed in await weigh_text(writer, fitting)]
-        return ["\n".join(run) for run in slices(fitting, tokens, room)]
-
-    async def _room(self, writer: Ready, opening: int, ask_for: str, shorter: bool) -> int:
-        asked = (await weigh_text(writer, [ask_for]))[0].count.tokens
-        answer = Question(writer, writer.opening, (), (await weigh_text(writer, [""]))[0], "", self.wanted.tokens)
-        most = answer.parameters.max_tokens or 0
-        room = writer.budget.limit - opening - asked - most
-        # a second try also has room for what the first one may have miscounted
-        return int(room * SLACK * (0.6 if shorter and self._overflowed else 1)) - 16
-
-    async def _fitting(self, writer: Ready, text: str, room: int) -> list[str]:
-        """The text, in halves of halves where it is larger than what can be read at once."""
-        if (await weigh_text(writer, [text]))[0].count.tokens < room or len(text) < 2:
-            return [text]
-        return [part for half in halves(text) for part in await self._fitting(writer, half, room)]
 
     async def _ask(self, question: Question, source: Source) -> Answer:
         answer = await ask(question, self.store, self.clerk, self.standing, self.message, self.timeout_s)
