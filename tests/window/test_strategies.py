@@ -14,7 +14,7 @@ from recto.chat.message import Message
 from recto.errors import DoesNotFit
 from recto.window.budget import Budget, Shares
 from recto.window.fitting import SMALLEST_EXCERPT, fit, level
-from recto.window.measure import SUMMARY
+from recto.window.measure import NOTICE, SUMMARY
 from recto.window.plan import Plan
 from recto.window.strategies import LITTLE, STRATEGIES, compact_now, discard, hybrid, squeezed, summarize
 
@@ -140,7 +140,11 @@ def sent(seen: View) -> list[str]:
 
 
 def size(case: Case) -> int:
-    return case.budget.fixed + case.counts.get(SUMMARY, 0) + sum(case.counts[id] for id in sent(case.view))
+    """The whole window; one that begins with something lifted that is no question gets a line in front."""
+    ahead = case.counts.get(SUMMARY, 0)
+    if not ahead and case.view.still_sent and case.view.still_sent[0].role != "user":
+        ahead = NOTICE
+    return case.budget.fixed + ahead + sum(case.counts[id] for id in sent(case.view))
 
 
 def carried_out(case: Case, plan: Plan) -> Case:
@@ -169,7 +173,7 @@ def least_needed(case: Case) -> int:
     pinned = set(case.view.compaction.pinned) if case.view.compaction else set()
     groups = [*units(case.view.still_sent), *units(case.view.history), *units(case.view.rounds)]
     pins = sum(case.counts[group[0].id] for group in groups if any(message.id in pinned for message in group))
-    return case.budget.around + pins + min(case.budget.current, SMALLEST_EXCERPT)
+    return case.budget.around + (pins + NOTICE if pinned else 0) + min(case.budget.current, SMALLEST_EXCERPT)
 
 
 def check_laws(case: Case, plan: Plan) -> Case:

@@ -28,7 +28,7 @@ def lift(candidates: Sequence[Group], messages: int, room: int) -> tuple[list[Li
         used = 0
         for place in _of_band(candidates, least):
             group = candidates[place]
-            if place not in chosen and used + group.tokens <= share:
+            if place not in chosen and left and used + group.tokens <= share:
                 used += group.tokens
                 chosen[place] = Lift(group.ids, group.tokens, f"priority {group.priority} ({name})")
         carried, left = share - used, left - used

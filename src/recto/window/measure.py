@@ -10,6 +10,9 @@ from recto.window.budget import Budget
 SUMMARY = "summary"
 """Under this name the counts hold what the summary in force takes."""
 
+NOTICE = 32
+"""A line that says how many messages are archived, in any tokenizer."""
+
 Unit = tuple[Message, ...]
 
 
@@ -52,7 +55,9 @@ class Measured:
 
     @property
     def pins(self) -> int:
-        return sum(group.tokens for group in (*self.groups, *self.lifted) if group.pinned)
+        """What is pinned, with the line in front of it that a window without a summary begins with."""
+        pinned = [group.tokens for group in (*self.groups, *self.lifted) if group.pinned]
+        return sum(pinned) + NOTICE if pinned else 0
 
     @property
     def last_round(self) -> Group | None:

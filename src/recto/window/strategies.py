@@ -11,7 +11,7 @@ from recto.chat.conversation import View
 from recto.window.bands import LATEST, lift
 from recto.window.budget import Budget
 from recto.window.fitting import Shrunk, fit, recent_start, shrink, start_of_last
-from recto.window.measure import Group, Measured, measure
+from recto.window.measure import NOTICE, Group, Measured, measure
 from recto.window.plan import NOTHING, Band, Cut, Lift, Plan, Range
 
 SMALLEST_SUMMARY = 96
@@ -123,7 +123,8 @@ class Cutting:
         kept = sum(group.tokens for group in self.kept)
         if self.kept and self.kept[-1] is measured.last_round:
             kept -= self.kept[-1].tokens - self.shrunk.round
-        return measured.budget.around + self.shrunk.current + summary + lifted + kept
+        notice = NOTICE if self.lifts and not summary else 0
+        return measured.budget.around + self.shrunk.current + (summary or notice) + lifted + kept
 
     @property
     def frees(self) -> int:
@@ -179,7 +180,7 @@ def _cut(strategy: str, measured: Measured, *, asked: bool, squeeze: Mapping[str
         start = len(groups)
     if summary == 0:
         start = _at_a_question(measured, start)
-    lifts, bands = _lifts(strategy, measured, start, around + summary + sum(costs[start:]))
+    lifts, bands = _lifts(strategy, measured, start, around + max(summary, NOTICE) + sum(costs[start:]))
     covers_more = start > 0 or bool(measured.view.older)
     dropped = {id for group in measured.lifted for id in group.ids} - {id for each in lifts for id in each.messages}
     as_it_is = Cutting(measured, start, None, tuple(lifts), bands, shrunk)
