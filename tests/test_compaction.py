@@ -234,7 +234,8 @@ def test_a_summary_model_of_its_own_gets_a_transcript_in_slices_that_fit_its_win
     covered = [message for message in talk.messages() if not message.compaction][: block.messages_archived]
     flat = " ".join(transcripts.split())
     assert all(" ".join(message.text.split())[:60] in flat for message in covered)
-    assert block.checks == {"covered": len(covered), "seen": len(covered)}
+    assert block.checks["covered"] == block.checks["seen"] == len(covered)
+    assert block.checks["parts"] > 1
 
 
 def test_a_summary_model_that_cannot_be_had_is_noted_and_the_own_model_writes(desk: Open, script: Script) -> None:
@@ -302,17 +303,17 @@ def test_recent_messages_that_are_huge_are_covered_and_all_are_accounted_for(des
     assert sum(covered.active(message) for message in said) + block.messages_archived == 8
 
 
-def test_the_provider_says_too_long_and_the_window_is_made_smaller_until_it_is_not(desk: Open, script: Script) -> None:
-    steps = [REPLY] * 12 + [{"error": "overflow"}, {"error": "overflow"}, REPLY]
+def test_the_provider_says_too_long_and_the_window_is_made_smaller(desk: Open, script: Script) -> None:
+    steps = [REPLY] * 12 + [{"error": "overflow"}, REPLY]
     at = desk(script(*steps, SUMMARY, limit=4000))
     talk = at.conversation()
     for number in range(12):
         talk.ask(SAID.format(number))
     events = list(talk.stream("and now?"))
     assert of(Replied, events)
-    assert sum("too long" in event.text for event in of(Noticed, events)) == 2
+    assert sum("too long" in event.text for event in of(Noticed, events)) == 1
     sizes = [event.size for event in of(ContextUsage, events)]
-    assert len(sizes) == 3
+    assert len(sizes) == 2
     assert sizes[1] < sizes[0]
     assert talk.messages()[-1].text == REPLY["text"]
 
@@ -530,20 +531,23 @@ def test_automatic_compaction_can_be_switched_off(desk: Open, script: Script) ->
         window = of(Sent, events)[-1].window
         assert window.total <= window.limit - window.reserve
     assert talk.compaction() is None
-    assert any("older messages do not fit and were left out of this request" in note for note in notes)
+    assert any("older messages were left out of this request" in note for note in notes)
     assert summary_requests(at, talk) == []
 
 
-def test_when_instructions_fill_the_window_compaction_stops_and_says_so(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, SUMMARY, limit=1500), system_prompt="Be kind. " * 300)
+def test_when_what_must_stay_fills_the_window_compaction_stops_and_says_so(desk: Open, script: Script) -> None:
+    keeps = {"context__recent_messages_to_keep": 38, "context__min_recent_messages_to_keep": 38}
+    at = desk(script(REPLY, SUMMARY, limit=1500), context__summary_tokens=96, **keeps)
     talk = at.conversation()
     notes: list[str] = []
-    for number in range(14):
-        events = list(talk.stream(f"{number} word word word word word word word word"))
+    for number in range(40):
+        events = list(talk.stream(SAID.format(number)))
         notes += [event.text for event in of(Noticed, events)]
-    assert any("in a row have freed little" in note for note in notes)
-    assert len(talk.compactions()) <= 3
-    assert len(summary_requests(at, talk)) <= 6
+        window = of(Sent, events)[-1].window
+        assert window.total <= window.limit - window.reserve
+    assert any("2 compactions in a row have freed little" in note for note in notes)
+    assert max(block.little for block in talk.compactions()) == 2, "then it waits until there is something to free"
+    assert len(summary_requests(at, talk)) < 10
 
 
 def test_a_line_comes_at_80_percent_once(desk: Open, script: Script) -> None:
@@ -663,3 +667,129 @@ def test_a_fork_between_what_is_covered_and_the_compaction_keeps_it(desk: Open, 
     assert block.summary == SUMMARY["text"]
     messages = sent(at, list(talk.stream("another way")))
     assert "14 boats" in messages[1]["content"]
+
+
+# -- what a summary has told is never dropped
+
+
+def test_a_message_that_leaves_no_room_for_a_summary_does_not_throw_it_away(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY, limit=2000))
+    talk = at.conversation()
+    fill(talk)
+    events = list(talk.stream("word " * 1350))
+    assert of(Sent, events)[-1].window.total <= 2000 - 512
+    assert not of(ContextCompacted, events), "nothing is stored that tells less"
+    assert any("a summary has no room" in event.text for event in of(Noticed, events))
+    block = talk.compaction()
+    assert block is not None
+    assert block.summary == SUMMARY["text"]
+    after = list(talk.stream("and now?"))
+    former = summary_requests(at, talk)[-1]
+    assert "14 boats" in json.dumps(former["messages"])
+    assert "14 boats" in sent(at, after)[1]["content"]
+
+
+def test_what_is_pinned_while_a_summary_is_written_stays_pinned(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY, limit=1200))
+    talk = at.conversation()
+    pinned = ""
+    for number in range(40):
+        for event in talk.stream(SAID.format(number)):
+            if isinstance(event, SummaryRequested) and not pinned:
+                pinned = talk.messages()[0].id
+                talk.pin(pinned)
+        if pinned:
+            break
+    block = talk.compaction()
+    assert block is not None
+    assert block.pinned == (pinned,)
+    numbers = [each.compaction_number for each in talk.compactions()]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_a_second_compaction_in_one_tool_loop_still_has_the_question(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Page.md").write_text("some words of a page " * 30)
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    at = desk(script(*[call] * 14, {"text": "done"}, SUMMARY, limit=2048), vault=vault)
+    talk = at.conversation()
+    events = list(talk.stream("The question to answer"))
+    assert len(of(ContextCompacted, events)) > 1
+    for asked in summary_requests(at, talk):
+        roles = [message["role"] for message in asked["messages"]]
+        assert roles[:2] == ["system", "user"]
+        assert sum(message["content"] == "The question to answer" for message in asked["messages"]) == 1
+    kept = [at.record(id) for id in at.store.records.ids(talk.id)]
+    ridden = [each.account["prefix"]["broken_by"] for each in kept if each.purpose == "summary"]
+    assert ridden == [None] * len(ridden), "each rides on the prefix"
+    named = [each.account["prefix"]["broken_by"] for each in kept if each.purpose == "reply"]
+    assert sum(why is not None for why in named) == len(of(ContextCompacted, events))
+
+
+def test_taking_back_a_clear_gives_the_pins_back(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY))
+    talk = at.conversation()
+    talk.ask("The password is swordfish.")
+    pinned = talk.messages()[0].id
+    talk.pin(pinned)
+    talk.clear()
+    assert talk.compaction() is not None
+    back = talk.uncompact()
+    assert back.pinned == (pinned,)
+
+
+def test_an_excerpt_can_be_taken_back_once_there_is_room(desk: Open, script: Script) -> None:
+    talk = desk(script(REPLY, limit=1000)).conversation()
+    talk.ask("A sentence of a long letter. " * 300)
+    assert (talk.messages()[0].tokens.own or 0) > 1500, "the message is counted whole"
+    large = desk(script(REPLY, limit=60_000))
+    again = large.conversation(talk.id)
+    again.uncompact()
+    reply = again.ask("And?")
+    assert (
+        json.loads(large.rebuild(reply.request_id))["messages"][1]["content"] == "A sentence of a long letter. " * 300
+    )
+
+
+def test_a_refusal_is_forgotten_after_a_compaction_by_hand(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY, limit=1200), context__confirm=True)
+    talk = at.conversation()
+    answered(talk, "no")
+    talk.compact()
+    heard = answered(talk, "yes")
+    assert of(ContextCompacted, heard)
+
+
+def test_an_overflow_with_nothing_to_make_smaller_is_told_at_once(desk: Open, script: Script, log: Path) -> None:
+    at = desk(script({"error": "overflow"}))
+    with pytest.raises(Overflow):
+        at.conversation().ask("hello")
+    assert len(log.read_bytes().splitlines()) == 1
+
+
+def test_an_overflow_by_the_message_alone_sends_an_excerpt_of_it(desk: Open, script: Script) -> None:
+    at = desk(script({"error": "overflow"}, {"text": "read"}))
+    talk = at.conversation()
+    events = list(talk.stream("A sentence of a long letter. " * 300))
+    assert of(Replied, events)[-1].message.text == "read"
+    first, second = (event.size for event in of(ContextUsage, events))
+    assert second < 0.7 * first
+    block = talk.compaction()
+    assert block is not None
+    assert block.because.startswith("the provider says")
+
+
+def test_in_a_small_window_the_line_comes_before_the_compaction_too(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, SUMMARY, limit=1200))
+    talk = at.conversation()
+    notes: list[str] = []
+    for number in range(60):
+        events = list(talk.stream(SAID.format(number)))
+        notes += [event.text for event in of(Noticed, events) if "% full" in event.text]
+        if of(ContextCompacted, events):
+            break
+    assert len(notes) == 1
+    assert "it is compacted at 688" in notes[0]

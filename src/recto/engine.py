@@ -3,7 +3,7 @@
 Whoever reads `send` knows the product; each step is a paragraph below it, or a room of its own.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from recto.window.strategies import compact_now, squeezed
 from recto.window.window import Window
 
 MOST_SQUEEZES = 3
+NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 
 
 class Engine:
@@ -52,14 +53,16 @@ class Engine:
         self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
 
     async def send(
-        self, standing: Standing, text: str | bytes, strategy: str | None = None
+        self, standing: Standing, text: str | bytes, strategy: str | None = None, *, answers: bool = True
     ) -> AsyncGenerator[Event, None]:
-        """One message, all the way through; two from one front end take turns."""
-        async with standing.taking_turns(), aclosing(self._walk(standing, text, strategy)) as events:
+        """One message, all the way through; two from one front end take turns. `answers`: somebody can be asked."""
+        async with standing.taking_turns(), aclosing(self._walk(standing, text, strategy, answers)) as events:
             async for event in events:
                 yield event
 
-    async def _walk(self, standing: Standing, text: str | bytes, strategy: str | None) -> AsyncGenerator[Event, None]:
+    async def _walk(
+        self, standing: Standing, text: str | bytes, strategy: str | None, answers: bool
+    ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         message, repaired, branched = await self._append(standing, text)  # 1 append
         yield Appended(message, branched)
@@ -70,11 +73,13 @@ class Engine:
         for note in standing.fresh((*ready.notes, *notes), always=notes):
             yield Noticed(note)
         plan = partial(self._plan, standing, message=message, picked=picked, notes=notes)
-        steps = squeezes = 0
+        steps, overflow = 0, None
         while steps < self.settings.tools.step_limit:
             loaded = await self._load(standing, ready, message.id)
-            turn = await plan(ready, loaded, squeeze=squeezes > 0)  # 4 budget, 5 plan
-            compacting = self._compacting(standing, ready, turn, partial(plan, ready))
+            turn = await plan(ready, loaded, overflow=overflow)  # 4 budget, 5 plan
+            reload = partial(self._load, standing, ready, message.id)
+            compacting = self._compacting(standing, ready, turn, plan, reload)
+            compacting.answers = answers
             async with aclosing(compacting.run()) as events:  # 6 compact, then plan again
                 async for event in events:
                     yield event
@@ -89,15 +94,14 @@ class Engine:
                     async for event in events:
                         yield event
             except Overflow as why:
-                if why.partial or (squeezes := squeezes + 1) > MOST_SQUEEZES:
+                overflow, ready = why, tightened(ready)
+                if why.partial or ready.tightened > MOST_SQUEEZES:
                     raise
                 yield Noticed("the provider says that this is too long for it: making the window smaller")
-                standing.tightened[ready.model.name] = standing.tightened.get(ready.model.name, 0) + 1
-                ready = tightened(ready)
                 continue
             if not exchange.calls:
                 return
-            steps, squeezes = steps + 1, 0
+            steps, overflow = steps + 1, None
             async with aclosing(exchange.run_tools(may_run=steps < self.settings.tools.step_limit)) as events:
                 async for event in events:
                     yield event
@@ -109,12 +113,13 @@ class Engine:
         message = Message("next", "user", (Text(said),), parent=standing.head)
         ready = await self._ready(standing, strategy)
         picked, notes = await self._pick(standing, ready, message)
-        plan = partial(self._plan, standing, ready, message=message, picked=picked, notes=notes)
-        loaded = await self._load(standing, ready, None)
-        turn = await plan(replace(loaded, view=replace(loaded.view, current=message.id)))
+        plan = partial(self._plan, standing, message=message, picked=picked, notes=notes)
+        reload = partial(self._load, standing, ready, None)
+        loaded = await reload()
+        turn = await plan(ready, replace(loaded, view=replace(loaded.view, current=message.id)))
         if turn.plan.cut is None:
             return turn.window
-        after = await self._compacting(standing, ready, turn, plan).preview()
+        after = await self._compacting(standing, ready, turn, plan, reload).preview()
         return replace(after.window, plan=turn.plan)
 
     async def compact(self, standing: Standing, keep: str = "") -> AsyncGenerator[Event, None]:
@@ -127,8 +132,9 @@ class Engine:
             plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
                 raise Invalid("there is nothing to compact: only the latest messages are in the window")
-            again = partial(self._plan, standing, ready, message=message)
-            compacting = self._compacting(standing, ready, replace(turn, plan=plan), again)
+            again = partial(self._plan, standing, message=message)
+            reload = partial(self._load, standing, ready, None)
+            compacting = self._compacting(standing, ready, replace(turn, plan=plan), again, reload)
             compacting.asked, compacting.keep = True, clean(keep)[0].strip()
             async with aclosing(compacting.run()) as events:
                 async for event in events:
@@ -153,8 +159,7 @@ class Engine:
 
     async def _ready(self, standing: Standing, strategy: str | None) -> Ready:
         choices = replace(standing.choices, call=strategy) if strategy else standing.choices
-        ready = await self.setup.ready(standing.model, standing.vault, choices)
-        return tightened(ready, standing.tightened.get(ready.model.name, 0))
+        return await self.setup.ready(standing.model, standing.vault, choices)
 
     async def _pick(self, standing: Standing, ready: Ready, message: Message) -> tuple[list[Picked], list[str]]:
         """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
@@ -181,18 +186,23 @@ class Engine:
         message: Message,
         picked: Sequence[Picked] = (),
         notes: Sequence[str] = (),
-        squeeze: bool = False,
+        overflow: Overflow | None = None,
         promised: int = 0,
     ) -> Turn:
         current = await weigh_current(ready.scale, message, picked, loaded.view.compaction)
         told = (*ready.notes, *notes)
         turn = make_turn(ready, loaded, current, conversation=standing.conversation, notes=told, promised=promised)
-        if not squeeze:
+        if overflow is None:
             return turn
-        return replace(turn, plan=squeezed(ready.strategy, loaded.view, turn.budget, loaded.counts))
+        plan = squeezed(ready.strategy, loaded.view, turn.budget, loaded.counts)
+        if plan.cut is None:
+            raise overflow
+        return replace(turn, plan=plan)
 
-    def _compacting(self, standing: Standing, ready: Ready, turn: Turn, replan: Replan) -> Compacting:
-        return Compacting(self.store, self.clerk, self.setup, standing, ready, turn, replan)
+    def _compacting(
+        self, standing: Standing, ready: Ready, turn: Turn, replan: Replan, reload: Callable[[], Awaitable[Loaded]]
+    ) -> Compacting:
+        return Compacting(self.store, self.clerk, self.setup, standing, ready, turn, replan, reload)
 
     async def _record(self, standing: Standing, turn: Turn, message: Message) -> Request:
         request = Request(
@@ -210,7 +220,8 @@ class Engine:
             mark_bytes=turn.scale.format.mark_bytes,
         )
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
-        tokens = Tokens(turn.current.own.tokens, turn.current.weighed.count.tokens, tools)
+        whole = (await weigh_current(turn.scale, message, ())).own.tokens
+        tokens = Tokens(whole, turn.current.weighed.count.tokens, tools)
         await self.clerk.do(self._write_record, standing, request, turn.scale, replace(message, tokens=tokens))
         return request
 
@@ -266,14 +277,11 @@ class Engine:
         """Another summary in place of the one in force, whose text stays in its own block."""
         ready = await self._ready(standing, None)
         said = clean(text)[0].strip()
-        newest = await self.clerk.do(self.store.tree.compaction, standing.head) if standing.head else None
-        former = newest.compaction.summary if newest and newest.compaction else ""
-        texts = [Entry("user", (Text(each),)) for each in (said, former)]
-        tokens, before = (weighed.count.tokens for weighed in await ready.scale.weigh(texts))
+        tokens = (await ready.scale.weigh([Entry("user", (Text(said),))]))[0].count.tokens
         most = int(ready.budget.room * LARGEST_SUMMARY)
         if tokens > most:
             raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
-        return await self.clerk.do(self._revising(standing).edit, said, tokens - before)
+        return await self.clerk.do(self._revising(standing).edit, said)
 
     def _revising(self, standing: Standing) -> Revising:
         standing.loaded = {}
@@ -285,11 +293,10 @@ class Engine:
 
 
 def _sent(standing: Standing, turn: Turn, request: Request) -> list[Event]:
-    usage = ContextUsage(turn.window.total, turn.window.limit)
+    usage, due = ContextUsage(turn.window.total, turn.window.limit), turn.budget.due
     events: list[Event] = [usage, Sent(request.id, turn.window)]
-    if standing.fills_up(usage.percent):
-        at = f"; it is compacted at {turn.budget.trigger:,}" if turn.budget.trigger else ""
-        events.insert(
-            1, Noticed(f"the context is {usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens{at})")
-        )
+    # in a small window the room ends before 80 % of it
+    if standing.fills_up(usage.size >= min(NEARLY_FULL * usage.limit, NEARLY_DUE * due)) and turn.budget.trigger:
+        full = f"{usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens; it is compacted at {due:,})"
+        events.insert(1, Noticed(f"the context is {full}"))
     return events

@@ -29,6 +29,7 @@ def _setting(
 
 
 STRATEGIES = ("discard", "summarize", "hybrid")
+LEAST_SUMMARY = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +335,8 @@ def _together(settings: Settings) -> Settings:
         if "context.low_water" in settings.origins:
             raise _unsuited(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
         settings = replace(settings, context=replace(settings.context, low_water=context.threshold / 2))
+    if 0 < context.summary_tokens < LEAST_SUMMARY:
+        raise _unsuited(settings, "context.summary_tokens", f"0, or a whole number from {LEAST_SUMMARY} to 100,000")
     shares = context.budgets
     if shares.system + shares.tools + shares.messages > 1 + 1e-9:
         allowed = f"a number from 0 to {max(0.0, 1 - shares.system - shares.tools):g}, so that all three are at most 1"

@@ -126,7 +126,7 @@ class Talk:
         self._loop.run(self._engine.setup.provider(model).model(model))
         self._chosen = model
         if self._standing is not None:
-            self._standing.model = model
+            self._standing.model, self._standing.declined = model, 0
             self._tree.change(self._standing.conversation, details={"model": model})
 
     @property
@@ -143,26 +143,31 @@ class Talk:
             self._standing.choices = replace(self._standing.choices, conversation=name)
             self._tree.change(self._standing.conversation, details={"strategy": name})
 
-    async def send(self, text: str | bytes, *, strategy: str | None = None) -> AsyncGenerator[Event, None]:
-        """The message on its way, as events, in the caller's own loop; `strategy` is for this message alone."""
+    async def send(
+        self, text: str | bytes, *, strategy: str | None = None, answers: bool = True
+    ) -> AsyncGenerator[Event, None]:
+        """The message on its way, as events, in the caller's own loop; `strategy` is for this message alone.
+
+        `answers`: whoever takes the events answers a CompactionProposed; without, nobody is asked.
+        """
         if self._standing is None and not clean(text)[0].strip():
             raise Invalid("the message is empty: write something to send")  # before a conversation is made for it
         if strategy is not None:
             configuration.check("context.strategy", strategy, "strategy")
-        async with aclosing(self._engine.send(self.standing, text, strategy)) as events:
+        async with aclosing(self._engine.send(self.standing, text, strategy, answers=answers)) as events:
             async for event in events:
                 yield event
                 if isinstance(event, CompactionProposed):
                     event.settle()
 
-    def stream(self, text: str | bytes, *, strategy: str | None = None) -> Generator[Event]:
+    def stream(self, text: str | bytes, *, strategy: str | None = None, answers: bool = True) -> Generator[Event]:
         """The same for synchronous code; closing it (or Ctrl-C) stops the reply and keeps what came."""
-        return self._loop.stream(self.send(text, strategy=strategy))
+        return self._loop.stream(self.send(text, strategy=strategy, answers=answers))
 
     def ask(self, text: str | bytes, *, strategy: str | None = None) -> Reply:
         last: Replied | None = None
         notes: list[str] = []
-        for event in self.stream(text, strategy=strategy):
+        for event in self.stream(text, strategy=strategy, answers=False):
             if isinstance(event, Replied):
                 last = event
             elif isinstance(event, Noticed):
@@ -256,5 +261,7 @@ class Talk:
         """How much a message matters to `hybrid`, from 1 to 10, in place of what it was given by itself."""
         if self.id is None or self._tree.owner(message) != self.id:
             raise NotFound(f"message {message} is not part of this conversation", id=message)
+        if self._tree.message(message).compaction:
+            raise Invalid(f"message {message} is a compaction, which is never sent itself", id=message)
         self._tree.prioritise(message, priority)
         self._outside.loaded = {}

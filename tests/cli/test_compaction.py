@@ -78,7 +78,6 @@ def test_parts_are_told_one_by_one(run: Run, script: Script) -> None:
     assert done.exit_code == 0
     assert f"with {small}, part 1 of 3\n" in done.stderr
     assert f"with {small}, part 3 of 3\n" in done.stderr
-    assert "note: summed up in 3 parts, then merged\n" in done.stderr
     assert done.stdout.endswith(f"summary by {small}\n")
 
 
@@ -305,7 +304,7 @@ def test_a_message_that_is_sent_as_an_excerpt_is_told(run: Run, script: Script) 
     model = script({"text": "Yes."}, limit=1000)
     done = run("ask", "-m", model, "word " * 2000)
     assert done.stdout == "Yes.\n"
-    assert "note: 1 message is sent as an excerpt\n" in done.stderr
+    assert "note: 1 long text is sent as an excerpt\n" in done.stderr
     asked = one(run("ask", "-m", model, "--json", "word " * 2000))
     assert len(asked["compaction"]["excerpts"]) == 1
     assert one(run("ask", "-m", model, "--json", "word"))["compaction"] is None
@@ -319,7 +318,7 @@ def test_with_ask_first_and_nobody_there_nothing_is_compacted_and_that_is_told(
     options = ["--continue", "--set", "context.confirm=true", *(["--json"] if as_json else [])]
     done = spawn("ask", *options, "word " * 150)
     told = json.loads(done.stdout)["notes"] if as_json else done.stderr.decode().splitlines()
-    assert any("there was nobody to ask: nothing was compacted" in line for line in told)
+    assert any("there is nobody to ask: nothing is compacted" in line for line in told)
     assert one(run("context", "stats", "--json"))["compactions"] == 0
 
 

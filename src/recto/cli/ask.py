@@ -47,7 +47,8 @@ def command(
             context = {"context": reply.window.to_json()} if show_context else {}
             show.emit(_to_json(reply) | made | context)
         else:
-            follow(talk.stream(message), open_listener(thinking=thinking, shows_context=show_context))
+            listener = open_listener(thinking=thinking, shows_context=show_context)
+            follow(talk.stream(message, answers=listener.answers), listener)
 
 
 def _message(text: str) -> bytes:

@@ -69,7 +69,7 @@ def _take_line(chat: "Chat", line: bytes) -> None:
         slash.run(chat, line.decode("utf-8", "replace"))
     else:
         message = line[1:] if line.startswith(b"//") else line
-        events = chat.talk.stream(message, strategy=chat.strategy)
+        events = chat.talk.stream(message, strategy=chat.strategy, answers=False)
         follow(events, Lines(shows_context=chat.shows_context), chat.watch)
 
 

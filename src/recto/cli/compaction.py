@@ -63,7 +63,7 @@ def _writer(block: Compaction) -> str:
 def besides(notes: tuple[str, ...], excerpts: int) -> list[str]:
     """What else there is to know, a line each: what went wrong on the way, what is sent shortened."""
     are = "is sent as an excerpt" if excerpts == 1 else "are sent as excerpts"
-    return [*notes, f"{show.counted(excerpts, 'message')} {are}"] if excerpts else [*notes]
+    return [*notes, f"{show.counted(excerpts, 'long text')} {are}"] if excerpts else [*notes]
 
 
 def request_in_words(event: SummaryRequested) -> str:

@@ -31,6 +31,11 @@ KEPT = "stopped; what came is kept"
 class Listener(Protocol):
     """Hears a turn from its first event to its end, however it ends."""
 
+    @property
+    def answers(self) -> bool:
+        """Whether somebody is there who can be asked."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -69,6 +74,8 @@ def in_words(event: Event) -> str | None:
 
 class Lines:
     """The plain listener: the reply to stdout as it comes, ended by a newline; everything else as notes to stderr."""
+
+    answers = False
 
     def __init__(self, *, shows_context: bool = False) -> None:
         self._shows_context = shows_context

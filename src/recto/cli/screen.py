@@ -73,6 +73,10 @@ class Screen:
             redirect_stderr=False,
         )
 
+    @property
+    def answers(self) -> bool:
+        return has_keyboard()
+
     def __enter__(self) -> Self:
         self._open.enter_context(echo(False))
         self._live.start()

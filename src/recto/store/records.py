@@ -139,12 +139,17 @@ def _split(connection: Connection, request: Request, base: AnyRow | None) -> tup
     Where the base's stable part comes again, as it does at nearly every turn, its pieces need not even be looked up.
     """
     may_chain = base is not None and base.chain < LONGEST_CHAIN
-    if base is not None and may_chain and base.stable and request.beginning(base.stable) == base.stable_sha256:
+    is_reply = request.purpose == "reply"  # a summary's may go on with what was not stable
+    if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
         return base.stable, base.stable, _store_pieces(connection, request.pieces[base.stable :])
     numbers = _store_pieces(connection, request.pieces)
     shared = _shared(_piece_numbers(connection, base.id), numbers) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
+
+
+def _begins_again(request: Request, base: AnyRow) -> bool:
+    return bool(request.beginning(base.stable) == base.stable_sha256)
 
 
 def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
@@ -154,6 +159,8 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
     if request.purpose == "summary":
         # it stops where the covered part ends: what counts is how much of it the former request began with
         broken = None if shared >= request.stable else "a transcript of its own"
+        if broken and request.model != wire.loads(unpack(base.account)).get("model"):
+            broken = "another model"
         return {"base": base.id, "kept": min(shared, request.stable), "of": request.stable, "broken_by": broken}
     broken = None
     if shared < base.stable:
@@ -168,6 +175,10 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
             broken = "another model"
         elif broken == BREAKS["head"] and request.format == before.get("format"):
             broken = BREAKS["tool"]  # the head says whether a list of tools follows
+    elif request.account.get("messages", {}).get("rounds"):
+        # within a turn everything of the former request should come again, and a compaction may have cut its rounds
+        now = request.account.get("compaction")
+        broken = f"compaction {now}" if now != wire.loads(unpack(base.account)).get("compaction") else None
     return {"base": base.id, "kept": shared, "of": base.stable, "broken_by": broken}
 
 

@@ -143,7 +143,7 @@ def _request(question: Question, standing: Standing, message: str | None) -> Req
 def _account(question: Question, conversation: str) -> dict[str, object]:
     ready = question.ready
     tally = Tally()
-    tally.add("system", Pick("system", "system prompt", question.because), question.opening.system.tokens)
+    tally.add("system", Pick("system", "system prompt", "always first"), question.opening.system.tokens)
     for tool, count in question.opening.tools:
         tally.add("tools", Pick("tool", tool.name, "in the prefix; not to be called", mode=tool.include), count.tokens)
     if question.entries:

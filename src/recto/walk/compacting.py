@@ -1,6 +1,6 @@
 """Compacting: carries out a plan's cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -31,12 +31,13 @@ from recto.window.window import summary_entry
 MOST_PASSES = 3
 # A user who said no is asked again when the window has grown by so much.
 ASK_AGAIN = 1.1
+NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted, requests leave out what does not fit"
 
 
 class Replan(Protocol):
     """Plans the same turn for another view."""
 
-    def __call__(self, loaded: Loaded, *, promised: int = 0) -> Awaitable[Turn]: ...
+    def __call__(self, ready: Ready, loaded: Loaded, *, promised: int = 0) -> Awaitable[Turn]: ...
 
 
 @dataclass(slots=True)
@@ -49,20 +50,26 @@ class Compacting:
     turn: Turn
     """The turn to make room for; in the end the one to send."""
     replan: Replan
+    reload: Callable[[], Awaitable[Loaded]]
     keep: str = ""
     """What the user wants in the summary above all."""
     asked: bool = False
     """The user asked for it: no need to ask back."""
+    answers: bool = True
+    """Somebody listens who can say yes or no."""
     block: Compaction | None = None
     """What was made last."""
     _is_kept: bool = False
+    _is_stuck: bool = False
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Cuts and plans again until everything fits. What a plan cannot reach in a few passes it never will."""
         for _ in range(MOST_PASSES):
-            if self._was_declined():
-                self._do_without()
-            if self.turn.plan.cut is None:
+            if self.turn.plan.cut is not None and self._is_unwanted:
+                await self._do_without()
+                if not self.answers and self.standing.tell_once(NOBODY):
+                    yield Noticed(NOBODY)
+            if self.turn.plan.cut is None or self._is_stuck:
                 break
             async with aclosing(self._pass()) as events:
                 async for event in events:
@@ -77,8 +84,17 @@ class Compacting:
         """Whether what is sent is what the store will give for the next turn."""
         return self.block is None or self._is_kept
 
-    def _was_declined(self) -> bool:
-        return not self.asked and self.turn.window.total < self.standing.declined * ASK_AGAIN
+    @property
+    def _is_unwanted(self) -> bool:
+        """The user wants to be asked first, and cannot be, or has just said no."""
+        if not self.ready.context.confirm or self.asked or not self.ready.compacts:
+            return False
+        return not self.answers or self.turn.window.total < self.standing.declined * ASK_AGAIN
+
+    async def _do_without(self) -> None:
+        """The window stays as it is while it fits; else this request alone leaves out what does not."""
+        self.ready = replace(self.ready, compacts=False, budget=replace(self.ready.budget, trigger=None))
+        self.turn = await self.replan(self.ready, self.turn.loaded)
 
     async def _pass(self) -> AsyncGenerator[Event, None]:
         """One Compaction. Nothing is stored before all of it is there."""
@@ -91,44 +107,41 @@ class Compacting:
                     yield event
             written = work.result
         block, loaded = await self._drafted(cut, before, written)
+        if block.context_size_after > self.turn.budget.room and block.context_size_after >= block.context_size_before:
+            self._is_stuck = True
+            return
         if self._stores and self.ready.context.confirm and not self.asked:
             proposed = CompactionProposed(block)
             yield proposed
-            summary, note = await _answer(proposed)
-            if note:
-                yield Noticed(note)
+            summary = await _answer(proposed)
             if summary is None:
                 self.standing.declined = self.turn.window.total
                 return
             if summary != block.summary:
-                edited = await self._edited(summary, cut)
-                if edited != summary:
+                text = await self._edited(summary, cut)
+                if text != summary.strip():
                     yield Noticed("your summary was too long for the window: its end was cut off")
-                by_user = replace(written, text=edited, made_by="user", made=None)
-                block, loaded = await self._drafted(cut, before, by_user)
-        if self._stores:
-            await self.clerk.do(self._append, compaction_message(block, self._head))
+                block, loaded = await self._drafted(cut, before, Written(text, "user"))
+        if self._stores and not await self.clerk.do(self._append, block, before):
+            self.turn = await self.replan(self.ready, await self.reload())
+            return
         self.block, self._is_kept = block, self._stores
-        yield _told(block) if self._stores else _left_out(block, cut)
-        self.turn = await self.replan(loaded)
+        yield _told(block) if self._stores else _left_out(block, before)
+        self.turn = await self.replan(self.ready, loaded)
 
-    def _do_without(self) -> None:
-        """The user did not want it: the window stays as it is while it fits, else this request alone is cut."""
-        plan = self.turn.plan
-        if plan.cut is not None:
-            passing = replace(plan.cut, passing=True, summary=None if self.turn.loaded.summary else 0)
-            plan = replace(plan, cut=passing if self.turn.window.free < 0 else None)
-            self.turn = replace(self.turn, plan=plan)
-
-    @property
-    def _head(self) -> str:
-        assert self.standing.head is not None
-        return self.standing.head
-
-    def _append(self, made: Message) -> None:
-        """Stored and stood there in one step of the store's thread: a cancelled turn must not part the two."""
-        placed = self.store.tree.append(self.standing.conversation, made)
-        self.standing.stands_at(placed.message.id, placed.moved)
+    def _append(self, block: Compaction, before: Compaction | None) -> bool:
+        """Stored and stood there in one step of the store's thread: a cancelled turn must not part the two. False when
+        something was pinned, cleared or edited meanwhile, which this block does not know."""
+        head = self.standing.head
+        assert head is not None
+        with self.store.database.write():
+            newest = self.store.tree.compaction(head)
+            if (newest.compaction if newest else None) != before:
+                return False
+            placed = self.store.tree.append(self.standing.conversation, compaction_message(block, head))
+            self.standing.stands_at(placed.message.id, placed.moved)
+            self.standing.declined = 0
+            return True
 
     def _too_large(self) -> DoesNotFit:
         window = self.turn.window
@@ -146,7 +159,7 @@ class Compacting:
         cut, before = self._cut, self.turn.loaded.view.compaction
         written = written_before(before) if cut.summary is None else Written()
         _, loaded = await self._drafted(cut, before, written)
-        return await self.replan(loaded, promised=cut.summary or 0)
+        return await self.replan(self.ready, loaded, promised=cut.summary or 0)
 
     @property
     def _cut(self) -> Cut:
@@ -166,7 +179,7 @@ class Compacting:
             written,
             last=cut.last,
             lifted=cut.lifted,
-            excerpts=await excerpts(turn, cut.excerpts),
+            excerpts=await excerpts(turn, cut),
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=turn.window.total,
             because=turn.plan.because,
@@ -245,7 +258,8 @@ class Compacting:
     def _prefix(self, covered: Sequence[Message]) -> tuple[Weighed, ...]:
         """The covered part as the requests of this conversation begin, so that a provider's cache knows it."""
         loaded, current = self.turn.loaded, self.turn.current
-        entries = loaded.ahead
+        is_lifted = any(message.id == loaded.view.current for message in loaded.view.lifted)
+        entries = [*loaded.ahead, *([current.weighed] if is_lifted else ())]
         for message in covered:
             is_current = message.id == loaded.view.current
             entries += [current.weighed] if is_current else loaded.weights.get(message.id, [])
@@ -264,11 +278,11 @@ class Compacting:
         return await self._weigh(entry) if entry else 0
 
 
-async def _answer(proposed: CompactionProposed) -> tuple[str | None, str]:
+async def _answer(proposed: CompactionProposed) -> str | None:
     try:
-        return await proposed.answered(), ""
+        return await proposed.answered()
     except Unanswered:
-        return None, "context.confirm is on and there was nobody to ask: nothing was compacted"
+        return None
 
 
 def _told(block: Compaction) -> ContextCompacted:
@@ -286,6 +300,6 @@ def _told(block: Compaction) -> ContextCompacted:
     )
 
 
-def _left_out(block: Compaction, cut: Cut) -> Noticed:
-    said = f"{block.messages_archived} older messages do not fit and were left out of this request"
-    return Noticed(f"{said}: {block.because}" if cut.passing else said)
+def _left_out(block: Compaction, before: Compaction | None) -> Noticed:
+    fewer = block.messages_archived - (before.messages_archived if before else 0)
+    return Noticed(f"{fewer} older messages were left out of this request: {block.because}")

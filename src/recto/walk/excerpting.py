@@ -6,19 +6,22 @@ from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
 from recto.walk.scale import Scale
 from recto.walk.turn import Turn
+from recto.window.plan import Cut
 from recto.window.request import Entry
 from recto.window.shorten import excerpt
 
 MOST_TRIES = 8
 
 
-async def excerpts(turn: Turn, wanted: Mapping[str, int]) -> dict[str, str]:
-    """Those that are in force and still sent, and those that are wanted now, each within so many tokens."""
-    view = turn.loaded.view
-    here = {message.id: message for message in (*view.tail, *view.lifted, turn.current.message)}
+async def excerpts(turn: Turn, cut: Cut) -> dict[str, str]:
+    """Those that are in force and still sent behind the cut, and those that it wants, each within so many tokens."""
+    view, current = turn.loaded.view, turn.current.message
+    place = next((n for n, message in enumerate(view.tail) if message.id == cut.last), -1)
+    still = {message.id for message in view.tail[place + 1 :]} | {*cut.lifted, current.id}
     before = view.compaction.excerpts if view.compaction else {}
-    kept = {key: text for key, text in before.items() if key.partition("/")[0] in here}
-    made = {key: await _excerpt(turn.scale, here, key, most) for key, most in wanted.items()}
+    kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
+    here = {message.id: message for message in (*view.tail, *view.lifted, current)}
+    made = {key: await _excerpt(turn.scale, here, key, most) for key, most in cut.excerpts.items()}
     return kept | made
 
 
@@ -26,16 +29,16 @@ async def _excerpt(scale: Scale, here: Mapping[str, Message], key: str, most: in
     """Beginning and end of a text, and a line between them that says so. Cut by its own density, then counted."""
     id, _, call = key.partition("/")
     text = _whole(here[id], call)
-    overhead, whole = await _tokens(scale, "."), await _tokens(scale, text)
-    density = whole / max(1, len(text))
+    overhead, whole = await _tokens(scale, ".", call), await _tokens(scale, text, call)
+    density = (whole - overhead) / max(1, len(text))
     aim = most
     for _ in range(MOST_TRIES):
         made = excerpt(text, max(1, aim - overhead), lambda part: round(len(part) * density), id)
-        tokens = await _tokens(scale, made)
+        tokens = await _tokens(scale, made, call)
         if tokens <= most:
             return made
         aim = min(aim - 1, int(aim * most / tokens * 0.95))
-    return text[: max(1, most // 4)]
+    return text[: max(1, (most - overhead) // 4)]
 
 
 def _whole(message: Message, call: str) -> str:
@@ -45,5 +48,7 @@ def _whole(message: Message, call: str) -> str:
     return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
 
 
-async def _tokens(scale: Scale, text: str) -> int:
-    return (await scale.weigh([Entry("user", (Text(text),))]))[0].count.tokens
+async def _tokens(scale: Scale, text: str, call: str) -> int:
+    """As it will be sent: results carry the id of their call."""
+    entry = Entry("tool", (ToolResult(call, "", text),)) if call else Entry("user", (Text(text),))
+    return (await scale.weigh([entry]))[0].count.tokens

@@ -47,8 +47,13 @@ class Exchange:
         except BaseException as why:
             await self._end_early(incoming, why)
             raise
-        message = await self._end(incoming, done)
-        branched = self.standing.stands_at(message.id, incoming.moved)
+        branched = False
+        try:
+            message = await self._end(incoming, done)
+        finally:
+            # also when it was stopped right here: what is stored is where we stand
+            if incoming.message:
+                branched = self.standing.stands_at(incoming.message.id, incoming.moved)
         yield Replied(message, self.turn.window, self.request.id)
         if branched:
             yield Noticed("another process went on with this conversation meanwhile: what follows here is a branch")

@@ -66,34 +66,31 @@ class Revising:
         lifted = tuple(each for each in block.lifted if each not in gone)
         return self._append("unpin", f"the user unpinned message {id}", pinned=pinned, **self._lifting(lifted, block))
 
-    def edit(self, text: str, longer: int) -> Compaction:
-        """`longer` is by how many tokens the new text is longer than the one in force."""
-        block = self._block
-        if block is None or block.last is None:
+    def edit(self, text: str) -> Compaction:
+        if self._block is None or self._block.last is None:
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
-        size = block.context_size_after
-        sizes = {"context_size_before": size, "context_size_after": max(0, size + longer)}
         by_user: dict[str, Any] = {"summary": text, "made_by": "user", "made": None, "checks": {}, "notes": ()}
-        return self._append("edit", "the user edited the summary", **by_user, **sizes)
+        return self._append("edit", "the user edited the summary", **by_user)
 
     def uncompact(self) -> Compaction:
         """The view as it was before the newest compaction that covered more than the one before it."""
         newest = self._block
-        if newest is None or newest.last is None:
+        if newest is None or not (newest.last or newest.excerpts):
             raise Invalid("there is no compaction to take back")
-        head, depth = self._head(""), self._depth(newest.last)
-        found = self.store.tree.compactions(head, limit=LOOKED_THROUGH)
+        depth = self._depth(newest.last)
+        found = self.store.tree.compactions(self._head(""), limit=LOOKED_THROUGH)
         blocks = [message.compaction for message in found if message.compaction]
         former = next((block for block in blocks if self._depth(block.last) < depth), None)
-        pinned = newest.pinned
-        lifted = self._in_order({*former.lifted, *self._covered_units(pinned, former)}) if former else ()
-        because = f"the user took compaction {newest.compaction_number} back"
+        same = [block for block in blocks if block.last == newest.last and block.action in ("compact", "clear")]
+        taken = same[-1] if same else newest
         restored = former or Compaction(0, "", None, "", 0, 0, 0, "discard", "")
+        pinned = tuple(dict.fromkeys((*restored.pinned, *newest.pinned))) if taken.action == "clear" else newest.pinned
+        lifted = self._in_order({*restored.lifted, *self._covered_units(pinned, restored)})
         return self._append(
             "undo",
-            because,
+            f"the user took compaction {taken.compaction_number} back",
             last=restored.last,
             summary=restored.summary,
             made_by=restored.made_by,
@@ -104,8 +101,6 @@ class Revising:
             messages_archived=restored.messages_archived + len(restored.lifted) - len(lifted),
             lifted=lifted,
             pinned=pinned,
-            context_size_before=newest.context_size_after,
-            context_size_after=newest.context_size_before,
         )
 
     # -- on the path
@@ -149,22 +144,11 @@ class Revising:
         return [id for message in messages if self._is_covered(message, block) for id in self._unit(message)]
 
     def _in_order(self, ids: set[str]) -> tuple[str, ...]:
-        return tuple(message.id for message in self.store.tree.messages(list(ids)))
+        return tuple(message.id for message in self.store.tree.messages(list(ids))) if ids else ()
 
     def _lifting(self, lifted: tuple[str, ...], block: Compaction | None) -> dict[str, Any]:
-        """How the numbers change with what is lifted; tokens of old data may be unknown."""
-        if block is None:
-            size = self._sizes()[0]
-            return {"lifted": lifted, "context_size_before": size, "context_size_after": size}
-        return {
-            "lifted": lifted,
-            "messages_archived": block.messages_archived + len(block.lifted) - len(lifted),
-            "context_size_before": block.context_size_after,
-            "context_size_after": block.context_size_after + self._tokens(lifted) - self._tokens(block.lifted),
-        }
-
-    def _tokens(self, ids: tuple[str, ...]) -> int:
-        return sum(message.tokens.own or 0 for message in self.store.tree.messages(ids)) if ids else 0
+        archived = block.messages_archived + len(block.lifted) - len(lifted) if block else 0
+        return {"lifted": lifted, "messages_archived": archived}
 
     def _sizes(self) -> tuple[int, int]:
         """The last window here, and what of it does not come from the conversation."""
@@ -175,7 +159,9 @@ class Revising:
 
     def _append(self, action: str, because: str, **changes: Any) -> Compaction:
         head = self._head("the conversation has no message yet")
-        block = revised(self._block, action, because, **changes)
+        # only a model's meter can tell how large a window is: what is not measured is 0
+        sizes = {"context_size_before": 0, "context_size_after": 0}
+        block = revised(self._block, action, because, **(sizes | changes))
         with self.store.database.write():
             placed = self.store.tree.append(self.standing.conversation, compaction_message(block, head))
             self.standing.stands_at(placed.message.id, placed.moved)

@@ -21,6 +21,7 @@ from recto.vault.vault import Vault
 from recto.walk.opening import Opening, open_window
 from recto.walk.scale import Scale
 from recto.window.budget import Budget, Shares, limit_of, reserve_of
+from recto.window.fitting import SMALLEST_SUMMARY
 from recto.window.request import Parameters
 
 # The reply that is asked for where a wire format wants a number and nobody gave one.
@@ -29,7 +30,6 @@ DEFAULT_REPLY = 4096
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
 TIGHTER = 0.75
-MOST_TIGHTENED = 6
 STRATEGY = "context.strategy"
 
 
@@ -57,6 +57,8 @@ class Ready:
     compacts: bool
     """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
     notes: tuple[str, ...]
+    tightened: int = 0
+    """How often its provider has said in this turn that the window is too long."""
 
     @property
     def model(self) -> Model:
@@ -185,8 +187,7 @@ def budget_for(
         # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
         low_water=int(room * context.low_water),
         trigger=math.ceil(limit * context.threshold - 1e-9) if compacts else None,
-        summary=min(int(room * LARGEST_SUMMARY), context.summary_tokens)
-        or min(int(room * context.summary_ratio), LONGEST_SUMMARY),
+        summary=_summary(room, context),
         recent=context.recent_messages_to_keep,
         least_recent=context.min_recent_messages_to_keep,
         shares=Shares(shares.system, shares.tools, shares.messages),
@@ -195,18 +196,22 @@ def budget_for(
     )
 
 
-def tightened(ready: Ready, times: int = 1) -> Ready:
+def tightened(ready: Ready) -> Ready:
     """The same with a smaller window: its provider counts more than we do."""
-    if not times:
-        return ready
-    budget, factor = ready.budget, TIGHTER ** min(times, MOST_TIGHTENED)
-    limit = int(budget.limit * factor)
+    budget = ready.budget
+    limit = int(budget.limit * TIGHTER)
     tighter = replace(
         budget,
         limit=limit,
         reserve=min(budget.reserve, limit // 2),
-        low_water=int(budget.low_water * factor),
-        summary=int(budget.summary * factor),
-        trigger=int(budget.trigger * factor) if budget.trigger else None,
+        low_water=int(budget.low_water * TIGHTER),
+        summary=int(budget.summary * TIGHTER),
+        trigger=int(budget.trigger * TIGHTER) if budget.trigger else None,
     )
-    return replace(ready, budget=tighter)
+    return replace(ready, budget=tighter, tightened=ready.tightened + 1)
+
+
+def _summary(room: int, context: ContextSettings) -> int:
+    """The longest summary as sent: what is asked for, no more than 30 % of the room, and enough to say something."""
+    asked = context.summary_tokens or min(int(room * context.summary_ratio), LONGEST_SUMMARY)
+    return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))

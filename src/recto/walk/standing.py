@@ -12,7 +12,6 @@ from recto.walk.scale import Scale
 from recto.walk.setup import Choices
 
 ASK_AGAIN_S = 0.005
-NEARLY_FULL_PERCENT = 80
 
 
 @dataclass(slots=True)
@@ -32,8 +31,6 @@ class Standing:
     """What is to be told with the next message."""
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
-    tightened: dict[str, int] = field(default_factory=dict)
-    """How often a model's provider has said that a window was too long, by its name."""
     declined: int = 0
     """How large the window was when the user last said no to a compaction."""
     _is_nearly_full: bool = False
@@ -44,9 +41,9 @@ class Standing:
         self.told.add(text)
         return fresh
 
-    def fills_up(self, percent: float) -> bool:
+    def fills_up(self, is_nearly_full: bool) -> bool:
         """True once, when the window comes to be nearly full; again after it was not."""
-        before, self._is_nearly_full = self._is_nearly_full, percent >= NEARLY_FULL_PERCENT
+        before, self._is_nearly_full = self._is_nearly_full, is_nearly_full
         return self._is_nearly_full and not before
 
     @asynccontextmanager

@@ -49,6 +49,7 @@ class Summarising:
     _parts: dict[str, Answer] = field(default_factory=dict)
     _answer: Answer | None = None
     _overflowed: bool = False
+    _made_of: int = 1
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Tells what is asked of whom; `result` holds the summary in the end."""
@@ -74,7 +75,8 @@ class Summarising:
     async def _attempt(self, number: int, writer: Ready) -> AsyncGenerator[Event, None]:
         """On the conversation's own prefix where that is possible and was not tried yet, else as a transcript."""
         text = order(self.wanted, above=True, has_former=bool(self.covering.former))
-        question = await self._riding(writer, text) if number == 0 else None
+        is_first = number == 0 or writer is not self.writers[0]
+        question = await self._riding(writer, text) if is_first else None
         if question is not None:
             yield self._requested(question, 1, 1)
             self._answer = await self._ask(question, Source(self.covering.tokens, text))
@@ -107,7 +109,7 @@ class Summarising:
             if len(parts) == 1:
                 self._answer = parts[0]
                 return
-            self._notes.append(f"summed up in {len(parts)} parts, then merged")
+            self._made_of = max(self._made_of, len(parts))
             asked = merge_order(self.wanted, shorter=shorter)
             told = [f"Part {place} of {len(parts)}:\n{part.text}" for place, part in enumerate(parts, 1)]
             texts = await slicing.runs(told, asked)
@@ -171,7 +173,8 @@ class Summarising:
 
     @property
     def _checks(self) -> dict[str, int]:
-        return {"covered": self.covering.covered, "seen": self.covering.seen}
+        parts = {"parts": self._made_of} if self._made_of > 1 else {}
+        return {"covered": self.covering.covered, "seen": self.covering.seen, **parts}
 
     async def _within(self, most: int, make: Callable[[int], Awaitable[str]]) -> str:
         """What `make` gives for a room, made again for a smaller one until it really fits."""

@@ -180,7 +180,10 @@ def _history_pick(loaded: Loaded, count: int) -> Pick:
     view = loaded.view
     ends = f"{view.history[0].id}…{view.history[-1].id}"
     because = "said since compaction " + str(view.compaction.compaction_number) if view.compaction else "the whole chat"
-    return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}")
+    shortened = {key.partition("/")[0] for key in (view.compaction.excerpts if view.compaction else ())}
+    some = sum(message.id in shortened for message in view.history)
+    excerpts = f", {some} of them as an excerpt" if some else ""
+    return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}{excerpts}")
 
 
 def account_of(turn: Turn) -> Mapping[str, object]:

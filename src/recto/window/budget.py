@@ -53,6 +53,20 @@ class Budget:
         return self.around + self.current
 
     @property
+    def floor(self) -> int:
+        """What a cut goes down to: low water, also of the messages' own budget. Where nothing is kept of a cut, it
+        takes away no more than it must."""
+        if self.trigger is None or self.room <= 0:
+            return self.room
+        of_messages = int(self.messages * self.low_water / self.room)
+        return min(self.low_water, self.instructions + self.tools + of_messages)
+
+    @property
+    def due(self) -> int:
+        """Where the next compaction comes."""
+        return self.room if self.trigger is None else min(self.trigger, self.room)
+
+    @property
     def messages(self) -> int:
         """The elastic budget of all messages: their own share and what instructions and tools leave of theirs."""
         spare = max(0.0, self.room * self.shares.system - self.instructions)

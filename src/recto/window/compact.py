@@ -54,9 +54,7 @@ def revised(before: Compaction | None, action: str, because: str, **changes: Any
     if before is None:
         return next_block(None, Written(), action=action, because=because, **changes)
     number = before.compaction_number + 1
-    return replace(
-        before, compaction_number=number, timestamp=now(), action=action, because=because, little=0, **changes
-    )
+    return replace(before, compaction_number=number, timestamp=now(), action=action, because=because, **changes)
 
 
 def compaction_message(block: Compaction, parent: str) -> Message:

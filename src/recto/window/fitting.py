@@ -9,7 +9,9 @@ from recto.window.measure import Group, Measured
 
 SMALLEST_EXCERPT = 64
 """A user's message is sent with at least so many tokens of it, or not at all."""
-SMALLEST_RESULT = 24
+SMALLEST_RESULT = 64
+SMALLEST_SUMMARY = 96
+"""With its frame; less says nothing."""
 # counts of cut text are a little off before the cut is made; the cut itself is counted
 SLACK = 0.95
 
@@ -60,26 +62,29 @@ class Shrunk:
 def shrink(measured: Measured, summary: int, squeeze: Mapping[str, int]) -> Shrunk:
     """The largest parts cut down until the least that must be sent fits: tool results first, then the user's message.
 
-    `squeeze` are excerpts that are wanted in any case. DoesNotFit when 64 tokens of the message are too many.
+    `squeeze` are excerpts that are wanted in any case. Tool results also make room for a small summary, the user's
+    message does not. DoesNotFit when 64 tokens of the message are too many.
     """
     budget, last = measured.budget, measured.last_round
-    whole = last.tokens if last else 0
-    saved = sum(measured.results[key] - most for key, most in squeeze.items())
-    pins = measured.pins - (whole if last and last.pinned else 0)
-    if budget.around + pins + budget.current + whole - saved <= budget.room:
-        return Shrunk(budget.current, whole - saved, squeeze)
-    least = min(budget.current, SMALLEST_EXCERPT)
+    results = {key: min(size, squeeze.get(key, size)) for key, size in measured.results.items()}
+    current = min(budget.current, squeeze.get(measured.view.current or "", budget.current))
+    calls = last.tokens - sum(measured.results.values()) if last else 0
+    whole = calls + sum(results.values())
+    pins = measured.pins - (last.tokens if last and last.pinned else 0)
+    spare = min(summary, SMALLEST_SUMMARY) if results else 0
+    if budget.around + pins + current + whole + spare <= budget.room:
+        return Shrunk(current, whole, squeeze)
+    least = min(current, SMALLEST_EXCERPT)
     room = budget.room - budget.around - pins
     if room < least:
-        raise _does_not_fit(measured)
+        raise _does_not_fit(measured, least)
     room = max(least, int(room * SLACK) - min(summary, room // 4))
-    calls = whole - sum(measured.results.values())
-    message = min(budget.current, max(SMALLEST_EXCERPT, room // 2, room - whole))
+    message = min(current, max(least, room - calls - min(sum(results.values()), room // 3)))
     left = room - message - calls
-    if last is None or left < SMALLEST_RESULT * len(measured.results):
-        message = min(budget.current, room)
+    if last is None or left < min(sum(results.values()), SMALLEST_RESULT * len(results)):
+        message = min(current, room)
         return Shrunk(message, 0, _of_message(measured, message), keeps_round=last is None)
-    shares = level(measured.results, left)
+    shares = level(results, left)
     cut = {key: most for key, most in shares.items() if most < measured.results[key]}
     return Shrunk(message, calls + sum(shares.values()), {**_of_message(measured, message), **cut})
 
@@ -98,20 +103,21 @@ def _of_message(measured: Measured, most: int) -> dict[str, int]:
     return {current: most} if current and most < measured.budget.current else {}
 
 
-def _does_not_fit(measured: Measured) -> DoesNotFit:
+def _does_not_fit(measured: Measured, least: int) -> DoesNotFit:
     budget = measured.budget
     parts = {
         "the system prompt": budget.instructions,
         "the tools": budget.tools,
         "the pinned messages": measured.pins,
         "the documents picked for your message": budget.picked,
+        "the reply's reserve": budget.reserve if budget.room <= 0 else 0,
     }
     largest = max(parts, key=lambda name: parts[name])
-    needed = budget.around + measured.pins + min(budget.current, SMALLEST_EXCERPT)
+    needed = budget.around + measured.pins + least
     verb = "take" if largest.endswith("s") else "takes"
     return DoesNotFit(
-        f"{largest} {verb} {parts[largest]} tokens; with {SMALLEST_EXCERPT} for your message {needed} are needed and "
-        f"the window has room for {budget.room} ({budget.limit} less {budget.reserve} for the reply)",
+        f"{largest} {verb} {parts[largest]} tokens; with {least} of your message {needed} are needed and the window "
+        f"has room for {max(0, budget.room)} ({budget.limit} less {budget.reserve} for the reply)",
         needed=needed,
         room=budget.room,
         largest=largest,

@@ -54,6 +54,10 @@ class Measured:
         return self.budget.fixed + self.summary + groups
 
     @property
+    def is_over(self) -> bool:
+        return bool(self.view.older) or self.size > self.budget.room
+
+    @property
     def pins(self) -> int:
         """What is pinned, with the line in front of it that a window without a summary begins with."""
         pinned = [group.tokens for group in (*self.groups, *self.lifted) if group.pinned]

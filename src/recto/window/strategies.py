@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from recto.chat.conversation import View
 from recto.window.bands import LATEST, lift
 from recto.window.budget import Budget
-from recto.window.fitting import Shrunk, fit, recent_start, shrink, start_of_last
+from recto.window.fitting import SMALLEST_SUMMARY, Shrunk, fit, recent_start, shrink, start_of_last
 from recto.window.measure import NOTICE, Group, Measured, measure
 from recto.window.plan import NOTHING, Band, Cut, Lift, Plan, Range
 
-SMALLEST_SUMMARY = 96
-"""With its frame; less says nothing."""
 LITTLE = 0.1
 """Of the room: a compaction that frees less frees little."""
 PATIENCE = 2
@@ -44,32 +42,46 @@ STRATEGIES: dict[str, Strategy] = {"discard": discard, "summarize": summarize, "
 
 def compact_now(strategy: str, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
     """As the user asks for it: everything but the latest messages is covered, due or not."""
-    return _plan(strategy, measure(view, budget, counts), asked=True)
+    measured = measure(view, budget, counts)
+    cut = _cut(strategy, measured, asked=True)
+    is_small = cut is not None and cut.frees <= 0 and budget.recent > len(measured.groups)
+    if cut is None or (is_small and measured.size <= budget.room):
+        return _all_kept(strategy, measured, "there is nothing to cover")
+    return cut.plan(strategy, "the user asked for it")
 
 
 def squeezed(strategy: str, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """For a provider that says the window is too long: the largest tool results of this turn at half their size;
-    where there are none to speak of, a compaction down to the budget, which the caller has made smaller."""
-    measured = measure(view, budget, counts)
+    """For a provider that says the window is too long: the largest tool results of this turn at half their size; else
+    a compaction down to the budget, which the caller has made smaller; else half of the user's message."""
+    measured = measure(view, replace(budget, recent=budget.least_recent), counts)
+    why = "the provider says that the window is too long"
     large = {key: size // 2 for key, size in measured.results.items() if size > budget.room * LITTLE}
-    return _plan(strategy, measured, squeeze=large, asked=not large)
+    message = {view.current: budget.current // 2} if view.current and budget.current > 2 * SMALLEST_SUMMARY else {}
+    for squeeze in (large, {}, message):
+        cut = _cut(strategy, measured, asked=not squeeze, squeeze=squeeze)
+        if cut is not None and cut.frees + (cut.summary or 0) // 2 > 0:
+            return _passing(cut, f"{why}, and a summary has no room") if cut.loses else cut.plan(strategy, why)
+    return _all_kept(strategy, measured, f"{why}, but there is nothing to make smaller")
 
 
-def _plan(strategy: str, measured: Measured, *, asked: bool = False, squeeze: Mapping[str, int] | None = None) -> Plan:
-    budget, size = measured.budget, measured.size
-    is_over = bool(measured.view.older) or size > budget.room
-    why = _due(measured) or ("the user asked for it" if asked else "")
-    if squeeze:
-        why = "the provider says that the window is too long"
+def _plan(strategy: str, measured: Measured) -> Plan:
+    why = _due(measured)
     if not why:
         return _all_kept(strategy, measured, "everything fits")
-    cut = _cut(strategy, measured, asked=asked, squeeze=squeeze or {})
-    if cut is None or (asked and not is_over and cut.frees <= 0 and measured.budget.recent > len(measured.groups)):
+    cut = _cut(strategy, measured)
+    if cut is None:
         return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
-    if is_over or asked or squeeze:
-        return cut.plan(strategy, why) if asked or not _is_stuck(measured, cut) else _passing(measured, cut, why)
-    if cut.frees < budget.room * LITTLE:
-        return _all_kept(strategy, measured, f"{why}, but a compaction would free only {max(0, cut.frees)}")
+    little = measured.budget.room * LITTLE
+    if not measured.is_over:
+        # a summary is seldom as long as it may be
+        if cut.frees + (cut.summary or 0) // 2 < little:
+            return _all_kept(strategy, measured, f"{why}, but a compaction would free only {max(0, cut.frees)}")
+        return cut.plan(strategy, why)
+    before = measured.view.compaction
+    if before and before.little >= PATIENCE and cut.frees < little:
+        return _passing(cut, f"{why}; {PATIENCE} compactions in a row have freed little, so no more are made")
+    if cut.loses:
+        return _passing(cut, f"{why}, and a summary has no room beside what must be sent")
     return cut.plan(strategy, why)
 
 
@@ -86,16 +98,11 @@ def _due(measured: Measured) -> str:
     return ""
 
 
-def _is_stuck(measured: Measured, cut: "Cutting") -> bool:
-    before = measured.view.compaction
-    return before is not None and before.little >= PATIENCE and cut.frees < measured.budget.room * LITTLE
-
-
-def _passing(measured: Measured, cut: "Cutting", why: str) -> Plan:
+def _passing(cut: "Cutting", why: str) -> Plan:
     """The window is made to fit for this request, without a model and without a Compaction to keep."""
-    plan = cut.plan("discard", f"{why}; {PATIENCE} compactions in a row have freed little, so no more are made")
+    plan = cut.plan("discard", why)
     assert plan.cut is not None
-    keeps = None if cut.summary is None or measured.summary <= cut.summary else 0
+    keeps = None if cut.summary is None or cut.measured.summary <= cut.summary else 0
     return replace(plan, cut=replace(plan.cut, passing=True, summary=keeps), summed_up=NOTHING, left_out=cut.covered)
 
 
@@ -110,6 +117,8 @@ class Cutting:
     lifts: tuple[Lift, ...]
     bands: tuple[Band, ...]
     shrunk: Shrunk
+    loses: bool = False
+    """It would cover what no summary tells: to be stored only where nobody wants summaries."""
 
     @property
     def kept(self) -> Sequence[Group]:
@@ -162,33 +171,40 @@ class Cutting:
         return (*before, current, *(id for id in ids if id in later))
 
 
-def _cut(strategy: str, measured: Measured, *, asked: bool, squeeze: Mapping[str, int]) -> Cutting | None:
-    budget, groups = measured.budget, measured.groups
+def _cut(
+    strategy: str, measured: Measured, *, asked: bool = False, squeeze: Mapping[str, int] | None = None
+) -> Cutting | None:
+    budget, groups, last = measured.budget, measured.groups, measured.last_round
     wanted = budget.summary if strategy != "discard" else measured.summary
-    shrunk = shrink(measured, wanted, squeeze)
+    shrunk = shrink(measured, wanted, squeeze or {})
     costs = [0 if group.pinned else group.tokens for group in groups]
-    last, pins = measured.last_round, measured.pins
     if last and shrunk.keeps_round:
         costs[-1] = 0 if last.pinned else shrunk.round
-    around = budget.around + shrunk.current + pins
+    around = budget.around + shrunk.current + measured.pins
     summary = min(wanted, max(0, budget.room - around - (shrunk.round if last else 0)) // 2)
     summary = summary if summary >= (SMALLEST_SUMMARY if strategy != "discard" else measured.summary) else 0
     start = _start(strategy, measured, costs, around, summary, asked=asked)
-    if last and shrunk.keeps_round:
-        start = min(start, len(groups) - 1)
-    elif last:
-        start = len(groups)
+    if last:
+        start = min(start, len(groups) - 1) if shrunk.keeps_round else len(groups)
     if summary == 0:
         start = _at_a_question(measured, start)
     lifts, bands = _lifts(strategy, measured, start, around + max(summary, NOTICE) + sum(costs[start:]))
-    covers_more = start > 0 or bool(measured.view.older)
-    dropped = {id for group in measured.lifted for id in group.ids} - {id for each in lifts for id in each.messages}
-    as_it_is = Cutting(measured, start, None, tuple(lifts), bands, shrunk)
-    if strategy == "discard" and summary and covers_more:
-        return as_it_is  # it writes no summary, but what one has said before stays
-    if covers_more or as_it_is.size > budget.room:
-        return replace(as_it_is, summary=summary)
-    return as_it_is if dropped or shrunk.excerpts else None
+    return _worth_making(strategy, Cutting(measured, start, summary, tuple(lifts), bands, shrunk))
+
+
+def _worth_making(strategy: str, cut: Cutting) -> Cutting | None:
+    """The cut with what becomes of the summary; None when it would change nothing."""
+    measured, as_it_is = cut.measured, replace(cut, summary=None)
+    has_summary = bool(measured.view.compaction and measured.view.compaction.summary)
+    if cut.start > 0 or measured.view.older:
+        if strategy == "discard":  # it writes no summary, but what one has said before stays
+            return as_it_is if cut.summary else replace(cut, loses=has_summary)
+        return replace(cut, loses=cut.summary == 0)
+    if as_it_is.size > measured.budget.room:
+        return replace(cut, loses=has_summary and cut.summary == 0)
+    lifted = {id for each in cut.lifts for id in each.messages}
+    dropped = any(group.ids[0] not in lifted for group in measured.lifted)
+    return as_it_is if dropped or cut.shrunk.excerpts else None
 
 
 def _start(strategy: str, measured: Measured, costs: Sequence[int], around: int, summary: int, *, asked: bool) -> int:
@@ -199,13 +215,13 @@ def _start(strategy: str, measured: Measured, costs: Sequence[int], around: int,
     budget, groups, taken = measured.budget, measured.groups, around + summary
     if budget.recent == 0 and strategy != "discard":
         return len(groups)
-    hard, soft = budget.room - taken, budget.low_water - around - summary // 4
+    hard, soft = budget.room - taken, budget.floor - around - summary // 4
     if strategy == "hybrid":
-        soft = min(soft, int((budget.low_water - around) * LATEST))
+        soft = min(soft, int((budget.floor - around) * LATEST))
     recent = recent_start(groups, costs, budget, min(hard, soft), hard)
     if asked:
         return recent or start_of_last(groups, budget.least_recent - 1)
-    return recent if strategy == "hybrid" else min(recent, fit(costs, budget.low_water - taken))
+    return recent if strategy == "hybrid" else min(recent, fit(costs, budget.floor - taken))
 
 
 def _at_a_question(measured: Measured, start: int) -> int:
@@ -224,9 +240,9 @@ def _lifts(strategy: str, measured: Measured, start: int, taken: int) -> tuple[l
     bands: tuple[Band, ...] = ()
     if strategy == "hybrid":
         budget = measured.budget
-        messages = max(0, budget.low_water - budget.fixed)
+        messages = max(0, budget.floor - budget.fixed)
         loose = [group for group in covered if not group.pinned]
-        lifts, bands = lift(loose, messages, min(budget.low_water, budget.room) - taken)
+        lifts, bands = lift(loose, messages, budget.floor - taken)
         chosen |= {each.messages[0]: each for each in lifts}
     return [chosen[group.ids[0]] for group in covered if group.ids[0] in chosen], bands
 

@@ -31,15 +31,19 @@ Invent nothing. Answer with the summary alone, in at most {words} words.{keep}{s
 WORDS_PER_TOKEN = 0.6
 
 _ERROR = re.compile(
-    r"\s*(?:<!doctype|<html|\{\s*\"error\"|error\b|http error|traceback \(most|internal server error|bad gateway"
+    r"\s*(?:<!doctype|<html|\{\s*\"error\"|(?:http |api )?error\s*[:\d(]|traceback \(most"
+    r"|internal server error|bad gateway"
     r"|service unavailable|too many requests|rate limit|request timed out|an error (?:has )?occurred"
-    r"|(?:i'?m |i am )?(?:very )?sorry,? (?:but )?(?:i|we)\b|i (?:can'?t|cannot|am unable to)\b|as an ai\b)",
+    r"|(?:i'?m |i am )?(?:very )?sorry,? (?:but )?(?:i|we)\b"
+    r"|i (?:can'?t|cannot|am unable to) (?:help|assist|do|provide|comply|fulfil|complete|process|sum|write)\b"
+    r"|as an ai\b)",
     re.IGNORECASE,
 )
 LONGEST_ERROR = 400
 """A long text that begins like an error may well be a summary about one."""
 LEAST_REPEATED = 60
 RUN = 4
+LEAST_SAID, LEAST_READ = 12, 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,14 @@ def fault(answer: str, source: Source, *, finish: str, called: bool, tokens: int
     said = answer.strip()
     if called:
         return "it called a tool"
-    if not said:
+    if not any(sign.isalnum() for sign in said):
         return "it is empty"
     if finish != "stop":
         return f"it did not finish ({finish})"
     if len(said) <= LONGEST_ERROR and _ERROR.match(said):
         return "it is an error text"
+    if len(said) < LEAST_SAID and source.tokens > LEAST_READ:
+        return "it says next to nothing"
     if _repeats(said, source):
         return "it repeats what it was asked"
     if tokens > most:
