@@ -364,3 +364,8 @@ def test_where_nothing_is_covered_nobody_wrote_anything() -> None:
     assert block_in_words(block(last=None, summary="", messages_archived=0)) == (
         "compaction 2: nothing archived, 6,912 → 3,204 tokens"
     )
+
+
+def test_a_sentence_in_place_of_the_id_is_what_to_keep(run: Run, script: Script, tmp_path: Path) -> None:
+    talk(run, script(REPLY, SUMMARY), 8)
+    assert run("context", "compact", "the red boats").exit_code == 0

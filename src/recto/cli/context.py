@@ -96,6 +96,8 @@ def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, 
 
     Example: recto context compact --keep "the names of the API"
     """
+    if id and not id.isalnum():  # ids are letters and digits: this is what to keep
+        words, id = (id, *words), None
     wanted = " ".join((keep, *words)).strip()
     with options.open_desk(flags) as desk:
         talk = options.find_talk(desk, id)

@@ -21,6 +21,7 @@ from recto.window.window import NO_EXCERPTS, Tally, Window, current_entry, excer
 
 # Shorter beginnings are not kept by a provider's cache, whatever is marked.
 LEAST_CACHED = 1024
+TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,22 +188,30 @@ def _history_pick(loaded: Loaded, count: int) -> Pick:
 
 
 def account_of(turn: Turn) -> Mapping[str, object]:
-    """What of the turn goes into the record besides its bytes."""
+    """What of the turn goes into the record besides its bytes; what says nothing is left out."""
     view = turn.loaded.view
     stays = view.still_sent + view.history
+    excerpts = sorted(view.compaction.excerpts) if view.compaction else []
+    told = {key: value for key, value in turn.window.to_json().items() if key not in ("conversation", "model", "plan")}
+    is_passing = bool(view.compaction and view.compaction.action == PASSING)
     return {
-        **{key: value for key, value in turn.window.to_json().items() if key not in ("conversation", "model")},
+        **told,
+        "plan": {key: value for key, value in turn.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
         "messages": {
             "first": stays[0].id if stays else None,
             "last": stays[-1].id if stays else None,
             "count": len(stays),
             "lifted": [message.id for message in view.lifted],
-            "excerpts": sorted(view.compaction.excerpts) if view.compaction else [],
+            **({"excerpts": excerpts} if excerpts else {}),
             "current": turn.current.weighed.entry.message,
             "rounds": [message.id for message in view.rounds],
         },
         "compaction": view.compaction.compaction_number if view.compaction else None,
-        "passing": bool(view.compaction and view.compaction.action == PASSING),
+        **({"passing": True} if is_passing else {}),
         "meter": turn.scale.meter.key,
         "window_from": turn.scale.model.window_from,
     }
+
+
+def _says(value: object) -> bool:
+    return bool(value) and not (isinstance(value, dict) and value.get("count") == 0)
