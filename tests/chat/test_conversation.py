@@ -1,5 +1,5 @@
 from recto.chat.blocks import Compaction, Text, ToolCall, ToolResult
-from recto.chat.conversation import units, view
+from recto.chat.conversation import View, units, view
 from recto.chat.message import Message
 
 
@@ -54,3 +54,10 @@ def test_a_call_and_its_results_are_one_unit() -> None:
 def test_results_without_a_call_stand_alone() -> None:
     orphan = Message("orphan", "tool", (ToolResult("1", "t", "x"),))
     assert [ids(group) for group in units([say("a"), orphan])] == [["a"], ["orphan"]]
+
+
+def test_a_view_is_split_behind_the_last_message_that_a_cut_covers() -> None:
+    tail = tuple(say(id) for id in "abc")
+    seen = View(tail)
+    assert seen.split("b") == (tail[:2], tail[2:])
+    assert seen.split("before") == seen.split(None) == ((), tail)

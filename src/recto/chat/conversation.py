@@ -41,12 +41,12 @@ class View:
     def history(self) -> tuple[Message, ...]:
         """What of the tail came before the current message; none of it when that one is lifted."""
         place = self._place
-        return self.tail[:place] if place is not None else () if self._is_lifted else self.tail
+        return self.tail[:place] if place is not None else () if self.current_is_lifted else self.tail
 
     @property
     def rounds(self) -> tuple[Message, ...]:
         place = self._place
-        return self.tail[place + 1 :] if place is not None else self.tail if self._is_lifted else ()
+        return self.tail[place + 1 :] if place is not None else self.tail if self.current_is_lifted else ()
 
     @property
     def still_sent(self) -> tuple[Message, ...]:
@@ -60,8 +60,13 @@ class View:
         return next((place for place in places if self.tail[place].id == self.current), None) if self.current else None
 
     @property
-    def _is_lifted(self) -> bool:
+    def current_is_lifted(self) -> bool:
         return any(message.id == self.current for message in self.lifted)
+
+    def split(self, last: str | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """What of the tail a cut up to `last` covers, and what stays; nothing is covered when `last` is before it."""
+        place = next((place for place, message in enumerate(self.tail, 1) if message.id == last), 0)
+        return self.tail[:place], self.tail[place:]
 
 
 def view(path: Sequence[Message], older: int = 0, current: str | None = None) -> View:

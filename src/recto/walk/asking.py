@@ -75,7 +75,6 @@ class Answer:
     finish: str
     called: bool
     made: Made
-    request: str
 
 
 async def ask(
@@ -103,7 +102,7 @@ async def ask(
     await clerk.do(store.records.outcome, request.id, finish=done.finish, usage=usage, text=text, attempts=attempts)
     took = round(asyncio.get_running_loop().time() - started, 3)
     made = Made(question.ready.provider.name, question.ready.model.name, took)
-    return Answer(text, done.finish, called, made, request.id)
+    return Answer(text, done.finish, called, made)
 
 
 async def _gather(ready: Ready, request: Request, attempts: list[dict[str, object]]) -> tuple[list[str], bool, Done]:

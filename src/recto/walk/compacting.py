@@ -18,15 +18,15 @@ from recto.walk.loading import Loaded, behind_cut
 from recto.walk.scale import Weighed
 from recto.walk.setup import Ready, Setup
 from recto.walk.standing import Standing
-from recto.walk.summarising import Summarising
+from recto.walk.summarising import Summarising, as_sent
 from recto.walk.turn import Turn
 from recto.window.compact import PASSING, Written, compaction_message, next_block, written_before
+from recto.window.measure import SUMMARY
 from recto.window.plan import Cut
 from recto.window.request import Entry
 from recto.window.shorten import cut_to
 from recto.window.strategies import LITTLE
 from recto.window.summary import Wanted
-from recto.window.window import summary_entry
 
 MOST_PASSES = 3
 # A user who said no is asked again when the window has grown by so much.
@@ -207,7 +207,7 @@ class Compacting:
 
     async def _summarising(self, most: int) -> Summarising:
         covering, context = self._covering(), self.ready.context
-        frame = await self._as_sent(".")
+        frame = await as_sent(covering.scale, ".", covering.archived)
         wanted = Wanted(max(16, most - frame), self.keep, context.summary_style)
         writers, notes = await self._writers()
         return Summarising(
@@ -238,8 +238,7 @@ class Compacting:
     def _covering(self) -> Covering:
         cut, loaded = self._cut, self.turn.loaded
         view = loaded.view
-        place = next((n for n, message in enumerate(view.tail) if message.id == cut.last), -1)
-        covered = view.tail[: place + 1]
+        covered, _ = view.split(cut.last)
         counts = loaded.counts
         return Covering(
             self.store,
@@ -250,7 +249,7 @@ class Compacting:
             older=view.tail[0].parent if view.older and view.tail else None,
             until=view.compaction.last if view.compaction else None,
             entries=None if view.older else self._prefix(covered),
-            tokens=sum(counts[message.id] for message in covered) + counts.get("summary", 0),
+            tokens=sum(counts[message.id] for message in covered) + counts.get(SUMMARY, 0),
             covered=loaded.covered(cut.last),
             archived=loaded.archived(cut.last, cut.lifted),
         )
@@ -258,8 +257,7 @@ class Compacting:
     def _prefix(self, covered: Sequence[Message]) -> tuple[Weighed, ...]:
         """The covered part as the requests of this conversation begin, so that a provider's cache knows it."""
         loaded, current = self.turn.loaded, self.turn.current
-        is_lifted = any(message.id == loaded.view.current for message in loaded.view.lifted)
-        entries = [*loaded.ahead, *([current.weighed] if is_lifted else ())]
+        entries = [*loaded.ahead, *([current.weighed] if loaded.view.current_is_lifted else ())]
         for message in covered:
             is_current = message.id == loaded.view.current
             entries += [current.weighed] if is_current else loaded.weights.get(message.id, [])
@@ -269,13 +267,10 @@ class Compacting:
         """What the user wrote, as far as it fits in the room of a summary."""
         most = max(cut.summary or 0, self.ready.budget.summary)
         text = clean(text)[0].strip()
-        while text and await self._as_sent(text) > most:
+        archived = self.turn.loaded.archived(cut.last, cut.lifted)
+        while text and await as_sent(self.turn.scale, text, archived) > most:
             text = cut_to(text, len(text) * 9 // 10, len)
         return text
-
-    async def _as_sent(self, text: str) -> int:
-        entry = summary_entry(next_block(None, Written(text), messages_archived=10_000))
-        return await self._weigh(entry) if entry else 0
 
 
 async def _answer(proposed: CompactionProposed) -> str | None:
@@ -302,4 +297,7 @@ def _told(block: Compaction) -> ContextCompacted:
 
 def _left_out(block: Compaction, before: Compaction | None) -> Noticed:
     fewer = block.messages_archived - (before.messages_archived if before else 0)
-    return Noticed(f"{fewer} older messages were left out of this request: {block.because}")
+    if fewer < 1:
+        return Noticed(f"the window was cut for this request alone: {block.because}")
+    messages = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
+    return Noticed(f"{messages} left out of this request: {block.because}")

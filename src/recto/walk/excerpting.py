@@ -16,8 +16,8 @@ MOST_TRIES = 8
 async def excerpts(turn: Turn, cut: Cut) -> dict[str, str]:
     """Those that are in force and still sent behind the cut, and those that it wants, each within so many tokens."""
     view, current = turn.loaded.view, turn.current.message
-    place = next((n for n, message in enumerate(view.tail) if message.id == cut.last), -1)
-    still = {message.id for message in view.tail[place + 1 :]} | {*cut.lifted, current.id}
+    _, stays = view.split(cut.last)
+    still = {message.id for message in stays} | {*cut.lifted, current.id}
     before = view.compaction.excerpts if view.compaction else {}
     kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
     here = {message.id: message for message in (*view.tail, *view.lifted, current)}

@@ -181,9 +181,9 @@ async def _weigh(scale: Scale, messages: Sequence[Message], known: Weights, exce
 async def behind_cut(scale: Scale, loaded: Loaded, block: Compaction) -> Loaded:
     """What the view becomes once this Compaction stands: nothing is read again, and no more is held."""
     view, before = loaded.view, loaded.view.compaction
-    place = next((n for n, message in enumerate(view.tail) if message.id == block.last), -1)
-    lifted = tuple(message for message in (*view.lifted, *view.tail[: place + 1]) if message.id in block.lifted)
-    view = replace(view, tail=view.tail[place + 1 :], lifted=lifted, compaction=block, older=0)
+    covered, stays = view.split(block.last)
+    lifted = tuple(message for message in (*view.lifted, *covered) if message.id in block.lifted)
+    view = replace(view, tail=stays, lifted=lifted, compaction=block, older=0)
     known = {
         message.id: loaded.weights[message.id] for message in (*lifted, *view.tail) if message.id in loaded.weights
     }

@@ -7,13 +7,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from recto.chat.blocks import Compaction
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.events import Event, SummaryRequested
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.asking import Answer, Question, ask, is_hopeless, weigh_text
 from recto.walk.covering import Covering
+from recto.walk.scale import Scale
 from recto.walk.setup import Ready
 from recto.walk.slicing import Slicing, open_slicing
 from recto.walk.standing import Standing
@@ -154,9 +154,7 @@ class Summarising:
         return SummaryRequested(question.tokens, question.ready.budget.limit, question.ready.model.name, part, of)
 
     async def _as_sent(self, text: str) -> int:
-        """What a summary of this text takes in the conversation's window, frame and all."""
-        entry = summary_entry(_framed(text, self.covering.archived))
-        return (await self.covering.scale.weigh([entry]))[0].count.tokens if entry else 0
+        return await as_sent(self.covering.scale, text, self.covering.archived)
 
     def _by_model(self, answer: Answer) -> Written:
         return Written(answer.text.strip(), "model", answer.made, tuple(self._notes), self._checks)
@@ -188,5 +186,7 @@ class Summarising:
         return ""
 
 
-def _framed(text: str, archived: int) -> Compaction:
-    return next_block(None, Written(text), messages_archived=archived)
+async def as_sent(scale: Scale, text: str, archived: int) -> int:
+    """What a summary of this text takes in the conversation's window, frame and all."""
+    entry = summary_entry(next_block(None, Written(text), messages_archived=archived))
+    return (await scale.weigh([entry]))[0].count.tokens if entry else 0

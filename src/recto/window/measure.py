@@ -67,10 +67,6 @@ class Measured:
     def last_round(self) -> Group | None:
         return self.groups[-1] if len(self.groups) > self.history else None
 
-    @property
-    def current_is_lifted(self) -> bool:
-        return any(message.id == self.view.current for message in self.view.lifted)
-
 
 def measure(view: View, budget: Budget, counts: Mapping[str, int]) -> Measured:
     pinned = frozenset(view.compaction.pinned) if view.compaction else frozenset()

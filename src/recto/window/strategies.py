@@ -164,7 +164,7 @@ class Cutting:
         """In order of time; a current message that is covered with the first rounds of its turn is among them."""
         current, history = self.measured.view.current, self.measured.history
         ids = [id for each in self.lifts for id in each.messages]
-        if current is None or not (self.start > history or self.measured.current_is_lifted):
+        if current is None or not (self.start > history or self.measured.view.current_is_lifted):
             return tuple(ids)
         later = {id for group in self.measured.groups[history:] for id in group.ids}
         before = [id for id in ids if id not in later]
