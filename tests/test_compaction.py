@@ -793,3 +793,12 @@ def test_in_a_small_window_the_line_comes_before_the_compaction_too(desk: Open, 
             break
     assert len(notes) == 1
     assert "it is compacted at 688" in notes[0]
+
+
+def test_a_compaction_by_hand_that_would_make_the_window_larger_is_refused(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, SUMMARY), context__recent_messages_to_keep=1)
+    talk = at.conversation()
+    talk.ask("hi")
+    with pytest.raises(Invalid, match="too little to sum up"):
+        talk.compact()
+    assert talk.compaction() is None

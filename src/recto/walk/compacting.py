@@ -7,7 +7,7 @@ from typing import Protocol
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
-from recto.errors import DoesNotFit, RectoError
+from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
 from recto.store.clerk import Clerk
 from recto.store.store import Store
@@ -107,9 +107,13 @@ class Compacting:
                     yield event
             written = work.result
         block, loaded = await self._drafted(cut, before, written)
-        if block.context_size_after > self.turn.budget.room and block.context_size_after >= block.context_size_before:
-            self._is_stuck = True
-            return
+        if block.context_size_after >= block.context_size_before:
+            if self.asked:
+                sizes = f"{block.context_size_before} → {block.context_size_after} tokens"
+                raise Invalid(f"there is too little to sum up: the window would not get smaller ({sizes})")
+            if block.context_size_after > self.turn.budget.room:
+                self._is_stuck = True
+                return
         if self._stores and self.ready.context.confirm and not self.asked:
             proposed = CompactionProposed(block)
             yield proposed
