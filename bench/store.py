@@ -1,7 +1,8 @@
 """Size of the database for 400 turns of 0.33 MB of text in all, with the records of everything that was sent.
 
 Through the real engine with scripted replies, after a checkpoint, every 100 turns, then by table. Goal: at most 1.5 MB,
-growing linearly. Beside it the same turns in llm's own database and in LangGraph's SqliteSaver.
+growing linearly. Beside it the search index, which can be thrown away, with all its vectors; and the same turns in
+llm's own database and in LangGraph's SqliteSaver.
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 from bench import corpus, peers
 from bench.table import judged, show
 from recto.desk import open_desk
-from recto.places import STORE_FILE
+from recto.places import SEARCH_FILE, STORE_FILE
 
 TURNS, QUICK_TURNS = 400, 200
 STEP = 100
@@ -39,22 +40,23 @@ def main(quick: bool) -> None:
         home = Path(folder)
         given = home / "turns.json"
         given.write_text(json.dumps([turns]), "utf-8")
-        ours = _talk(home, turns)
+        ours, indexes = _talk(home, turns)
         tables, columns = _by_table(home / STORE_FILE), _by_column(home / STORE_FILE)
         theirs = {
             "llm": peers.ask("llm", given, home / "llm.db", LLM_USER_PATH=str(home)),
             "langgraph": peers.ask("langgraph", given, home / "langgraph.db"),
         }
-    _show(turns, ours, {name: found["sizes"] for name, found in theirs.items()}, [_versions(theirs)])
+    others = {"its search index": indexes} | {name: found["sizes"] for name, found in theirs.items()}
+    _show(turns, ours, others, [_versions(theirs)])
     if tables:  # not every SQLite is built with dbstat
         _show_parts("Where our bytes are: pages", ("table", "part"), tables)
     _show_parts("Where our bytes are: contents", ("table", "column"), columns)
 
 
-def _talk(home: Path, turns: Conversation) -> list[int]:
-    """The sizes in bytes after every hundred turns."""
+def _talk(home: Path, turns: Conversation) -> tuple[list[int], list[int]]:
+    """The sizes in bytes after every hundred turns, of the store and of the search index."""
     (home / "script.json").write_text(json.dumps([{"text": reply} for _, reply in turns]), "utf-8")
-    sizes = []
+    sizes, indexes = [], []
     # from within the folder: the model's name, which is stored with each reply, is then as short as real ones
     with chdir(home), open_desk(home=home, project=home, model="scripted:script.json") as desk:
         talk = desk.conversation()
@@ -62,7 +64,9 @@ def _talk(home: Path, turns: Conversation) -> list[int]:
             talk.ask(said)
             if done % STEP == 0:
                 sizes.append(_size(home / STORE_FILE))
-    return sizes
+                desk.index(vectors=True)
+                indexes.append(_size(home / SEARCH_FILE))
+    return sizes, indexes
 
 
 def _size(path: Path) -> int:
@@ -82,10 +86,8 @@ def _by_table(path: Path) -> Counter[tuple[str, str]]:
             return found
         owners = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master"))
     for name, size in used:
-        # the word index keeps its parts in tables of its own: words_data, words_idx …
-        owner = "words" if name.startswith("words") else owners.get(name, name)
-        part = "its index of words" if owner == "words" else "rows" if name == owner else name
-        found[owner, part] += size
+        owner = owners.get(name, name)
+        found[owner, "rows" if name == owner else name] += size
     return found
 
 
@@ -94,7 +96,7 @@ def _by_column(path: Path) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     named = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
     with closing(sqlite3.connect(path)) as connection:
-        for table, column in connection.execute(f"{named} AND m.name NOT LIKE 'words%'").fetchall():
+        for table, column in connection.execute(named).fetchall():
             size = connection.execute(f'SELECT sum(length(CAST("{column}" AS BLOB))) FROM "{table}"').fetchone()[0]
             found[table, column] = size or 0
     return found

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import insert, select, update
 
 from bench import corpus, peers
 from bench.table import Times, judged, ms, show
@@ -114,8 +114,6 @@ def _insert(store: Store, conversation: str, size: int) -> None:
         while batch := list(islice(said, 10_000)):
             rows = [_row(home, number, role, words) for number, (role, words) in batch]
             connection.execute(insert(messages), rows)
-            indexed = [{"n": number, "text": words} for number, (_, words) in batch]
-            connection.execute(text("INSERT INTO words(rowid, text) VALUES (:n, :text)"), indexed)
         connection.execute(update(conversations).where(conversations.c.n == home).values(head=size))
 
 
@@ -127,6 +125,7 @@ def _row(home: int, number: int, role: str, words: str) -> dict[str, object]:
         "parent": number - 1 or None,
         "depth": number,
         "said": number,
+        "branch": 1,
         "role": role,
         "status": "done",
         "created": now(),

@@ -26,6 +26,8 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if name.startswith("RECTO_") or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RECTO_HOME", str(tmp_path / "home"))
+    # the real embedder has tests of its own: opening it in every other one would take longer than the test
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "none")
     monkeypatch.chdir(tmp_path)
 
 

@@ -24,7 +24,7 @@ from recto.events import (
 from recto.ids import new_id
 from recto.talk import Talk
 
-REPLY: dict[str, Any] = {"text": "A reply of about a dozen tokens, which is always the same."}
+REPLY: dict[str, Any] = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
 SUMMARY: dict[str, Any] = {
     "text": "Task: count the boats. Facts: there are 14 boats in the harbour.",
     "when": "summary",
@@ -83,10 +83,11 @@ def test_at_the_threshold_the_beginning_becomes_a_summary_and_the_latest_message
     assert messages[1]["role"] == "user"
     assert "14 boats" in messages[1]["content"]
     assert "continue from the summary" in messages[1]["content"]
-    usage = of(ContextUsage, events)[-1]
-    assert usage.size == compacted.after, "the size after is what is really sent"
-    assert usage.size <= 0.5 * usage.limit
-    verbatim = [message["content"] for message in messages[2:]]
+    usage, window = of(ContextUsage, events)[-1], of(Sent, events)[-1].window
+    recalled = sum(section.tokens for section in window.sections if section.name == "recalled")
+    assert usage.size - recalled == compacted.after, "the size after is what is really sent, but for what is recalled"
+    assert compacted.after <= 0.5 * usage.limit
+    verbatim = [message["content"].rpartition("[End of what was recalled.]\n\n")[2] for message in messages[2:]]
     assert len(verbatim) >= 6
     said = [message.text for message in talk.messages() if not message.compaction][:-1]
     assert verbatim == said[len(said) - len(verbatim) :]
@@ -389,7 +390,7 @@ def test_a_summary_can_be_edited_and_the_old_text_is_kept(desk: Open, script: Sc
 
 
 def test_a_compaction_can_be_taken_back_and_later_turns_stay(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY))
+    at = desk(script(REPLY, SUMMARY), context__recall_ratio=0)
     talk = at.conversation()
     for number in range(6):
         talk.ask(SAID.format(number))

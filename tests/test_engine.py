@@ -517,7 +517,7 @@ def test_clear_starts_the_view_anew_and_deletes_nothing(desk: Open, script: Scri
     talk.ask("hello")
     assert "heron" not in json.dumps(body(log))
     assert "heron" in talk.messages()[0].text
-    assert at.store.tree.search("heron")
+    assert at.search("heron")[0].message.text == "the secret word is heron"
 
 
 def test_two_front_ends_on_one_conversation_lose_nothing_and_the_later_is_told(desk: Open, script: Script) -> None:

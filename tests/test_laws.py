@@ -19,7 +19,10 @@ from recto.chat.conversation import units, view
 from recto.desk import Desk, open_desk
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
+from recto.store.records import Record
 from recto.talk import Talk
+from recto.walk.archive import said
+from recto.window.window import Window
 
 EXAMPLES = int(os.environ.get("RECTO_EXAMPLES", "2000"))
 SHARES = 4
@@ -112,9 +115,32 @@ class Life:
         assert window.total == sum(section.tokens for section in window.sections) == record.account["total"]
         body = self.desk.rebuild(event.request)
         check_pairs(json.loads(body)["messages"])
+        self._check_recalled(record, window, json.loads(body)["messages"])
         if self.requests:
             self._check_prefix(self.requests[-1], event.request, body)
         self.requests.append(event.request)
+
+    def _check_recalled(self, record: Record, window: Window, messages: list[dict[str, Any]]) -> None:
+        """What is recalled is covered, on this path, behind no clear, verbatim, and nowhere else in the window."""
+        section = next((section for section in window.sections if section.name == "recalled"), None)
+        if section is None:
+            return
+        path = {message.id: message for message in self.talk.messages()}
+        block = self.talk.compaction()
+        first = path[block.cleared].depth if block and block.cleared else 0
+        last = path[block.last].depth if block and block.last else 0
+        if record.account.get("passing"):  # a cut for one request covers more than what is stored says
+            last = len(path)
+        beside = [text(message) for message in messages[:-1]]
+        for pick in section.picks:
+            message = path[pick.name]
+            assert first < message.depth <= last, "covered, and behind no clear"
+            assert message.id not in record.account["messages"]["lifted"], "not doubled"
+            assert pick.score is not None
+            whole = message.text or said(message)
+            assert whole not in beside, "nor word for word"
+            current = next(m for m in reversed(messages) if m["role"] == "user")
+            assert whole.strip()[:40] in text(current) or "a part of it" in pick.because, "verbatim"
 
     def _check_prefix(self, before: str, now: str, body: bytes) -> None:
         """Same Compaction, same branch: what preceded the message comes first again, byte for byte."""
@@ -153,6 +179,11 @@ class Life:
             only_pins(why)
 
 
+def text(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
 def only_pins(why: DoesNotFit) -> None:
     assert why.largest == "the pinned messages", "nothing else can be too large here"
 
@@ -179,7 +210,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (vault / "Note.md").write_text("A note about boats. " * 30)
     for name, step in SUMMARISERS.items():
         reads = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Note.md"}}]}
-        answers = [{"text": "Fine."}, reads, {"text": "It is about boats. " * 5}, {"text": "Good."}] * 10
+        recalls = {"tool_calls": [{"name": "recall", "arguments": {"query": "boats and masts"}}]}
+        told = {"text": "It is about boats. " * 5}
+        answers = [{"text": "Fine."}, reads, told, {"text": "Good."}, recalls, told] * 8
         script = {"limit": LIMIT, "steps": [*answers, step | {"when": "summary"}]}
         (home / f"{name}.json").write_text(json.dumps(script))
     return home
@@ -207,6 +240,7 @@ def desk_of(desks: dict[tuple[str, str], Desk], home: Path, name: str, strategy:
             settings={
                 "context.strategy": strategy,
                 "context.reserved_response_tokens": 60,
+                "context.recall_ratio": 0.5,
                 "system_prompt": "Be kind.",
             },
         )

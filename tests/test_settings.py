@@ -42,6 +42,10 @@ def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
         ("model", 7, "a text"),
         ("reply.max_tokens", True, "a whole number"),
         ("tools.step_limit", 0, "from 1 to 1,000"),
+        ("search.embedder", 7, "a text"),
+        ("search.timeout_s", 0, "a number from 0.05 to 60"),
+        ("context.recall_ratio", 1.2, "a number from 0 to 1"),
+        ("context.recall_tokens", -1, "a whole number from 0 to 1,000,000"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, allowed: str) -> None:

@@ -32,7 +32,10 @@ blocks = st.one_of(
         st.text(),
         st.integers(0),
         st.lists(st.text()).map(tuple),
-        made,
+        ledger=st.lists(st.text()).map(tuple),
+        places=st.dictionaries(st.text(), st.integers()),
+        cleared=st.none() | st.text(),
+        made=made,
     ),
 )
 

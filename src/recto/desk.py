@@ -16,6 +16,8 @@ from recto.store.records import Record
 from recto.store.store import Store
 from recto.talk import Talk
 from recto.vault.vault import Vault
+from recto.walk.archive import Progress, Standing
+from recto.walk.searching import Findings, Sought, Time, search
 
 T = TypeVar("T")
 
@@ -50,6 +52,29 @@ class Desk:
     def conversations(self, *, limit: int = 100) -> list[Conversation]:
         return self.store.tree.conversations(limit=limit)
 
+    def search(
+        self,
+        text: str,
+        *,
+        conversation: str | None = None,
+        role: str | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
+        limit: int = 20,
+    ) -> Findings:
+        """Messages of all conversations, branches and archived parts, the best first. Waits for no index: `note` of
+        what is found says what is missing in it, and `index()` makes that."""
+        sought = Sought(text, conversation, role, since, before, limit)
+        return search(self.engine.archive, self.store, sought)
+
+    def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> Standing:
+        """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
+        archive = self.engine.archive
+        if anew:
+            archive.renew()
+        archive.catch_up(progress, vectors=vectors)
+        return archive.standing
+
     def model(self, name: str) -> Model:
         """What is known about `provider:model`. NotFound when nobody knows it."""
         return self.run(self.engine.setup.provider(name).model(name))
@@ -79,6 +104,7 @@ class Desk:
             self.loop.run(self.engine.close())
             self.loop.close()
         else:
+            self.engine.archive.close()
             self.engine.clerk.close()
         self.store.close()
 

@@ -3,27 +3,34 @@
 Whoever reads `send` knows the product; each step is a paragraph below it, or a room of its own.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from recto import places
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message, Tokens, now
 from recto.chat.priority import priority_of
 from recto.errors import Invalid, NotFound, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Sent
 from recto.ids import new_id
+from recto.providers.registry import embedding_address
+from recto.search.embedder import Embedder, open_embedder
 from recto.settings import Settings
 from recto.sources.documents import find_documents
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
+from recto.walk.archive import OF_A_USER, Archive
 from recto.walk.compacting import Compacting, Replan
 from recto.walk.exchange import Exchange
 from recto.walk.loading import Loaded, follow, load
 from recto.walk.picking import pick_documents
+from recto.walk.reaching import recall_tool
+from recto.walk.recalling import Recalling
 from recto.walk.revising import Revising
 from recto.walk.scale import Scale
 from recto.walk.setup import LARGEST_SUMMARY, Ready, Setup, tightened
@@ -50,6 +57,8 @@ class Engine:
         self.store = store
         self.settings = settings
         self.clerk = Clerk()
+        self.archive = Archive(store, home / places.SEARCH_FILE, self._embedder, timeout_s=settings.search.timeout_s)
+        self._home, self._environment = home, environment
         self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
 
     async def send(
@@ -73,18 +82,21 @@ class Engine:
         for note in standing.fresh((*ready.notes, *notes), always=notes):
             yield Noticed(note)
         plan = partial(self._plan, standing, message=message, picked=picked, notes=notes)
+        recalling = Recalling(self.archive, self.store, self.clerk, standing, message)
         steps, overflow = 0, None
         while steps < self.settings.tools.step_limit:
             loaded = await self._load(standing, ready, message.id)
             turn = await plan(ready, loaded, overflow=overflow)  # 4 budget, 5 plan
             reload = partial(self._load, standing, ready, message.id)
-            compacting = self._compacting(standing, ready, turn, plan, reload)
+            compacting = self._compacting(standing, turn, plan, reload)
             compacting.answers = answers
             async with aclosing(compacting.run()) as events:  # 6 compact, then plan again
                 async for event in events:
                     yield event
-            turn = compacting.turn
-            standing.loaded = {ready.scale: turn.loaded} if compacting.is_stored else {}
+            standing.loaded = {ready.scale: compacting.turn.loaded} if compacting.is_stored else {}
+            turn = await recalling.into(ready, compacting.turn)  # what is archived and bears on the message
+            for note in standing.fresh((recalling.note,) if recalling.note else ()):
+                yield Noticed(note)
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             for event in _sent(standing, turn, request):
                 yield event
@@ -97,8 +109,10 @@ class Engine:
                 overflow, ready = why, tightened(ready)
                 if why.partial or ready.tightened > MOST_SQUEEZES:
                     raise
+                recalling.give_up()
                 yield Noticed("the provider says that this is too long for it: making the window smaller")
                 continue
+            self.archive.stir()
             if not exchange.calls:
                 return
             steps, overflow = steps + 1, None
@@ -109,6 +123,10 @@ class Engine:
 
     async def window(self, standing: Standing, text: str | bytes = "", strategy: str | None = None) -> Window:
         """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
+        return (await self.draft(standing, text, strategy)).window
+
+    async def draft(self, standing: Standing, text: str | bytes = "", strategy: str | None = None) -> Turn:
+        """The whole turn of which `window` shows the window."""
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
         ready = await self._ready(standing, strategy)
@@ -117,10 +135,12 @@ class Engine:
         reload = partial(self._load, standing, ready, None)
         loaded = await reload()
         turn = await plan(ready, replace(loaded, view=replace(loaded.view, current=message.id)))
+        recalling = Recalling(self.archive, self.store, self.clerk, standing, message, OF_A_USER)
         if turn.plan.cut is None:
-            return turn.window
-        after = await self._compacting(standing, ready, turn, plan, reload).preview()
-        return replace(after.window, plan=turn.plan)
+            return await recalling.into(ready, turn)
+        after = await self._compacting(standing, turn, plan, reload).preview()
+        after = await recalling.into(ready, after)
+        return replace(after, window=replace(after.window, plan=turn.plan))
 
     async def compact(self, standing: Standing, keep: str = "") -> AsyncGenerator[Event, None]:
         """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
@@ -134,12 +154,18 @@ class Engine:
                 raise Invalid("there is nothing to compact: only the latest messages are in the window")
             again = partial(self._plan, standing, message=message)
             reload = partial(self._load, standing, ready, None)
-            compacting = self._compacting(standing, ready, replace(turn, plan=plan), again, reload)
+            compacting = self._compacting(standing, replace(turn, plan=plan), again, reload)
             compacting.asked, compacting.keep = True, clean(keep)[0].strip()
             async with aclosing(compacting.run()) as events:
                 async for event in events:
                     yield event
             standing.loaded = {}
+
+    def _embedder(self) -> Embedder | None:
+        """Who makes vectors, as the settings say."""
+        name = self.settings.search.embedder
+        address = embedding_address(name, self._environment) if ":" in name else None
+        return open_embedder(name, home=self._home, address=address)
 
     # -- the steps
 
@@ -159,7 +185,8 @@ class Engine:
 
     async def _ready(self, standing: Standing, strategy: str | None) -> Ready:
         choices = replace(standing.choices, call=strategy) if strategy else standing.choices
-        return await self.setup.ready(standing.model, standing.vault, choices)
+        recall = recall_tool(self.archive, self.store, standing)
+        return await self.setup.ready(standing.model, standing.vault, choices, recall)
 
     async def _pick(self, standing: Standing, ready: Ready, message: Message) -> tuple[list[Picked], list[str]]:
         """What this message calls for; a vault that fails here is noted, and the turn goes on without it."""
@@ -189,6 +216,7 @@ class Engine:
         overflow: Overflow | None = None,
         promised: int = 0,
     ) -> Turn:
+        ready = ready.at(loaded.view)
         current = await weigh_current(ready.scale, message, picked, loaded.view.compaction)
         told = (*ready.notes, *notes)
         turn = make_turn(ready, loaded, current, conversation=standing.conversation, notes=told, promised=promised)
@@ -200,9 +228,9 @@ class Engine:
         return replace(turn, plan=plan)
 
     def _compacting(
-        self, standing: Standing, ready: Ready, turn: Turn, replan: Replan, reload: Callable[[], Awaitable[Loaded]]
+        self, standing: Standing, turn: Turn, replan: Replan, reload: Callable[[], Awaitable[Loaded]]
     ) -> Compacting:
-        return Compacting(self.store, self.clerk, self.setup, standing, ready, turn, replan, reload)
+        return Compacting(self.store, self.clerk, self.setup, standing, turn.ready, turn, replan, reload)
 
     async def _record(self, standing: Standing, turn: Turn, message: Message) -> Request:
         request = Request(
@@ -211,7 +239,7 @@ class Engine:
             purpose="reply",
             model=turn.scale.model.name,
             format=turn.scale.format.name,
-            parameters=turn.parameters.given(),
+            parameters=turn.ready.parameters.given(),
             pieces=turn.pieces,
             account=account_of(turn),
             message=message.id,
@@ -288,6 +316,7 @@ class Engine:
         return Revising(self.store, standing)
 
     async def close(self) -> None:
+        await asyncio.to_thread(self.archive.close)
         await self.setup.close()
         self.clerk.close()
 

@@ -5,6 +5,7 @@ RectoError
 ├── Invalid           settings, input, a file from elsewhere → fix the value
 ├── DoesNotFit        needed, room, largest                  → cut more, or a larger model
 ├── ProviderError     ├ NoKey ├ RateLimited ├ Unreachable ├ Refused ├ Overflow
+├── NoVectors         the extra, the embedder, its answer     → words alone go on
 └── StoreError        ├ Busy ├ TooNew ├ Altered
 """
 
@@ -66,6 +67,10 @@ class Refused(ProviderError):
 
 class Overflow(ProviderError):
     """The provider counted more than we did."""
+
+
+class NoVectors(RectoError):
+    """The embedder is not installed, cannot be reached or gave something that is no meaning; words alone go on."""
 
 
 class StoreError(RectoError):

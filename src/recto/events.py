@@ -62,6 +62,8 @@ class ContextCompacted:
     """Which model wrote the summary, where one did."""
     excerpts: int = 0
     """How many messages or tool results are sent as excerpts."""
+    checks: dict[str, int] = field(default_factory=dict)
+    """How many facts were kept, lost and made up: see the block."""
 
 
 @dataclass(frozen=True, slots=True)

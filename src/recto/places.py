@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 STORE_FILE = "recto.db"
+SEARCH_FILE = "search.db"
+"""The index in which things are found; can be thrown away."""
 
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Path:

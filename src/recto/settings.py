@@ -55,6 +55,12 @@ class ContextSettings:
     summary_tokens: int = _setting(0, "longest summary in tokens; 0 leaves it to the ratio", low=0, high=100_000)
     summary_style: str = _setting("", "what a summary should look like, in your words")
     summary_timeout_s: float = _setting(300.0, "longest wait for one answer of the summariser", low=1, high=3600)
+    recall_ratio: float = _setting(
+        0.2, "share of the room that recalled messages may take; 0 turns recall off", low=0, high=1
+    )
+    recall_tokens: int = _setting(
+        0, "most tokens of recalled messages; 0 leaves it to the ratio", low=0, high=1_000_000
+    )
     max_prompt_tokens: int = _setting(0, "cap of the window; 0 means the model's own", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
         0, "kept for the reply; 0 means max(512, 5 % of the limit)", low=0, high=10_000_000
@@ -79,6 +85,14 @@ class ToolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchSettings:
+    embedder: str = _setting("minilm", "who makes vectors: minilm, provider:model, or none for words alone")
+    timeout_s: float = _setting(
+        2.0, "longest wait for the meaning of a question before words alone answer", low=0.05, high=60
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
     window: int = _setting(4096, "window of the embedded model", low=512, high=8192)
 
@@ -92,6 +106,7 @@ class Settings:
     context: ContextSettings = ContextSettings()
     reply: ReplySettings = ReplySettings()
     tools: ToolSettings = ToolSettings()
+    search: SearchSettings = SearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
     """Setting -> where its value came from; what is missing here is a default."""

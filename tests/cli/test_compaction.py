@@ -13,7 +13,7 @@ from recto.chat.blocks import Compaction, Made
 from recto.cli.compaction import block_in_words, event_in_words
 from recto.events import ContextCompacted
 
-REPLY = {"text": "A reply of about a dozen tokens, which is always the same."}
+REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
 SUMMARY = {"text": "Task: count the boats. Facts: there are 14 boats in the harbour.", "when": "summary"}
 FAILS = {"error": "unreachable", "when": "summary"}
 SAID = "Message number {} has some words to take up room in the window, and then a few more."

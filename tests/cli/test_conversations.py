@@ -3,7 +3,7 @@ from contextlib import closing
 from tests.cli.conftest import Run, failure, one, rows
 from tests.conftest import Open, Script
 
-from recto.cli.conversations import Moment
+from recto.cli.moment import Moment
 from recto.events import TextDelta
 
 FIELDS = [
@@ -92,21 +92,6 @@ def test_a_time_is_understood_or_refused(run: Run) -> None:
 def test_without_a_conversation_commands_say_so(run: Run) -> None:
     for command in (["conversations", "show"], ["conversations", "undo"], ["context", "clear"], ["request", "show"]):
         assert "there is no conversation yet" in failure(run(*command))
-
-
-def test_search_finds_words_by_conversation_and_role(run: Run, script: Script) -> None:
-    model = script({"text": "The mast is tall."})
-    first = one(run("ask", "-m", model, "How tall is the mast?", "--json"))["conversation"]
-    second = one(run("ask", "-m", model, "Is the hull sound?", "--json"))["conversation"]
-    hits = rows(run("conversations", "search", "mast", "--json"))
-    assert {hit["conversation"] for hit in hits} == {first, second}
-    asked = rows(run("conversations", "search", "mast", "tall", "--role", "user", "--json"))
-    assert [(hit["conversation"], hit["role"]) for hit in asked] == [(first, "user")]
-    assert len(rows(run("conversations", "search", "mast", "-c", second, "--json"))) == 1
-    assert len(rows(run("conversations", "search", "mast", "--limit", "1", "--json"))) == 1
-    assert "How tall is the mast?" in run("conversations", "search", "MAST").stdout
-    assert rows(run("conversations", "search", '"mast" OR (', "--json")) == []
-    assert "no conversation 01X" in failure(run("conversations", "search", "mast", "-c", "01X"))
 
 
 def test_rename_changes_the_title(run: Run, script: Script) -> None:

@@ -104,4 +104,6 @@ def test_the_attempts_that_failed_are_told_with_their_compaction(run: Run, scrip
     talk(run, script(REPLY, {"error": "unreachable", "when": "summary"}), 6)
     run("context", "compact")
     shown = run("conversations", "show").stdout
-    assert "· sentences of the originals (the user asked for it) ──\n· attempt 1 by " in shown
+    _, marker, rest = shown.partition("· sentences of the originals (the user asked for it) ──\n")
+    assert marker
+    assert rest.splitlines()[1].startswith("· attempt 1 by "), "behind what became of the facts"

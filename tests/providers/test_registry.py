@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from recto.errors import Invalid, NoKey, NotFound
+from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.embedded import EmbeddedProvider, start
 from recto.providers.llama import LlamaProvider, TemplateMeter
 from recto.providers.ollama import OllamaProvider
 from recto.providers.openai import OpenAIProvider
 from recto.providers.provider import Done, Provider, TextPart
-from recto.providers.registry import KNOWN, NAMES, is_near, open_provider, split_name
+from recto.providers.registry import KNOWN, NAMES, embedding_address, is_near, open_provider, split_name
 from recto.providers.scripted import ScriptedProvider
+from recto.search.embedder import Address
 
 NOWHERE = Path("/nonexistent")
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"max_tokens":2}'
@@ -277,3 +278,37 @@ def test_opening_a_provider_loads_nothing_heavy() -> None:
 def test_an_impossible_port_is_named(address: str, tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="must be an address like"):
         open_provider("test", home=tmp_path, project=None, environment={"RECTO_TEST_BASE_URL": address})
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "address"),
+    [
+        ("ollama:nomic-embed-text:v1.5", {}, Address("http://127.0.0.1:11434/v1")),
+        ("openai:e", {"OPENAI_API_KEY": "one"}, Address("https://api.openai.com/v1", "one", "OPENAI_API_KEY")),
+        ("OpenAI:e", {"RECTO_OPENAI_API_KEY": " two "}, Address("https://api.openai.com/v1", "two", "OPENAI_API_KEY")),
+        ("my-box:e", {"RECTO_MY_BOX_BASE_URL": "http://box:8080/v1/"}, Address("http://box:8080/v1")),
+        ("openai:e", {"RECTO_OPENAI_BASE_URL": "http://box/v1"}, Address("http://box/v1")),
+    ],
+)
+def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, str], address: Address) -> None:
+    assert embedding_address(name, environment) == address
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "kind", "because"),
+    [
+        ("openai:e", {}, NoKey, "OPENAI_API_KEY"),
+        ("openai:e", {"OPENAI_API_KEY": "kéy"}, Refused, "copy it again"),
+        ("my-box:e", {}, NotFound, "RECTO_MY_BOX_BASE_URL"),
+        ("anthropic:e", {}, NotFound, "makes no vectors"),
+        ("embedded:smollm2", {}, NotFound, "makes no vectors"),
+        ("nonsense", {}, Invalid, "minilm, none, or provider:model"),
+        ("openai:", {}, Invalid, "provider:model"),
+        ("a b:e", {}, Invalid, "provider's name"),
+    ],
+)
+def test_who_cannot_make_vectors_is_told_why(
+    name: str, environment: dict[str, str], kind: type[Exception], because: str
+) -> None:
+    with pytest.raises(kind, match=because):
+        embedding_address(name, environment)

@@ -315,10 +315,8 @@ def test_an_unfinished_message_shows_what_has_come_and_is_folded_at_the_end(stor
     store.tree.grow(growing.id, [["text", "Hel"]])
     store.tree.grow(growing.id, [["text", "lo"]])
     assert store.tree.message(growing.id).text == "Hello"
-    assert store.tree.search("hello") == []
     store.tree.finish(replace(growing, blocks=(Text("Hello"),), status="done", priority=3))
     assert (store.tree.message(growing.id).status, store.tree.message(growing.id).priority) == ("done", 3)
-    assert [m.text for _, m in store.tree.search("hello")] == ["Hello"]
     with store.database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM deltas")).scalar() == 0
     with pytest.raises(Invalid, match="already finished"):
@@ -354,15 +352,6 @@ def test_what_was_stored_before_a_kill_is_there_and_the_conversation_goes_on(tmp
         assert left.status == "unfinished"
         assert f"{shown.strip()} " in left.text
         assert store.tree.append(conversation, say("go on", head)).moved
-
-
-def test_search_finds_words_across_conversations_and_operators_mean_nothing(store: Store) -> None:
-    one, _ = chat(store, "The boats are sailing", "fine")
-    two, _ = chat(store, 'a boat and AND "quotes" NEAR(x')
-    assert {conversation for conversation, _ in store.tree.search("boat")} == {one, two}
-    assert [c for c, _ in store.tree.search("boat", conversation=two)] == [two]
-    assert [c for c, _ in store.tree.search('AND "quotes" NEAR(')] == [two]
-    assert store.tree.search("   ") == []
 
 
 def test_conversations_are_listed_newest_first_and_can_be_bounded(store: Store) -> None:

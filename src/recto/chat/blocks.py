@@ -95,6 +95,7 @@ class Compaction:
     lifted: tuple[str, ...] = ()
     excerpts: dict[str, str] = field(default_factory=dict)
     checks: dict[str, int] = field(default_factory=dict)
+    """What the summary was made of, and how many facts it kept, lost and made up."""
     pinned: tuple[str, ...] = ()
     action: str = "compact"
     """compact, clear, pin, unpin, edit or undo."""
@@ -102,6 +103,12 @@ class Compaction:
     """How many automatic compactions in a row, this one included, have freed little."""
     notes: tuple[str, ...] = ()
     """What went wrong on the way to the summary: attempts that failed, parts that no model read."""
+    ledger: tuple[str, ...] = ()
+    """Facts that the summary leaves out, a line for each message that said them: `#57 src/app.py:42; 3.5 ms`."""
+    places: dict[str, int] = field(default_factory=dict)
+    """Facts that the summary tells, and which message said each: a later summary may lose them."""
+    cleared: str | None = None
+    """The last message that a clear put out of reach: nothing up to it is recalled."""
     made: Made | None = None
 
 

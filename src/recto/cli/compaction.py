@@ -1,6 +1,6 @@
 """Compactions in words: the marker line, who wrote the summary, its numbers. Knows block and event, no screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from recto import wire
@@ -18,6 +18,7 @@ WRITERS = {
     "user": "summary by you",
     "discard": "no summary",
 }
+NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
 NO_SUMMARY = "There is no summary: what is archived was left out."
 
@@ -46,6 +47,14 @@ def block_in_words(block: Compaction) -> str:
     )
 
 
+def facts_in_words(checks: Mapping[str, int]) -> str:
+    """What became of the facts: "41 of 48 facts kept, 6 more in the ledger, 1 unverified"; empty without any."""
+    parts = [f"{checks['kept']} of {show.counted(checks['facts'], 'fact')} kept"] if checks.get("facts") else []
+    parts += [f"{checks['ledger']} more in the ledger"] if checks.get("ledger") else []
+    parts += [f"{checks['invented']} unverified"] if checks.get("invented") else []
+    return ", ".join(parts)
+
+
 def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
     gone = f"{show.counted(archived, 'message')} archived" if archived else "nothing archived"
     sizes = f", {before:,} → {after:,} tokens" if before or after else ""
@@ -60,10 +69,15 @@ def _writer(block: Compaction) -> str:
     return WRITERS.get(block.made_by, by)
 
 
-def besides(notes: tuple[str, ...], excerpts: int) -> list[str]:
-    """What else there is to know, a line each: what went wrong on the way, what is sent shortened."""
+def besides(notes: tuple[str, ...], excerpts: int, checks: Mapping[str, int] = NOTHING_CHECKED) -> list[str]:
+    """What else there is to know, a line each: what the summary kept, what went wrong, what is sent shortened."""
     are = "is sent as an excerpt" if excerpts == 1 else "are sent as excerpts"
-    return [*notes, f"{show.counted(excerpts, 'long text')} {are}"] if excerpts else [*notes]
+    kept = facts_in_words(checks)
+    return [
+        *([kept] if kept else ()),
+        *notes,
+        *([f"{show.counted(excerpts, 'long text')} {are}"] if excerpts else ()),
+    ]
 
 
 def request_in_words(event: SummaryRequested) -> str:
@@ -98,6 +112,10 @@ def numbers(block: Compaction) -> Iterator[tuple[str, str]]:
     yield "window", f"{block.context_size_before:,} → {block.context_size_after:,} tokens"
     yield "made by", _made(block)
     yield "because", block.because
+    if said := facts_in_words(block.checks):
+        yield "facts", f"{said}, {block.checks.get('archive', 0)} only in the archive"
+    for line in block.ledger:
+        yield "ledger", line
     for note in block.notes:
         yield "note", note
     if block.pinned:

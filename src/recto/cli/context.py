@@ -117,7 +117,7 @@ def _compact_in_lines(talk: "Talk", keep: str) -> None:
     block = talk.compaction()
     assert block is not None
     show.say(block_in_words(block))
-    for line in besides(block.notes, len(block.excerpts)):
+    for line in besides(block.notes, len(block.excerpts), block.checks):
         show.note(line)
 
 

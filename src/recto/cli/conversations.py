@@ -1,23 +1,20 @@
 """`recto conversations`: what was said, and where one stands in it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from recto import wire
 from recto.chat.message import Message
-from recto.cli import options, pins, show
+from recto.cli import options, pins, search, show
+from recto.cli.moment import Moment
 from recto.errors import Invalid
 from recto.text import clean
 
 if TYPE_CHECKING:
     from recto.desk import Desk
     from recto.talk import Talk
-
-# The store ranks without looking at roles: enough of its hits that some of the wanted role are left.
-SEARCHED_FOR_ROLE = 5000
 
 
 @click.group()
@@ -43,19 +40,6 @@ def list_conversations(limit: int, as_json: bool) -> None:
             else:
                 title = show.shortened(found.title, 70) or "(no title)"
                 show.say(f"{found.id}  {show.when(found.updated)}  {found.messages:>5}  {title}")
-
-
-class Moment(click.ParamType[str]):
-    """A date or time, as stored times are written. Without a zone it is the user's own time."""
-
-    name = "time"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            moment = datetime.fromisoformat(value).astimezone(UTC)
-            return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        except (ValueError, OverflowError):
-            self.fail(f"{value} is no time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
 
 
 @command.command("show")
@@ -116,44 +100,6 @@ def _show_branches(desk: "Desk", talk: "Talk", as_json: bool) -> None:
             show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  {leaf.said:>5}  {leaf.role}: {text}")
 
 
-@command.command("search")
-@click.argument("words", nargs=-1, required=True)
-@click.option("--conversation", "-c", metavar="ID", help="Only in this conversation.")
-@click.option("--role", type=click.Choice(["system", "user", "assistant", "tool"]), help="Only what this role said.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most N.")
-@options.as_json_option
-def search(words: tuple[str, ...], conversation: str | None, role: str | None, limit: int, as_json: bool) -> None:
-    """Find messages that hold all these words, the best first.
-
-    Example: recto conversations search mast step
-    """
-    wanted = clean(" ".join(words))[0]
-    with options.open_desk() as desk:
-        if conversation:
-            desk.conversation(conversation)
-        most = SEARCHED_FOR_ROLE if role else limit
-        found = desk.store.tree.search(wanted, limit=most, conversation=conversation)
-        hits = [(home, message) for home, message in found if role in (None, message.role)]
-        for home, message in hits[:limit]:
-            _tell_hit(home, message, wanted, as_json)
-
-
-def _tell_hit(home: str, message: Message, wanted: str, as_json: bool) -> None:
-    if as_json:
-        hit = {"conversation": home, "id": message.id, "role": message.role, "text": message.text}
-        show.emit(hit | {"created": message.created, "status": message.status})
-        return
-    show.say(f"{message.id}  {show.when(message.created)}  {message.role}, in {home}", dim=True)
-    show.say(f"  {_around(message.text, wanted)}")
-
-
-def _around(text: str, wanted: str) -> str:
-    """The part of a text where one of the words first stands."""
-    places = [place for word in wanted.split() if (place := text.lower().find(word.lower())) >= 0]
-    start = max(0, min(places, default=0) - 40)
-    return ("…" if start else "") + show.shortened(text[start:], 100)
-
-
 @command.command("rename")
 @click.argument("id")
 @click.argument("title", nargs=-1, required=True)
@@ -210,5 +156,5 @@ def undo(id: str | None, as_json: bool) -> None:
             show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70) or 'the clear'}")
 
 
-for steering in (pins.pin, pins.unpin, pins.priority):
-    command.add_command(steering)
+for each in (search.search, search.index, pins.pin, pins.unpin, pins.priority):
+    command.add_command(each)

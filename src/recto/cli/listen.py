@@ -8,7 +8,7 @@ from typing import Protocol, Self
 
 import click
 
-from recto.cli import show
+from recto.cli import recalled, show
 from recto.cli.compaction import besides, event_in_words, request_in_words
 from recto.events import (
     BRANCHED,
@@ -63,6 +63,8 @@ def in_words(event: Event) -> str | None:
             return text
         case SummaryRequested():
             return request_in_words(event)
+        case Sent(window=window):
+            return recalled.in_words(window)
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
         case ToolFinished(call=call, result=result):
@@ -81,6 +83,7 @@ class Lines:
         self._shows_context = shows_context
         self._at_start = True
         self._writer = ""
+        self._is_sent = False
 
     def __enter__(self) -> Self:
         return self
@@ -95,9 +98,8 @@ class Lines:
             click.echo(show.visible(event.text) if sys.stdout.isatty() else event.text, nl=False)
         elif isinstance(event, Replied):
             self._end_line()
-        elif isinstance(event, Sent) and self._shows_context:
-            self._shows_context = False
-            draw_context(event)
+        elif isinstance(event, Sent):
+            self._tell_sent(event)
         elif isinstance(event, ContextCompacted):
             self._tell_compaction(event)
         elif words := in_words(event):
@@ -105,9 +107,17 @@ class Lines:
         if isinstance(event, SummaryRequested):
             self._writer = event.model
 
+    def _tell_sent(self, event: Sent) -> None:
+        """Once: further rounds of tool calls go out with what was recalled for the first."""
+        if self._shows_context and not self._is_sent:
+            draw_context(event)
+        elif not self._is_sent and (words := in_words(event)):
+            show.note(words)
+        self._is_sent = True
+
     def _tell_compaction(self, event: ContextCompacted) -> None:
         show.note(event_in_words(event, self._writer))
-        for line in besides(event.notes, event.excerpts):
+        for line in besides(event.notes, event.excerpts, event.checks):
             show.note(line)
         self._writer = ""
 

@@ -1,10 +1,11 @@
 """Pictures for people: a window as bars with its picks, its plan, a request explained. Draws the JSON form of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +15,8 @@ from recto.cli.show import counted, visible, when
 
 BAR_WIDTH = 28
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+# Of a longer list only the best are drawn: what follows is one line.
+MOST_PICKS = 12
 # Named by ids, which tell people less than why it is there.
 SAID = ("message", "messages", "rounds")
 
@@ -27,6 +30,7 @@ def draw_window(console: Console, window: Json, *, outlook: str = "") -> None:
     console.print(_sections(window))
     console.print(_sum(window))
     _draw_plan(console, window, outlook)
+    _draw_not_picked(console, window)
     for text in window.get("notes", ()):
         console.print(Text(f"· {visible(text)}", "dim"))
 
@@ -38,6 +42,18 @@ def _draw_plan(console: Console, window: Json, outlook: str = "") -> None:
         console.print(facts_table(facts))
     if outlook:
         console.print(Text(f"{outlook}: {compacting_in_words(plan)}; nothing is sent or changed now", "yellow"))
+
+
+def _draw_not_picked(console: Console, window: Json) -> None:
+    """What was found for the message, but is not sent."""
+    if passed := window.get("not_picked"):
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(overflow="fold", style="dim")
+        table.add_column(justify="right", no_wrap=True, style="dim")
+        for words, size in _picks(passed):
+            table.add_row(words, f"{size:,}")
+        console.print(Text("found, but did not fit:", "dim"))
+        console.print(Padding.indent(table, 2))
 
 
 def _sections(window: Json) -> RenderableType:
@@ -52,15 +68,29 @@ def _sections(window: Json) -> RenderableType:
         color = "yellow" if tokens > section["budget"] else "cyan"
         bar = Text(_bar(tokens, limit), color)
         table.add_row(Text(section["name"], "bold"), bar, f"{tokens:,}", f"of {section['budget']:,}")
-        for pick in section["picks"]:
-            table.add_row("", _pick(pick), Text(f"{pick['tokens']:,}", "dim"), "")
+        for words, size in _picks(section["picks"]):
+            table.add_row("", words, Text(f"{size:,}", "dim"), "")
     table.add_row("reserve", Text(_bar(window["reserve"], limit), "magenta"), f"{window['reserve']:,}", "for the reply")
     table.add_row("free", Text(_bar(window["free"], limit), "dim"), f"{window['free']:,}", "")
     return table
 
 
+def _picks(picks: Sequence[Json]) -> Iterator[tuple[Text, int]]:
+    """Each with its tokens, in their order; of many the best, and the others together."""
+    best = sorted(picks, key=lambda pick: -(pick["score"] or 0.0))[:MOST_PICKS]
+    shown = [pick for pick in picks if pick in best] if len(picks) > MOST_PICKS + 1 else picks
+    for pick in shown:
+        yield _pick(pick), pick["tokens"]
+    if rest := len(picks) - len(shown):
+        size = sum(pick["tokens"] for pick in picks) - sum(pick["tokens"] for pick in shown)
+        yield Text(f"and {rest} more; --json has them all", "dim"), size
+
+
 def _pick(pick: Json) -> Text:
     name, because = visible(pick["name"]), visible(pick["because"])
+    if pick["kind"] == "message" and pick["score"] is not None:
+        # what was recalled is named by its number, as the model reads it
+        return Text(f"{pick['score']:.2f} {because}", "dim")
     if pick["kind"] in SAID:
         return Text(f"{because} ({name})", "dim")
     if pick["kind"] in ("system", "summary"):
@@ -110,6 +140,7 @@ def draw_request(console: Console, record: Json) -> None:
     if "sections" in record:
         console.print(Group("", _sections(record), _sum(record)))
         _draw_plan(console, record)
+        _draw_not_picked(console, record)
     else:
         console.print("No context data available.", style="dim")
     for text in record.get("notes", ()):

@@ -35,7 +35,7 @@ def _show(console: Console, block: Compaction) -> None:
     console.print(rule(f"to be compacted: {block.because}", console.width))
     console.print(Page(visible(block.summary) or "(no summary: the messages are archived, and that is all)"))
     console.print(Text(visible(block_in_words(block)), "dim"))
-    for line in besides(block.notes, len(block.excerpts)):
+    for line in besides(block.notes, len(block.excerpts), block.checks):
         console.print(Text(f"· {visible(line)}", "dim"))
 
 

@@ -53,6 +53,7 @@ class Screen:
         self._thought = ""
         self._writer = ""
         """Who was last asked for a summary."""
+        self._is_sent = False
         self._last = ""
         """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
         self._waiting = Waiting("getting ready")
@@ -124,9 +125,8 @@ class Screen:
                 self._propose(event)
             case ContextCompacted():
                 self._mark(event)
-            case Sent() if self._shows_context:
-                self._shows_context = False
-                draw_window(self._console, event.window.to_json())
+            case Sent():
+                self._tell_sent(event)
             case _:
                 if words := in_words(event):
                     self._line(words)
@@ -144,9 +144,17 @@ class Screen:
 
     def _mark(self, event: ContextCompacted) -> None:
         self._print_line(rule(event_in_words(event, self._writer), self._console.width))
-        for line in besides(event.notes, event.excerpts):
+        for line in besides(event.notes, event.excerpts, event.checks):
             self._line(line)
         self._writer = ""
+
+    def _tell_sent(self, event: Sent) -> None:
+        """Once: further rounds of tool calls go out with what was recalled for the first."""
+        if self._shows_context and not self._is_sent:
+            draw_window(self._console, event.window.to_json())
+        elif not self._is_sent and (words := in_words(event)):
+            self._line(words)
+        self._is_sent = True
 
     def _propose(self, event: CompactionProposed) -> None:
         """Where nobody can answer, nothing is said: the engine notes it."""

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from recto.cli import steer
 from recto.cli.compaction import block_in_words
+from recto.cli.hits import lines
 from recto.cli.ongoing import Chat
 from recto.cli.picture import draw_request, draw_window
 from recto.cli.request import record_to_json
@@ -20,6 +21,8 @@ from recto.settings import STRATEGIES
 if TYPE_CHECKING:
     pass
 
+# How many messages `/search` shows.
+SHOWN = 8
 STRATEGY_WORDS = (*STRATEGIES, FOLLOWS_SETTINGS)
 
 
@@ -44,6 +47,18 @@ def _context(chat: Chat, argument: str) -> None:
     with chat.console.status("counting…"):
         window = chat.talk.window(argument, strategy=chat.strategy)
     draw_window(chat.console, window.to_json(), outlook=outlook(chat.desk, chat.talk, window.plan))
+
+
+def _search(chat: Chat, argument: str) -> None:
+    if not argument:
+        raise Invalid("/search takes the words to look for")
+    with chat.console.status("searching…"):
+        found = chat.desk.search(argument, limit=SHOWN)
+    for hit in found:
+        for line in lines(hit, argument):
+            chat.console.print(Text.from_ansi(line))
+    for text in filter(None, (found.note, "" if found else "nothing was found")):
+        chat.tell(text)
 
 
 def _undo(chat: Chat, argument: str) -> None:
@@ -109,6 +124,7 @@ COMMANDS = {
     "unpin": Command("let a pinned message be archived like any other; alone, list them", steer.unpin),
     "priority": Command("MESSAGE N: how much a message matters to hybrid, from 1 to 10", steer.priority),
     "strategy": Command("what happens when the window is full, or NAME to change that", steer.strategy, STRATEGY_WORDS),
+    "search": Command("find messages by words and meaning, in all conversations", _search),
     "undo": Command("take back your last message and its reply", _undo),
     "fork": Command("go on from an earlier message, on a branch of its own", _fork),
     "model": Command("who answers, or NAME to change that", _model),

@@ -32,6 +32,7 @@ def gather(desk: "Desk", talk: "Talk") -> dict[str, Any]:
         **_said(talk),
         **_window(desk, talk),
         **_totals(desk, spent),
+        "recalled": _recalled(records),
         "models": _by_model(desk, spent),
         "summaries": _totals(desk, summaries),
     }
@@ -68,6 +69,18 @@ def _by_model(desk: "Desk", spent: "Sequence[Spent]") -> list[dict[str, Any]]:
         {"model": model, **{name: total[name] for name in USAGE}, "cost_usd": _cost(desk, model, total)}
         for model, total in usage.items()
     ]
+
+
+def _recalled(records: "Sequence[Record]") -> dict[str, int]:
+    """How often archived messages came back by themselves, and what they took."""
+    sections = [section for record in records for section in record.account.get("sections", ())]
+    picks = [section["picks"] for section in sections if section["name"] == "recalled"]
+    tokens = sum(pick["tokens"] for some in picks for pick in some)
+    return {
+        "requests": len(picks),
+        "messages": len({pick["name"] for some in picks for pick in some}),
+        "tokens": tokens,
+    }
 
 
 def _window(desk: "Desk", talk: "Talk") -> dict[str, Any]:
@@ -162,6 +175,7 @@ def in_words(numbers: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "requests", f"{numbers['requests']:,}"
     yield "tokens sent", _usage_in_words(numbers)
     yield "cost", _cost_in_words(numbers)
+    yield "recalled", _recalled_in_words(numbers["recalled"])
     if of_these := numbers["summaries"]["requests"]:
         sent, cost = _usage_in_words(numbers["summaries"]), _cost_in_words(numbers["summaries"])
         yield "for summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
@@ -187,6 +201,13 @@ def _compactions_in_words(numbers: dict[str, Any]) -> str:
 def _usage_in_words(numbers: dict[str, Any]) -> str:
     usage = numbers["usage"]
     return f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
+
+
+def _recalled_in_words(recalled: dict[str, int]) -> str:
+    if not recalled["requests"]:
+        return "nothing"
+    messages, requests = counted(recalled["messages"], "archived message"), counted(recalled["requests"], "request")
+    return f"{messages} in {requests}, {recalled['tokens']:,} tokens in all"
 
 
 def _cost_in_words(numbers: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ def _head(message: Message, place: Place) -> str:
 
 def _tell_compaction(block: Compaction) -> None:
     show.say(f"── {block_in_words(block)} ({block.because}) ──", fg="yellow")
-    for line in besides(block.notes, len(block.excerpts)) if block.action == "compact" else ():
+    for line in besides(block.notes, len(block.excerpts), block.checks) if block.action == "compact" else ():
         show.say(f"· {line}", dim=True)
     # pins leave the summary as it was, and it has been told
     if block.summary and block.action not in ("pin", "unpin"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.catalog import PRICED, Catalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
@@ -19,6 +19,7 @@ from recto.providers.ollama import OllamaProvider
 from recto.providers.openai import OpenAIProvider
 from recto.providers.provider import Provider
 from recto.providers.scripted import ScriptedProvider
+from recto.search.embedder import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ KNOWN = {
     "xai": Place("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
+SPEAKERS_ONLY = ("anthropic", NAME, "scripted")
+"""They answer, and make no vectors."""
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -68,8 +71,7 @@ def open_provider(
     patience: Patience = PATIENCE,
 ) -> Provider:
     """`window` is for the embedded model, whose server starts with it and knows no other patience than its own."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
-        raise Invalid(f"{name!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", name=name)
+    _check_name(name)
     if name == "scripted":
         return ScriptedProvider()
     catalog = Catalog(home, project)
@@ -85,6 +87,34 @@ def open_provider(
         name, place.base_url, key, catalog, key_variable=place.key_variable, transport=Transport(patience)
     )
     return _told_by_server(talk, key)
+
+
+def embedding_address(name: str, environment: Mapping[str, str]) -> Address:
+    """Where the vectors of `provider:model` are made, and with which key: the same places as for answers."""
+    if ":" not in name:
+        raise Invalid(f"{name!r} is no embedder; use minilm, none, or provider:model.", name=name)
+    provider, _ = split_name(name)
+    _check_name(provider)
+    if provider in SPEAKERS_ONLY:
+        raise NotFound(
+            f"{provider} makes no vectors; use minilm, or a provider that has embeddings.", provider=provider
+        )
+    place = _place(provider, environment)
+    key = (_key(provider, place, environment) or "").strip() or None
+    if key is None and place.key_variable:
+        raise NoKey(
+            f"{provider} needs a key; set {place.key_variable} in the environment.", variable=place.key_variable
+        )
+    if key and not (key.isascii() and key.isprintable()):
+        raise Refused(f"The key of {provider} holds characters that no key has; copy it again.")
+    return Address(place.base_url, key, place.key_variable)
+
+
+def _check_name(provider: str) -> None:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", provider):
+        raise Invalid(
+            f"{provider!r} is not a provider's name; use lower-case letters, digits, dots and dashes.", name=provider
+        )
 
 
 def _guess(id: str) -> str:

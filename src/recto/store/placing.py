@@ -1,4 +1,4 @@
-"""Placing: how a message finds its place: under its parent, at the head, among the words that are searched."""
+"""Placing: how a message finds its place: under its parent, on a branch, at the head."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,36 +8,21 @@ from sqlalchemy import Connection, select
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, now
-from recto.errors import NotFound
 from recto.ids import new_id
 from recto.store.queries import (
+    BEGIN_BRANCH,
     COMPACTION_AT,
-    CONVERSATION_BY_ID,
     COVER_ITSELF,
+    HAS_CHILD,
     INSERT_MESSAGE,
-    INSERT_WORDS,
-    IS_ANCESTOR,
-    MESSAGE_BY_ID,
     MOVE_HEAD,
 )
+from recto.store.reading import message_row
 from recto.store.rows import AnyRow, message_of, written
 from recto.store.schema import messages
+from recto.store.trails import is_on_path
 
 TITLE_LENGTH = 60
-
-
-def conversation_row(connection: Connection, id: str) -> AnyRow:
-    row = CONVERSATION_BY_ID(connection, id=id).first()
-    if row is None:
-        raise NotFound(f"there is no conversation {id}; `recto conversations list` shows those there are", id=id)
-    return row
-
-
-def message_row(connection: Connection, id: str) -> AnyRow:
-    row = MESSAGE_BY_ID(connection, id=id).first()
-    if row is None:
-        raise NotFound(f"there is no message {id}", id=id)
-    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +33,16 @@ class Parent:
     depth: int = 0
     said: int = 0
     compaction: int | None = None
+    branch: int = 0
 
 
 def parent_of(connection: Connection, home: AnyRow, id: str | None) -> Parent:
     if id is None:
         return Parent()
     if id == home.head_id:
-        return Parent(home.head, home.depth, home.said, home.compaction)
+        return Parent(home.head, home.depth, home.said, home.compaction, home.branch)
     row = message_row(connection, id)
-    return Parent(row.n, row.depth, row.said, row.compaction)
+    return Parent(row.n, row.depth, row.said, row.compaction, row.branch)
 
 
 def placed_under(message: Message, parent: Parent) -> Message:
@@ -65,6 +51,7 @@ def placed_under(message: Message, parent: Parent) -> Message:
 
 
 def insert_message(connection: Connection, home: int, parent: Parent, message: Message) -> int:
+    begins = parent.n is None or HAS_CHILD(connection, parent=parent.n).first() is not None
     values = {
         "id": message.id,
         "conversation": home,
@@ -77,9 +64,12 @@ def insert_message(connection: Connection, home: int, parent: Parent, message: M
         "created": message.created,
         "priority": message.priority,
         "request_id": message.request,
+        "branch": 0 if begins else parent.branch,
         **written(message),
     }
     number = int(INSERT_MESSAGE(connection, **values).lastrowid)
+    if begins:
+        BEGIN_BRANCH(connection, number=number)
     if message.compaction:
         COVER_ITSELF(connection, number=number)
     return number
@@ -92,12 +82,6 @@ def move_from(connection: Connection, home: AnyRow, parent: Parent, number: int,
     title = home.title or (_title(message.text) if message.role == "user" else "")
     MOVE_HEAD(connection, home=home.n, new_head=number, new_updated=now(), new_title=title)
     return True
-
-
-def is_on_path(connection: Connection, head: int, target: AnyRow) -> bool:
-    """Whether `target` is the head or an ancestor of it."""
-    found = IS_ANCESTOR(connection, head=head, depth=target.depth, target=target.n)
-    return found.first() is not None
 
 
 def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
@@ -115,7 +99,7 @@ def repeated_at(connection: Connection, home: AnyRow, target: AnyRow) -> Message
 
     None where there is none, or where saying it would change nothing.
     """
-    if home.head in (None, target.n) or not is_on_path(connection, home.head, target):
+    if home.head in (None, target.n) or not is_on_path(connection, home.head_id, target):
         return None
     beyond = takewhile(lambda row: row.depth > target.depth, compactions_up_from(connection, home.head_id))
     for message in map(message_of, beyond):
@@ -143,11 +127,6 @@ def _up_to(connection: Connection, block: Compaction, depth: int) -> Compaction:
         pinned=tuple(id for id in block.pinned if id in near),
         excerpts={key: text for key, text in block.excerpts.items() if owners[key] in near},
     )
-
-
-def index_words(connection: Connection, number: int, message: Message) -> None:
-    if message.status != "unfinished" and (words := message.text):
-        INSERT_WORDS(connection, n=number, text=words)
 
 
 def _title(said: str) -> str:

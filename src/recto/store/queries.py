@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     CursorResult,
     Dialect,
     Executable,
+    FromClause,
     Select,
     Table,
     bindparam,
     delete,
+    func,
     insert,
     literal,
     select,
@@ -50,9 +53,17 @@ def _every(table: Table, **special: Any) -> Executable:
 _parents = messages.alias("parents")
 _heads = messages.alias("heads")
 
+
+def _branch(table: FromClause) -> ColumnElement[int]:
+    """A message without one was written by an older version that ran while the store was migrated: it stands alone."""
+    return func.coalesce(func.nullif(table.c.branch, 0), table.c.n).label("branch")
+
+
 MESSAGE = (
     select(
-        *(messages.c[name] for name in ("n", "id", "depth", "said", "compaction", "role", "status", "created")),
+        *(messages.c[name] for name in ("n", "id", "conversation", "depth", "said", "compaction", "role", "status")),
+        _branch(messages),
+        messages.c.created,
         messages.c.blocks,
         messages.c.details,
         messages.c.priority,
@@ -77,6 +88,7 @@ CONVERSATION = select(
     _heads.c.said.label("said"),
     _heads.c.depth.label("depth"),
     _heads.c.compaction.label("compaction"),
+    _branch(_heads),
 ).outerjoin(_heads, _heads.c.n == conversations.c.head)
 CONVERSATION_BY_ID = Prepared(CONVERSATION.where(conversations.c.id == bindparam("id")))
 
@@ -86,6 +98,29 @@ BARE = select(
     *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent")),
     messages.c.priority,
 )
+
+
+# The same for one that is found by number or place: with its parent, its home and its branch. All joins are outer ones,
+# so that messages come first and are read in the order they are asked for.
+NUMBERED = (
+    BARE.add_columns(
+        _branch(messages),
+        messages.c.conversation,
+        conversations.c.id.label("home"),
+        _parents.c.id.label("parent_id"),
+    )
+    .outerjoin(conversations, conversations.c.n == messages.c.conversation)
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+)
+AFTER = Prepared(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
+NEWEST_NUMBER = Prepared(select(func.max(messages.c.n)))
+_ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
+STRETCH = Prepared(
+    NUMBERED.where(*_ON_BRANCH, messages.c.depth.between(bindparam("first"), bindparam("last"))).order_by(
+        messages.c.depth
+    )
+)
+SAID_AT = Prepared(select(messages.c.said).where(*_ON_BRANCH, messages.c.depth == bindparam("depth")))
 
 
 def _path(columns: Select[Any]) -> Select[Any]:
@@ -104,7 +139,21 @@ def _path(columns: Select[Any]) -> Select[Any]:
     return columns.join(path, path.c.n == messages.c.n).order_by(path.c.step)
 
 
+def _trail() -> Select[Any]:
+    """From branch to branch: the first message of each knows where it was begun."""
+    trail = (
+        select(_branch(messages), messages.c.depth)
+        .where(messages.c.id == bindparam("head"))
+        .cte("trail", recursive=True)
+    )
+    first, up = messages.alias("first"), messages.alias("up")
+    hop = select(_branch(up), up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
+    trail = trail.union_all(hop.join(up, up.c.n == first.c.parent).where(up.c.depth < trail.c.depth))
+    return select(trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
+
+
 PATH = Prepared(_path(MESSAGE))
+TRAIL = Prepared(_trail())
 BARE_PATH = Prepared(_path(BARE))
 ID_OF = Prepared(select(messages.c.id).where(messages.c.n == bindparam("n")))
 REQUEST_OF = Prepared(
@@ -114,6 +163,8 @@ REQUEST_OF = Prepared(
 INSERT_MESSAGE = Prepared(
     _every(messages, request=select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery())
 )
+HAS_CHILD = Prepared(select(messages.c.n).where(messages.c.parent == bindparam("parent")).limit(1))
+BEGIN_BRANCH = Prepared(update(messages).where(messages.c.n == bindparam("number")).values(branch=messages.c.n))
 COVER_ITSELF = Prepared(update(messages).where(messages.c.n == bindparam("number")).values(compaction=messages.c.n))
 MOVE_HEAD = Prepared(
     update(conversations)
@@ -144,15 +195,6 @@ INSERT_DELTA = Prepared(
     _every(deltas, message=select(messages.c.n).where(messages.c.id == bindparam("id")).scalar_subquery())
 )
 DELETE_DELTAS = Prepared(delete(deltas).where(deltas.c.message == bindparam("number")))
-INSERT_WORDS = Prepared(text("INSERT INTO words(rowid, text) VALUES (:n, :text)"))
-# A walk of bare numbers, as deep as the two messages lie apart.
-IS_ANCESTOR = Prepared(
-    text(
-        "WITH RECURSIVE path(n, parent, depth) AS (SELECT n, parent, depth FROM messages WHERE n = :head UNION ALL "
-        "SELECT up.n, up.parent, up.depth FROM messages up JOIN path ON up.n = path.parent "
-        "WHERE up.depth < path.depth AND up.depth >= :depth) SELECT 1 FROM path WHERE n = :target"
-    )
-)
 
 KNOWN_PIECES = select(pieces.c.sha256, pieces.c.n).where(pieces.c.sha256.in_(bindparam("hashes", expanding=True)))
 INSERT_PIECES = insert(pieces).returning(pieces.c.n, sort_by_parameter_order=True)

@@ -167,7 +167,8 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
         before = wire.loads(unpack(base.account))
         broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
         now = request.account.get("compaction")
-        if now != before.get("compaction") and broken == BREAKS["message"]:
+        # with a compaction comes the tool that recalls, and it may go with one
+        if now != before.get("compaction") and broken in (BREAKS["message"], BREAKS["tool"], BREAKS["head"]):
             broken = f"compaction {now}" if now else "another branch, before the compaction"
         if request.account.get("passing") or before.get("passing"):
             broken = "what does not fit is left out anew with every request"

@@ -1,6 +1,7 @@
 """Rows <-> values: what of a message goes into columns of its own, and what into its details."""
 
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sqlalchemy import Row
@@ -65,10 +66,27 @@ def _telling(value: Usage | Tokens) -> dict[str, Any]:
     return {spec.name: getattr(value, spec.name) for spec in fields(value) if getattr(value, spec.name) != spec.default}
 
 
-def bare_message(row: AnyRow, parent: str | None, growth: list[str] | None) -> Message:
+def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
     """What a window needs of a row of `queries.BARE`; nothing of how it came to be."""
     _, id, depth, said, role, status, created, blocks, _, priority = row
     return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status, priority=priority)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A bare message with its number in the store, its conversation by number and by id, and its branch."""
+
+    n: int
+    conversation: int
+    home: str
+    branch: int
+    message: Message
+
+
+def numbered_of(row: AnyRow, growth: list[str] | None) -> Numbered:
+    """A row of `queries.NUMBERED`."""
+    *bare, branch, conversation, home, parent = row
+    return Numbered(row.n, conversation, home, branch, bare_message(bare, parent, growth))
 
 
 def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:

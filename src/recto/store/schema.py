@@ -6,7 +6,7 @@ A change here goes with a migration in `migrations/versions`; a test holds the t
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 # Newest last. A store that names any other revision was written by a newer version.
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 
 metadata = MetaData()
 
@@ -41,8 +41,10 @@ messages = Table(
     Column("blocks", Text, nullable=False),
     Column("details", Text, nullable=False),
     Column("priority", Integer, nullable=False, server_default=text("5")),
+    # The number of the message that began the branch: a first child is on its parent's, any other begins its own.
+    Column("branch", Integer, nullable=False, server_default=text("0")),
     Index("messages_parent", "parent"),
-    Index("messages_conversation", "conversation"),
+    Index("messages_place", "conversation", "branch", "depth"),
     Index("messages_request", "request", sqlite_where=text("request IS NOT NULL")),
 )
 
@@ -105,9 +107,4 @@ counts = Table(
     Column("sha", LargeBinary, primary_key=True),
     Column("tokens", Integer, nullable=False),
     sqlite_with_rowid=False,
-)
-
-# Words of messages by number; contentless, since the texts are in `messages` already.
-WORDS_SQLITE = (
-    "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Float, insert, select, text, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from recto import wire
@@ -13,41 +13,42 @@ from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.growth import Step
 from recto.chat.message import Message, now
+from recto.chat.trail import Trail
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
 from recto.store.placing import (
     compactions_up_from,
-    conversation_row,
-    index_words,
     insert_message,
-    is_on_path,
-    message_row,
     move_from,
     parent_of,
     placed_under,
     repeated_at,
 )
 from recto.store.queries import (
-    BARE_PATH,
+    AFTER,
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
     CONVERSATION,
     DELETE_DELTAS,
     FINISH,
-    ID_OF,
     INSERT_DELTA,
     MESSAGE,
     MOVE_HEAD,
+    NEWEST_NUMBER,
+    NUMBERED,
     PATH,
     REQUEST_OF,
     SET_DETAILS,
     SET_PRIORITY,
 )
-from recto.store.rows import AnyRow, bare_message, conversation_of, message_of, written
-from recto.store.schema import conversations, deltas, messages
+from recto.store.reading import bare_page, conversation_row, message_row, read, read_numbered
+from recto.store.rows import AnyRow, Numbered, conversation_of, message_of, written
+from recto.store.schema import conversations, messages
+from recto.store.trails import is_on_path, track_to, trail_of
 
 PRIORITIES = range(1, 11)
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,6 @@ class Tree:
                 number = insert_message(connection, home.n, parent, placed)
             except IntegrityError:
                 return self._again(home, message_row(connection, message.id), message)
-            index_words(connection, number, placed)
             return Placed(placed, move_from(connection, home, parent, number, placed))
 
     def _again(self, home: AnyRow, existing: AnyRow, message: Message) -> Placed:
@@ -139,7 +139,7 @@ class Tree:
             INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
-        """Folds an unfinished message: its blocks whole, its words searchable, the deltas gone."""
+        """Folds an unfinished message: its blocks whole, the deltas gone."""
         with self._database.write() as connection:
             text = written(message)
             row = FINISH(
@@ -153,7 +153,6 @@ class Tree:
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
-            index_words(connection, row.n, message)
 
     def count(self, message: Message) -> None:
         """Notes what a message costs, once that is known."""
@@ -170,7 +169,7 @@ class Tree:
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
-            return _read(connection, [message_row(connection, id)])[0]
+            return read(connection, [message_row(connection, id)])[0]
 
     def owner(self, message: str) -> str:
         """The conversation that a message belongs to."""
@@ -186,7 +185,7 @@ class Tree:
             if row is None:
                 message_row(connection, at)
                 return None
-            return _read(connection, [row])[0]
+            return read(connection, [row])[0]
 
     def compactions(self, at: str, *, limit: int) -> list[Message]:
         """The newest messages with Compactions on the path up to and with `at`, newest first."""
@@ -197,7 +196,7 @@ class Tree:
     def is_on(self, path_end: str, message: str) -> bool:
         """Whether a message is on the path that ends at `path_end`."""
         with self._database.read() as connection:
-            return is_on_path(connection, message_row(connection, path_end).n, message_row(connection, message))
+            return is_on_path(connection, path_end, message_row(connection, message))
 
     def page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
         """Up to `most` messages from `start` up the path, newest first, ending before `until`."""
@@ -205,12 +204,12 @@ class Tree:
             found = PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
                 message_row(connection, start)
-            return _read(connection, found)
+            return read(connection, found)
 
     def bare_page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
         """The same with only what a window needs of them: who, what, where; in a third of the time."""
         with self._database.read() as connection:
-            return _bare(connection, start, most, until)
+            return bare_page(connection, start, most, until)
 
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of what it does not cover."""
@@ -218,7 +217,7 @@ class Tree:
             stored = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
             found = wire.blocks_from_json(stored) if stored else ()
             block = next((block for block in found if isinstance(block, Compaction)), None)
-            return block, _bare(connection, at, most, block.last if block else None)
+            return block, bare_page(connection, at, most, block.last if block else None)
 
     def request_of(self, message: str) -> str | None:
         with self._database.read() as connection:
@@ -228,7 +227,7 @@ class Tree:
         """These messages, in order of their depth."""
         with self._database.read() as connection:
             found = connection.execute(MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
-            return _read(connection, found)
+            return read(connection, found)
 
     def children(self, id: str, *, role: str) -> list[str]:
         """The messages of this role that follow a message, on whatever branch."""
@@ -244,7 +243,7 @@ class Tree:
             home = conversation_row(connection, conversation)
             childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
             query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
-            return _read(connection, connection.execute(query).all())
+            return read(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None, *, again: bool = True) -> str | None:
         """Moves the head to `target` (None: before the first message) and gives back where it now is.
@@ -262,49 +261,42 @@ class Tree:
             repeated = repeated_at(connection, home, row) if row is not None and again else None
             return self.append(conversation, repeated).message.id if repeated else target
 
-    def search(self, words: str, *, limit: int = 20, conversation: str | None = None) -> list[tuple[str, Message]]:
-        """Messages that hold the words, best first, with their conversation. Operators in the words mean nothing."""
-        terms = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
-        if not terms:
-            return []
-        found = text("SELECT rowid AS n, rank FROM words WHERE words MATCH :terms").bindparams(terms=terms)
-        hits = found.columns(messages.c.n, rank=Float()).subquery("hits")
-        query = (
-            MESSAGE.add_columns(conversations.c.id.label("conversation_id"))
-            .join(hits, hits.c.n == messages.c.n)
-            .join(conversations, conversations.c.n == messages.c.conversation)
-            .order_by(hits.c.rank)
-            .limit(limit)
-        )
-        if conversation:
-            query = query.where(conversations.c.id == conversation)
+    # -- by number and place
+
+    def trail(self, head: str) -> Trail:
+        """The branches of the path that ends at `head`: what else is on it can be told without the store."""
         with self._database.read() as connection:
-            rows = connection.execute(query).all()
-            return [(row.conversation_id, message) for row, message in zip(rows, _read(connection, rows), strict=True)]
+            return trail_of(connection, head)
 
+    def newest_number(self) -> int:
+        """The number of the message that was stored last; 0 when there is none."""
+        with self._database.read() as connection:
+            return NEWEST_NUMBER(connection).scalar() or 0
 
-def _bare(connection: Connection, start: str, most: int, until: str | None) -> list[Message]:
-    rows = BARE_PATH(connection, start=start, most=most, until=until or "").all()
-    if not rows:
-        return []
-    oldest = rows[-1].parent
-    parents: list[str | None] = [row.id for row in rows[1:]]
-    parents.append(ID_OF(connection, n=oldest).scalar() if oldest else None)
-    growth = _growth(connection, rows)
-    return [bare_message(row, parent, growth.get(row.n)) for row, parent in zip(rows, parents, strict=True)]
+    def after(self, number: int, *, most: int) -> list[Numbered]:
+        """What was stored after the message of this number, in all conversations, in that order."""
+        with self._database.read() as connection:
+            return read_numbered(connection, AFTER(connection, number=number, most=most).all())
 
+    def by_number(self, numbers: Sequence[int]) -> dict[int, Numbered]:
+        """The messages of these numbers; one that is not there is left out."""
+        wanted = list(dict.fromkeys(numbers))
+        with self._database.read() as connection:
+            found: dict[int, Numbered] = {}
+            for start in range(0, len(wanted), AT_ONCE):
+                rows = connection.execute(NUMBERED.where(messages.c.n.in_(wanted[start : start + AT_ONCE]))).all()
+                found |= {each.n: each for each in read_numbered(connection, rows)}
+            return found
 
-def _read(connection: Connection, rows: Sequence[AnyRow]) -> list[Message]:
-    """The rows as messages; unfinished ones with what has streamed in so far."""
-    growth = _growth(connection, rows)
-    return [message_of(row, growth.get(row.n)) for row in rows]
+    def numbered(self, head: str, said: Sequence[int]) -> dict[int, Message]:
+        """Bare messages of the path to `head` by their number on it; one that was never said is left out."""
+        with self._database.read() as connection:
+            track = track_to(connection, head)
+            rows = [row for number in dict.fromkeys(said) if (row := track.numbered(number)) is not None]
+            return {each.message.said: each.message for each in read_numbered(connection, rows)}
 
-
-def _growth(connection: Connection, rows: Sequence[AnyRow]) -> dict[int, list[str]]:
-    growing = [row.n for row in rows if row.status == "unfinished"]
-    growth: dict[int, list[str]] = {}
-    if growing:
-        query = select(deltas.c.message, deltas.c.growth).where(deltas.c.message.in_(growing)).order_by(deltas.c.n)
-        for number, steps in connection.execute(query):
-            growth.setdefault(number, []).append(steps)
-    return growth
+    def stretch(self, head: str, first: int, last: int) -> list[Message]:
+        """Bare messages that were said on the path to `head` between two depths, in order."""
+        with self._database.read() as connection:
+            found = read_numbered(connection, track_to(connection, head).rows(first, last))
+            return [each.message for each in found if each.message.compaction is None]

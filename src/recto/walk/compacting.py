@@ -9,24 +9,27 @@ from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
+from recto.sources.tools import RECALL
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.summary.check import former_of
+from recto.summary.order import Wanted, told
+from recto.summary.shorten import cut_to
 from recto.text import clean
+from recto.walk.checking import as_sent, fitting, instructions
 from recto.walk.covering import Covering
 from recto.walk.excerpting import excerpts
 from recto.walk.loading import Loaded, behind_cut
 from recto.walk.scale import Weighed
 from recto.walk.setup import Ready, Setup
 from recto.walk.standing import Standing
-from recto.walk.summarising import Summarising, as_sent
+from recto.walk.summarising import Summarising
 from recto.walk.turn import Turn
 from recto.window.compact import PASSING, Written, compaction_message, next_block, written_before
 from recto.window.measure import SUMMARY
 from recto.window.plan import Cut
 from recto.window.request import Entry
-from recto.window.shorten import cut_to
 from recto.window.strategies import LITTLE
-from recto.window.summary import Wanted
 
 MOST_PASSES = 3
 # A user who said no is asked again when the window has grown by so much.
@@ -76,6 +79,9 @@ class Compacting:
                     yield event
             if self.asked:
                 break
+        if self.turn.window.free < 0 and self.ready.with_recall:
+            self.ready = self.ready.unreaching()
+            self.turn = await self.replan(self.ready, self.turn.loaded)
         if self.turn.window.free < 0:
             raise self._too_large()
 
@@ -125,7 +131,7 @@ class Compacting:
                 text = await self._edited(summary, cut)
                 if text != summary.strip():
                     yield Noticed("your summary was too long for the window: its end was cut off")
-                block, loaded = await self._drafted(cut, before, Written(text, "user"))
+                block, loaded = await self._drafted(cut, before, await self._by_user(text, block, cut))
         if self._stores and not await self.clerk.do(self._append, block, before):
             self.turn = await self.replan(self.ready, await self.reload())
             return
@@ -197,7 +203,7 @@ class Compacting:
         return replace(block, context_size_after=after, little=little), behind
 
     async def _size(self, behind: Loaded, block: Compaction) -> int:
-        rest = self.turn.opening.count.tokens + self.turn.current.for_picks
+        rest = self.ready.at(behind.view).opening.count.tokens + self.turn.current.for_picks
         entries = (*behind.before, *behind.entries(behind.view.rounds))
         current = self.turn.current.own.tokens
         if (id := self.turn.current.message.id) in block.excerpts:
@@ -248,14 +254,15 @@ class Compacting:
             self.store,
             self.clerk,
             self.turn.scale,
-            former=view.compaction.summary if view.compaction else "",
+            before=former_of(view.compaction),
             messages=covered,
             older=view.tail[0].parent if view.older and view.tail else None,
             until=view.compaction.last if view.compaction else None,
-            entries=None if view.older else self._prefix(covered),
+            entries=None if view.older or any(map(_recalls, covered)) else self._prefix(covered),
             tokens=sum(counts[message.id] for message in covered) + counts.get(SUMMARY, 0),
             covered=loaded.covered(cut.last),
             archived=loaded.archived(cut.last, cut.lifted),
+            beside=(instructions(self.turn.opening), *map(told, view.lifted)),
         )
 
     def _prefix(self, covered: Sequence[Message]) -> tuple[Weighed, ...]:
@@ -267,14 +274,28 @@ class Compacting:
             entries += [current.weighed] if is_current else loaded.weights.get(message.id, [])
         return tuple(entries)
 
+    async def _by_user(self, text: str, block: Compaction, cut: Cut) -> Written:
+        """The user's own words, with the ledger that was made beside the others as far as it fits."""
+        archived = self.turn.loaded.archived(cut.last, cut.lifted)
+        ledger = await fitting(self.turn.scale, text, block.ledger, archived, self._most(cut))
+        return Written(text, "user", ledger=ledger)
+
+    def _most(self, cut: Cut) -> int:
+        return max(cut.summary or 0, self.ready.budget.summary)
+
     async def _edited(self, text: str, cut: Cut) -> str:
         """What the user wrote, as far as it fits in the room of a summary."""
-        most = max(cut.summary or 0, self.ready.budget.summary)
+        most = self._most(cut)
         text = clean(text)[0].strip()
         archived = self.turn.loaded.archived(cut.last, cut.lifted)
         while text and await as_sent(self.turn.scale, text, archived) > most:
             text = cut_to(text, len(text) * 9 // 10, len)
         return text
+
+
+def _recalls(message: Message) -> bool:
+    """It holds what was recalled, which is not to be summed up again: a transcript leaves that out."""
+    return any(result.name == RECALL for result in message.results)
 
 
 async def _answer(proposed: CompactionProposed) -> str | None:
@@ -296,6 +317,7 @@ def _told(block: Compaction) -> ContextCompacted:
         block.notes,
         block.made,
         len(block.excerpts),
+        block.checks,
     )
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
+from recto.summary.shorten import excerpt
 from recto.walk.scale import Scale
 from recto.walk.turn import Turn
 from recto.window.plan import Cut
 from recto.window.request import Entry
-from recto.window.shorten import excerpt
 
 MOST_TRIES = 8
 

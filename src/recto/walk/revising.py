@@ -11,10 +11,12 @@ from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
 from recto.store.store import Store
 from recto.walk.standing import Standing
-from recto.window.compact import compaction_message, revised
+from recto.window.compact import Written, compaction_message, next_block, revised
 
 # How many compactions are looked through for the one before.
 LOOKED_THROUGH = 200
+# Only a model's meter can tell how large a window is.
+UNMEASURED = {"context_size_before": 0, "context_size_after": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +25,23 @@ class Revising:
     standing: Standing
 
     def clear(self) -> Compaction:
-        """Covers everything and says nothing of it; pins end with it."""
+        """Covers everything, says nothing of it and lets nothing of it be recalled; pins end with it."""
         head = self._head("there is nothing to clear: the conversation has no message yet")
         message = self.store.tree.message(head)
         before, after = self._sizes()
-        return self._append(
-            "clear",
-            "the user cleared the context",
+        block = next_block(
+            self._block,
+            Written(made_by="clear"),
+            action="clear",
+            because="the user cleared the context",
             last=head,
-            summary="",
-            lifted=(),
+            cleared=head,
             pinned=(),
-            excerpts={},
-            checks={},
-            notes=(),
-            made=None,
-            made_by="clear",
             messages_archived=message.said,
             context_size_before=before,
             context_size_after=after,
         )
+        return self._append(block)
 
     def pin(self, id: str) -> Compaction:
         message, block = self._on_path(id), self._block
@@ -52,7 +51,7 @@ class Revising:
         lifted = block.lifted if block else ()
         if self._is_covered(message, block):
             lifted = self._in_order({*lifted, *self._unit(message)})
-        return self._append("pin", f"the user pinned message {id}", pinned=pinned, **self._lifting(lifted, block))
+        return self._revise("pin", f"the user pinned message {id}", pinned=pinned, **self._lifting(lifted, block))
 
     def unpin(self, id: str) -> Compaction:
         block = self._block
@@ -64,7 +63,7 @@ class Revising:
         # the rest of its round may be pinned too, and calls and results stay together
         gone = unit if not unit & set(pinned) else set()
         lifted = tuple(each for each in block.lifted if each not in gone)
-        return self._append("unpin", f"the user unpinned message {id}", pinned=pinned, **self._lifting(lifted, block))
+        return self._revise("unpin", f"the user unpinned message {id}", pinned=pinned, **self._lifting(lifted, block))
 
     def edit(self, text: str) -> Compaction:
         if self._block is None or self._block.last is None:
@@ -72,7 +71,7 @@ class Revising:
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
         by_user: dict[str, Any] = {"summary": text, "made_by": "user", "made": None, "checks": {}, "notes": ()}
-        return self._append("edit", "the user edited the summary", **by_user)
+        return self._revise("edit", "the user edited the summary", **by_user)
 
     def uncompact(self) -> Compaction:
         """The view as it was before the newest compaction that covered more than the one before it."""
@@ -88,20 +87,17 @@ class Revising:
         restored = former or Compaction(0, "", None, "", 0, 0, 0, "discard", "")
         pinned = tuple(dict.fromkeys((*restored.pinned, *newest.pinned))) if taken.action == "clear" else newest.pinned
         lifted = self._in_order({*restored.lifted, *self._covered_units(pinned, restored)})
-        return self._append(
+        block = revised(
+            restored,
             "undo",
             f"the user took compaction {taken.compaction_number} back",
-            last=restored.last,
-            summary=restored.summary,
-            made_by=restored.made_by,
-            made=restored.made,
-            notes=restored.notes,
-            checks=restored.checks,
-            excerpts=restored.excerpts,
-            messages_archived=restored.messages_archived + len(restored.lifted) - len(lifted),
-            lifted=lifted,
+            compaction_number=newest.compaction_number + 1,
+            little=newest.little,
             pinned=pinned,
+            **self._lifting(lifted, restored),
+            **UNMEASURED,
         )
+        return self._append(block)
 
     # -- on the path
 
@@ -157,11 +153,11 @@ class Revising:
         fixed = sum(section["tokens"] for section in sections if section["name"] in ("system", "tools"))
         return sum(section["tokens"] for section in sections), fixed
 
-    def _append(self, action: str, because: str, **changes: Any) -> Compaction:
+    def _revise(self, action: str, because: str, **changes: Any) -> Compaction:
+        return self._append(revised(self._block, action, because, **UNMEASURED, **changes))
+
+    def _append(self, block: Compaction) -> Compaction:
         head = self._head("the conversation has no message yet")
-        # only a model's meter can tell how large a window is: what is not measured is 0
-        sizes = {"context_size_before": 0, "context_size_after": 0}
-        block = revised(self._block, action, because, **(sizes | changes))
         with self.store.database.write():
             placed = self.store.tree.append(self.standing.conversation, compaction_message(block, head))
             self.standing.stands_at(placed.message.id, placed.moved)

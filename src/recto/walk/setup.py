@@ -1,19 +1,21 @@
 """Setup: what stays the same through all rounds of a turn: who answers, how it counts, what it may call."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from recto import settings as configuration
+from recto.chat.conversation import View
 from recto.errors import Invalid
 from recto.providers.http import Patience
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
 from recto.settings import ContextSettings, Settings
-from recto.sources.tools import Toolbox, read_document
+from recto.sources.source import Tool
+from recto.sources.tools import Runnable, Toolbox, read_document
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
@@ -21,6 +23,7 @@ from recto.vault.vault import Vault
 from recto.walk.opening import Opening, open_window
 from recto.walk.scale import Scale
 from recto.window.budget import Budget, Shares, limit_of, reserve_of
+from recto.window.compact import reaches
 from recto.window.fitting import SMALLEST_SUMMARY
 from recto.window.request import Parameters
 
@@ -30,6 +33,10 @@ DEFAULT_REPLY = 4096
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
 TIGHTER = 0.75
+# A tool that takes more of the room is not worth its place: in a small window everything is near anyway.
+LARGEST_TOOL = 0.04
+# Of fewer archived messages those that matter come back by themselves.
+WORTH_A_TOOL = 16
 STRATEGY = "context.strategy"
 
 
@@ -57,12 +64,29 @@ class Ready:
     compacts: bool
     """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
     notes: tuple[str, ...]
+    with_recall: Opening | None = None
+    """What every window starts with once there is something to recall."""
+    plain: Opening | None = None
+    """What it starts with otherwise."""
     tightened: int = 0
     """How often its provider has said in this turn that the window is too long."""
 
     @property
     def model(self) -> Model:
         return self.scale.model
+
+    def at(self, view: View) -> "Ready":
+        """As it is for this view: what is archived can be asked for. A compaction is when that changes: it breaks the
+        prefix in any case."""
+        block, plain = view.compaction, self.plain or self.opening
+        is_far = block is not None and reaches(block) and block.messages_archived >= WORTH_A_TOOL
+        opening = self.with_recall if self.with_recall and is_far else plain
+        budget = replace(self.budget, tools=opening.for_tools)
+        return replace(self, opening=opening, budget=budget, plain=plain)
+
+    def unreaching(self) -> "Ready":
+        """Without the tool that recalls, for good: where room is short it is the first to go."""
+        return replace(self, with_recall=None)
 
     @property
     def strategy(self) -> str:
@@ -103,21 +127,46 @@ class Setup:
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}
 
-    async def ready(self, name: str, vault: Vault | None, choices: Choices = Choices()) -> Ready:  # noqa: B008  frozen
+    async def ready(
+        self,
+        name: str,
+        vault: Vault | None,
+        choices: Choices = Choices(),  # noqa: B008  frozen
+        recall: Runnable | None = None,
+    ) -> Ready:
+        """`recall` is offered only where something is archived, but always there to be run."""
         provider = self.provider(name)
         model = await provider.model(name)
         scale = await self._scale(provider, model)
         context = self._context(model, choices)
         parameters = self._parameters(model, provider)
-        toolbox = self._toolbox(model, vault)
-        opening = await open_window(scale, parameters, self._system_prompt(), toolbox.tools)
+        offered = self._offered(model, vault)
+        recall = recall if model.tools and self._settings.tools.enabled and context.recall_ratio else None
+        toolbox = self._toolbox([*offered, recall] if recall else offered)
+        opening, with_recall = await self._openings(scale, parameters, toolbox.tools, bool(recall))
         is_known = bool(model.window or context.max_prompt_tokens)
         compacts = context.enabled and is_known
         budget = budget_for(model, context, parameters, opening, compacts=compacts)
+        if with_recall and with_recall.for_tools - opening.for_tools > budget.room * LARGEST_TOOL:
+            with_recall = None
         notes = [note for note in (scale.meter.note, None if is_known else _unknown_window(model)) if note]
         if model.fixed_temperature and self._settings.reply.temperature >= 0:
             notes.append(f"{model.name} takes no temperature: reply.temperature is not sent")
-        return Ready(provider, scale, parameters, toolbox, opening, budget, context, compacts, tuple(notes))
+        return Ready(
+            provider, scale, parameters, toolbox, opening, budget, context, compacts, tuple(notes), with_recall
+        )
+
+    async def _openings(
+        self, scale: Scale, parameters: Parameters, tools: Sequence[Tool], has_recall: bool
+    ) -> tuple[Opening, Opening | None]:
+        """Without the tool that recalls, and with it."""
+        prompt = self._system_prompt()
+        if not has_recall:
+            return await open_window(scale, parameters, prompt, tools), None
+        return (
+            await open_window(scale, parameters, prompt, tools[:-1]),
+            await open_window(scale, parameters, prompt, tools),
+        )
 
     def _context(self, model: Model, choices: Choices) -> ContextSettings:
         """The closest choice wins: this call's, then the conversation's, the agent's, the model's, the settings'."""
@@ -149,9 +198,11 @@ class Setup:
         temperature = None if model.fixed_temperature else temperature
         return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
 
-    def _toolbox(self, model: Model, vault: Vault | None) -> Toolbox:
-        offered = [read_document(vault)] if vault and model.tools and self._settings.tools.enabled else []
-        return Toolbox(offered, timeout_s=self._settings.tools.timeout_s)
+    def _toolbox(self, runnables: list[Runnable]) -> Toolbox:
+        return Toolbox(runnables, timeout_s=self._settings.tools.timeout_s)
+
+    def _offered(self, model: Model, vault: Vault | None) -> list[Runnable]:
+        return [read_document(vault)] if vault and model.tools and self._settings.tools.enabled else []
 
     def _system_prompt(self) -> str:
         """Read anew at every turn; the record keeps the text that was really sent."""

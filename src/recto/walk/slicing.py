@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from recto.summary.order import SUMMARISER, Wanted, halves, slices
 from recto.walk.asking import Question, weigh_text
 from recto.walk.opening import Opening, open_window
 from recto.walk.setup import Ready
-from recto.window.summary import SUMMARISER, Wanted, halves, slices
 
 # Transcripts are counted message by message; joined they may take a little more.
 SLACK = 0.97

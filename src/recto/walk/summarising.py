@@ -4,27 +4,27 @@ own sentences, their beginnings. Whatever comes out is within its room and says 
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.events import Event, SummaryRequested
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.summary.order import Source, Wanted, fault, merge_order, order
 from recto.walk.asking import Answer, Question, ask, is_hopeless, weigh_text
+from recto.walk.checking import Checking, as_sent
 from recto.walk.covering import Covering
-from recto.walk.scale import Scale
 from recto.walk.setup import Ready
 from recto.walk.slicing import Slicing, open_slicing
 from recto.walk.standing import Standing
-from recto.window.compact import Written, next_block
-from recto.window.summary import Source, Wanted, fault, merge_order, order
-from recto.window.window import summary_entry
+from recto.window.compact import Written
 
 T = TypeVar("T")
 # More calls than this for one compaction are not waited for: sentences are chosen without a model, which reads it all.
 MOST_SLICES = 40
 CHARACTERS_PER_TOKEN = 2
+LEAST_WANTED = 16
 
 
 class NoSummary(Exception):
@@ -50,23 +50,31 @@ class Summarising:
     _answer: Answer | None = None
     _overflowed: bool = False
     _made_of: int = 1
+    _share: int = 0
+    """What is left to the ledger."""
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Tells what is asked of whom; `result` holds the summary in the end."""
+        self._share = await self._checking.share()
+        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, self.wanted.tokens - self._share))
         for number, writer in enumerate(self._attempts):
             try:
                 async with aclosing(self._attempt(number, writer)) as events:
                     async for event in events:
                         yield event
                 if self._answer:
-                    self.result = self._by_model(self._answer)
+                    self.result = await self._checking.check(self._by_model(self._answer))
                     return
             except (NoSummary, RectoError) as why:
                 self._notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
                 self._overflowed = isinstance(why, Overflow)
                 if isinstance(why, ProviderError) and is_hopeless(why) and writer is self.writers[-1]:
                     break
-        self.result = await self._without_model()
+        self.result = await self._checking.check(await self._without_model())
+
+    @property
+    def _checking(self) -> Checking:
+        return Checking(self.covering, self.most, self.wanted.keep)
 
     @property
     def _attempts(self) -> list[Ready]:
@@ -163,7 +171,7 @@ class Summarising:
         """The lower rungs. Neither can fail; both are within the room."""
         covering = self.covering
         await covering.read(0)
-        text = await self._within(self.most, covering.extract)
+        text = await self._within(self.most - self._share, covering.extract)
         made_by = "extractive"
         if not text:
             text, made_by = await self._within(self.most, covering.truncate), "truncated"
@@ -184,9 +192,3 @@ class Summarising:
                 return text
             aim = min(aim - 1, int(aim * most / tokens * 0.95))
         return ""
-
-
-async def as_sent(scale: Scale, text: str, archived: int) -> int:
-    """What a summary of this text takes in the conversation's window, frame and all."""
-    entry = summary_entry(next_block(None, Written(text), messages_archived=archived))
-    return (await scale.weigh([entry]))[0].count.tokens if entry else 0

@@ -15,7 +15,8 @@ from recto.window.budget import Budget
 from recto.window.compact import PASSING
 from recto.window.count import Count
 from recto.window.plan import Plan
-from recto.window.request import Parameters, Piece, marked
+from recto.window.recalled import shared_out
+from recto.window.request import Piece, marked
 from recto.window.strategies import STRATEGIES
 from recto.window.window import NO_EXCERPTS, Tally, Window, current_entry, excerpted
 
@@ -31,6 +32,8 @@ class Picked:
     section: str
     text: str
     pick: Pick
+    parts: tuple[Pick, ...] = ()
+    """What it is made of, where that is several things; their tokens say in what proportion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,21 @@ class Current:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a window says besides what is in it."""
+
+    conversation: str
+    notes: tuple[str, ...] = ()
+    promised: int = 0
+    """The room of a summary that is still to be written."""
+    not_picked: tuple[Pick, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """Everything decided for one request."""
 
-    scale: Scale
-    parameters: Parameters
-    opening: Opening
+    ready: Ready
     budget: Budget
     loaded: Loaded
     current: Current
@@ -62,6 +74,15 @@ class Turn:
     pieces: tuple[Piece, ...]
     stable: int
     """How many pieces precede what changes with every message."""
+    told: Told
+
+    @property
+    def scale(self) -> Scale:
+        return self.ready.scale
+
+    @property
+    def opening(self) -> Opening:
+        return self.ready.opening
 
 
 async def weigh_current(
@@ -90,18 +111,33 @@ def make_turn(
     """
     budget = budget_of(ready.budget, loaded, current)
     plan = STRATEGIES[ready.strategy](loaded.view, budget, loaded.counts)
+    return _assembled(ready, loaded, current, budget, plan, Told(conversation, tuple(notes), promised))
+
+
+async def with_picks(turn: Turn, picked: Picked, not_picked: Sequence[Pick] = ()) -> Turn:
+    """The same turn with one pick more, in front of the others; its plan stays."""
+    current = turn.current
+    others = [item for item, _ in current.picked]
+    block = turn.loaded.view.compaction
+    more = await weigh_current(turn.scale, current.message, [picked, *others], block)
+    told = replace(turn.told, not_picked=tuple(not_picked))
+    return _assembled(turn.ready, turn.loaded, more, turn.budget, turn.plan, told)
+
+
+def _assembled(ready: Ready, loaded: Loaded, current: Current, budget: Budget, plan: Plan, told: Told) -> Turn:
     before, rounds = loaded.before, loaded.entries(loaded.view.rounds)
     counts = (ready.opening.count, current.weighed.count, *(entry.count for entry in (*before, *rounds)))
     window = Window(
-        conversation=conversation,
+        conversation=told.conversation,
         model=ready.model.name,
         strategy=plan.strategy,
         limit=budget.limit,
         reserve=budget.reserve,
         exact=all(count.exact for count in counts),
-        sections=_tally(ready.opening, loaded, current, promised).sections(budget),
+        sections=_tally(ready.opening, loaded, current, told.promised).sections(budget),
         plan=plan,
-        notes=tuple(notes),
+        notes=told.notes,
+        not_picked=told.not_picked,
     )
     body = [entry.wire for entry in (*before, current.weighed, *rounds)]
     opening = ready.opening.pieces
@@ -109,7 +145,7 @@ def make_turn(
     stable = len(opening) + sum(len(entry.wire) for entry in before)
     marks = _marks(pieces, len(opening), stable, ready, current, window)
     pieces = marked(pieces, marks, ready.scale.format)
-    return Turn(ready.scale, ready.parameters, ready.opening, budget, loaded, current, plan, window, pieces, stable)
+    return Turn(ready, budget, loaded, current, plan, window, pieces, stable, told)
 
 
 def budget_of(budget: Budget, loaded: Loaded, current: Current) -> Budget:
@@ -145,7 +181,10 @@ def _tally(opening: Opening, loaded: Loaded, current: Current, promised: int) ->
         tokens = sum(entry.count.tokens for entry in history)
         tally.add("history", _history_pick(loaded, len(history)), tokens)
     for item, tokens in current.picked:
-        tally.add(item.section, item.pick, tokens)
+        parts = item.parts or (item.pick,)
+        shares = shared_out(tokens, [part.tokens for part in parts]) if item.parts else [tokens]
+        for part, share in zip(parts, shares, strict=True):
+            tally.add(item.section, part, share)
     tally.add(
         "message", Pick("message", current.message.id, _current_because(current, view.compaction)), current.own.tokens
     )

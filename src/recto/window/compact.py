@@ -20,17 +20,31 @@ class Written:
     made: Made | None = None
     notes: tuple[str, ...] = ()
     checks: dict[str, int] = field(default_factory=dict)
+    ledger: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
 
 
 def written_before(block: Compaction | None) -> Written:
     """The summary in force, to be carried over."""
     if block is None or not block.summary:
         return Written()
-    return Written(block.summary, block.made_by, block.made, block.notes, block.checks)
+    return Written(block.summary, block.made_by, block.made, block.notes, block.checks, block.ledger, block.places)
+
+
+def cleared_at(block: Compaction | None) -> str | None:
+    """The last message behind which nothing is recalled. An older clear did not say so: it is all that it covers."""
+    if block is None:
+        return None
+    return block.cleared or (block.last if "clear" in (block.action, block.made_by) else None)
+
+
+def reaches(block: Compaction | None) -> bool:
+    """Whether there is anything behind it that may be recalled."""
+    return block is not None and block.messages_archived > 0 and block.last not in (None, cleared_at(block))
 
 
 def next_block(before: Compaction | None, written: Written, **known: Any) -> Compaction:
-    """The Compaction that follows `before`: pins stay, whatever else is not told starts anew."""
+    """The Compaction that follows `before`: its pins and its clear stay, whatever else is not told starts anew."""
     values: dict[str, Any] = {
         "compaction_number": before.compaction_number + 1 if before else 1,
         "timestamp": now(),
@@ -45,6 +59,9 @@ def next_block(before: Compaction | None, written: Written, **known: Any) -> Com
         "made": written.made,
         "notes": written.notes,
         "checks": written.checks,
+        "ledger": written.ledger,
+        "places": written.places,
+        "cleared": cleared_at(before),
     }
     return Compaction(**(values | known))
 
@@ -53,8 +70,14 @@ def revised(before: Compaction | None, action: str, because: str, **changes: Any
     """The same Compaction with something changed by the user, as a new one."""
     if before is None:
         return next_block(None, Written(), action=action, because=because, **changes)
-    number = before.compaction_number + 1
-    return replace(before, compaction_number=number, timestamp=now(), action=action, because=because, **changes)
+    values: dict[str, Any] = {
+        "compaction_number": before.compaction_number + 1,
+        "timestamp": now(),
+        "action": action,
+        "because": because,
+        "cleared": cleared_at(before),
+    }
+    return replace(before, **(values | changes))
 
 
 def compaction_message(block: Compaction, parent: str) -> Message:

@@ -33,6 +33,7 @@ SUMMARY_ENDS = (
     "[End of the summary. The context was compacted: continue from the summary and the messages that follow; "
     "tools can be used again.]"
 )
+LEDGER_BEGINS = "[Said besides, by number of the message; each is kept word for word and can be recalled:]"
 ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 
 
@@ -65,6 +66,8 @@ class Window:
     sections: tuple[Section, ...]
     plan: Plan
     notes: tuple[str, ...] = ()
+    not_picked: tuple[Pick, ...] = ()
+    """What was found for this message but did not fit, the best first."""
 
     @property
     def total(self) -> int:
@@ -87,6 +90,7 @@ class Window:
             "sections": [section.to_json() for section in self.sections],
             "plan": self.plan.to_json(),
             "notes": list(self.notes),
+            **({"not_picked": [pick.to_json() for pick in self.not_picked]} if self.not_picked else {}),
         }
 
 
@@ -166,7 +170,8 @@ def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | 
     """
     if block.summary:
         begins = SUMMARY_BEGINS.format(archived=block.messages_archived)
-        return Entry("user", (Text(f"{begins}\n{block.summary}\n{SUMMARY_ENDS}"),))
+        ledger = (LEDGER_BEGINS, *block.ledger) if block.ledger else ()
+        return Entry("user", (Text("\n".join((begins, block.summary, *ledger, SUMMARY_ENDS))),))
     if lifted and lifted[0].role != "user":
         return Entry("user", (Text(ARCHIVED.format(archived=block.messages_archived)),))
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from recto.window.sentences import beginning, first_lines, last_lines
+from recto.summary.sentences import beginning, first_lines, last_lines
 
 Measure = Callable[[str], int]
 # Characters below which a notice would leave nothing to read.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.window.sentences import beginning, first_lines, is_noise, last_lines, sentences, terms
+from recto.summary.sentences import beginning, first_lines, is_noise, last_lines, sentences, terms
 
 # pieces that make ends, false ends, fences and wrapped lines likely
 pieces = (

@@ -39,9 +39,14 @@ def sentences(text: str) -> list[str]:
 
     A line break ends a sentence, but for prose that was wrapped; a line of fenced code is one sentence.
     """
-    found: list[str] = []
+    return [sentence for sentence, _ in marked(text)]
+
+
+def marked(text: str) -> list[tuple[str, bool]]:
+    """The same, and whether each is a line of fenced code; the fences count as code."""
+    found: list[tuple[str, bool]] = []
     for line, is_code in _lines(text):
-        found += [line] if is_code else _split(line)
+        found += [(line, True)] if is_code else [(sentence, False) for sentence in _split(line)]
     return found
 
 

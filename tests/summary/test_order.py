@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.window.summary import Source, Wanted, fault, halves, merge_order, order, slices, told
+from recto.summary.order import Source, Wanted, fault, halves, merge_order, order, slices, told
 
 WANTED = Wanted(500)
 ORDER = order(WANTED, above=True, has_former=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recto.window.extract import Said, extract, truncate
-from recto.window.shorten import cut_to, excerpt
+from recto.summary.extract import Said, extract, truncate
+from recto.summary.shorten import cut_to, excerpt
 
 ROLES = ("user", "assistant", "tool")
 
@@ -229,12 +229,12 @@ def test_a_former_summary_comes_first_and_whole_when_it_is_short() -> None:
     assert quarter(made) > 150
 
 
-def test_a_long_former_summary_leaves_half_of_the_room() -> None:
+def test_a_long_former_summary_leaves_a_third_of_the_room() -> None:
     former = "\n".join(f"User: Fact {at} about harbour {at} is that it is {at} m deep." for at in range(60))
     made = extract(chat(60), 200, quarter, former)
     kept = [line for line in made.split("\n") if line in former]
     assert kept[0] == former.split("\n")[0]
-    assert quarter("\n".join(kept)) <= 100
+    assert quarter("\n".join(kept)) <= 134
     assert len(made.split("\n")) > len(kept)
     assert kept == sorted(kept, key=former.index)
 
@@ -294,3 +294,101 @@ def test_nothing_comes_of_nothing() -> None:
 def test_monotonous_texts_do_no_harm(unit: str, times: int, cap: int) -> None:
     made = extract([Said("user", unit * times), Said("tool", unit * times)], cap, quarter)
     assert not made or quarter(made) <= cap
+
+
+def test_a_greeting_is_not_the_task() -> None:
+    conversation = talk(("user", "Hey Mel!"), ("assistant", "Hello!"), ("user", "Plan a garden with me."))
+    assert extract([*conversation, *chat(60)], 60, quarter).startswith("User: Plan a garden with me.")
+
+
+def test_a_long_task_is_told_by_how_it_begins() -> None:
+    rules = "\n".join(f"{at}. You must never touch the file config_{at}.py in any way." for at in range(40))
+    task = f"We are solving an issue in our repository. Here is its title:\nRounding of durations\n\n{rules}"
+    made = extract([Said("user", task), *chat(60)], 300, quarter)
+    assert made.startswith("User: We are solving an issue in our repository. Here is its title: Rounding of durations")
+
+
+def test_a_pasted_log_does_not_hide_the_question_about_it() -> None:
+    log = "\n".join(f"2024-05-01 10:{at:02}:00 ERROR [worker-{at}] request {at} failed" for at in range(60))
+    conversation = [Said("user", f"Our shop lost an order. Please find out why:\n\n{log}"), *chat(20)]
+    made = extract(conversation, 150, quarter)
+    assert made.startswith("User: Our shop lost an order. Please find out why:")
+
+
+def test_a_question_stands_with_its_answer_or_not_at_all() -> None:
+    conversation = chat(60)
+    for at in range(4, 56, 8):
+        conversation[at] = Said("user", f"How large is shelf {at} of the archive in Lund?")
+        conversation[at + 1] = Said("assistant", f"It has room for {at * 11} boxes of paper.")
+    for cap in (120, 200, 300):
+        lines = extract(conversation, cap, quarter).split("\n")
+        asked = [at for at, line in enumerate(lines) if line.endswith("Lund?")]
+        assert all(lines[at + 1].endswith("boxes of paper.") for at in asked)
+
+
+def test_a_short_answer_stands_with_its_question() -> None:
+    conversation = chat(40)
+    conversation[20:22] = [Said("assistant", "Which version do you run?"), Said("user", "3.11.9", 9)]
+    for cap in (200, 300, 600):
+        assert "Assistant: Which version do you run?\nUser: 3.11.9" in extract(conversation, cap, quarter)
+
+
+def test_what_was_corrected_never_stands_there_without_its_correction() -> None:
+    conversation = chat(60)
+    conversation[8] = Said("user", "The deadline for the guide to the harbours is 3 May.")
+    conversation[44] = Said("user", "Our lawyer says the deadline for the guide is 10 June.")
+    for cap in range(60, 300, 20):
+        made = extract(conversation, cap, quarter)
+        assert "3 May" not in made or "10 June" in made
+        assert cap < 100 or "10 June" in made
+
+
+def test_a_correction_of_what_the_former_summary_says_is_there() -> None:
+    former = "User: Build a boat.\nUser: The launch is planned for 3 May."
+    conversation = chat(80)
+    conversation[50] = Said("assistant", "The launch is planned for 19 June now.", 3)
+    for at in range(5, 75, 6):
+        conversation[at] = Said("user", f"We decided to paint plank {at} in the colour {at * 7}.", 8)
+    assert "19 June" in extract(conversation, 200, quarter, former)
+
+
+def test_a_confirmation_adds_nothing() -> None:
+    conversation = chat(30)
+    conversation[10:12] = talk(
+        ("user", "The opening of the hall has moved to 10 February."),
+        ("assistant", "Noted, the opening of the hall is on 10 February."),
+    )
+    assert extract(conversation, 120, quarter).count("10 February") == 1
+
+
+def test_chatter_alone_stays_short() -> None:
+    conversation = [Said(("user", "assistant")[at % 2], CHATTER[at % len(CHATTER)]) for at in range(40)]
+    assert len(extract(conversation, 300, quarter).split("\n")) <= 4
+
+
+def test_code_is_left_to_the_archive() -> None:
+    code = "\n".join(f"    rows_{at} = sorted(table_{at}.rows, key=lambda row: row.name_{at})" for at in range(12))
+    conversation = [
+        *chat(20),
+        Said("assistant", f"I have rewritten it:\n```python\n{code}\n```\nIt is in src/rows.py."),
+    ]
+    made = extract(conversation, 150, quarter)
+    assert "It is in src/rows.py." in made
+    assert "sorted(" not in made
+
+
+def test_what_matters_does_not_wear_away_in_ten_rounds() -> None:
+    facts = [
+        "From now on please give all amounts in Swiss francs.",
+        "I'm allergic to celery, so nothing with that on the menu.",
+        "We decided to hold it in Coimbra rather than in the capital.",
+        "The board has approved 12,400 euros, and it must not be more.",
+        "No, use PostgreSQL 16 instead of SQLite.",
+    ]
+    made = ""
+    for generation in range(10):
+        conversation = chat(40, seed=generation)
+        if generation < len(facts):
+            conversation[17] = Said("user", facts[generation])
+        made = extract(conversation, 300, quarter, made)
+    assert [fact for fact in facts if fact not in made] == []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
 from recto.chat.message import Message
+from recto.sources.tools import RECALL
 
 SUMMARISER = "You sum up conversations for an assistant that goes on with them from your summary alone."
 ORDER = """\
@@ -87,6 +88,8 @@ def _told(role: str, block: Block) -> str:
     match block:
         case Text(text=text) if text.strip():
             return f"{role.capitalize()}: {text}"
+        case ToolResult(name=name) if name == RECALL:
+            return ""  # what it brought back was summed up where it was said
         case ToolCall():
             return f"{role.capitalize()} calls {block.name} {block.arguments}"
         case ToolResult():

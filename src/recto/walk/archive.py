@@ -1,0 +1,317 @@
+"""Archive: all messages as they are searched: fed into an index as they come, found within a path or everywhere.
+
+The index is a file of its own beside the store, so that what is made behind never holds up what is said. It can be
+thrown away: it is filled again from the store.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recto.chat.message import Message
+from recto.chat.trail import Trail
+from recto.errors import RectoError, StoreError
+from recto.search.behind import Behind
+from recto.search.embedder import Embedder
+from recto.search.finder import Finder, Hit, Wanted
+from recto.search.index import Filter, Index, Item, Passage
+from recto.search.meaning import Meaning
+from recto.store.store import Store
+from recto.walk.shelving import is_settled, items_of
+from recto.walk.shelving import said as said
+from recto.walk.shelving import speaker as speaker
+
+# So many messages are fed at once behind a turn.
+BATCH = 64
+# So many passages are looked at at least: a long message that holds a word in all of them is found but once.
+PASSAGES = 400
+TELLS_EVERY_S = 0.1
+# So long the end waits for a batch that is being made; a server may take longer, and loses nothing but that.
+LET_GO_S = 1.0
+# So many vectors are made while one waits for a search to begin.
+FEW = 64
+AS_ASKED = "the search index is made anew, as you asked"
+
+Open = Callable[[], Embedder | None]
+Progress = Callable[[int, int], None]
+"""So many are done, of so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What may be waited for before an answer: so many messages fed, and so long for another thread that feeds."""
+
+    messages: int
+    seconds: float
+
+
+# About two milliseconds of a turn; of somebody who asked to search, a moment.
+OF_A_TURN, OF_A_USER = Patience(24, 0.004), Patience(8 * BATCH, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A part of a path: what of a conversation may be recalled."""
+
+    home: str
+    trail: Trail
+    first: int
+    last: int
+
+    def holds(self, passage: Passage) -> bool:
+        return self.first <= passage.place <= self.last and self.trail.holds(passage.branch, passage.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A message that was found, with the passage that was."""
+
+    hit: Hit
+    message: Message
+    home: str
+
+    @property
+    def text(self) -> str:
+        """The passage as it was said."""
+        return said(self.message)[self.hit.passage.start : self.hit.passage.end]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.hit.passage.start == 0 and self.hit.passage.end == len(said(self.message))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far the index has come."""
+
+    messages: int
+    indexed: int
+    vectors: int
+    waiting: int
+    """Passages that the embedder has not seen yet."""
+    embedder: str | None
+    why: str = ""
+    """Why there is no embedder, or what it could not do."""
+
+
+class Archive:
+    def __init__(self, store: Store, path: Path, embedder: Open, *, timeout_s: float = 2.0) -> None:
+        self._store = store
+        self._index = Index(path)
+        self._finder = Finder(self._index)
+        self._embedder, self._timeout_s = embedder, timeout_s
+        self._meaning: Meaning | None = None
+        self._is_open = self._checked = False
+        self._why = ""
+        self._behind = Behind(self._some, "recto-archive")
+        self._feeding = threading.Lock()
+
+    # -- finding
+
+    def recall(
+        self, text: str, scope: Scope, *, most: int, patience: Patience = OF_A_TURN
+    ) -> tuple[list[Recalled], str]:
+        """What of a path's part bears on a text, the best first, and what was not as it should be."""
+        hits, note = self._find(Wanted(text, scope.home, accepts=scope.holds, most=most), patience)
+        return self.read(hits), note
+
+    def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
+        """What bears on a text in all conversations, archived parts and branches: of each message its best passage."""
+        wanted = Wanted(text, home, only=only, spreads=False, most=max(PASSAGES, most * 3))
+        hits, note = self._find(wanted, OF_A_USER)
+        once: dict[int, Hit] = {}
+        for hit in hits:
+            once.setdefault(hit.passage.item, hit)
+        return list(once.values()), note
+
+    def _find(self, wanted: Wanted, patience: Patience) -> tuple[Sequence[Hit], str]:
+        note, before = self._ready(patience), self.was_renewed
+        found = self._finder.find(wanted)
+        if self.was_renewed != before:  # it turned out to be damaged while it was read
+            note = self._ready(patience)
+            found = self._finder.find(wanted)
+        return found.hits, note or found.note
+
+    def _ready(self, patience: Patience) -> str:
+        """Opens what is to be searched; what is missing in it is made behind, unless it is next to nothing."""
+        self._open_meaning()
+        left = self._store.tree.newest_number() - self._done()
+        if 0 < left <= patience.messages or (left == 0 and self._growing()):
+            left = self._feed(patience.messages, patience.seconds)
+        if left > 0:
+            self.stir()
+            return f"the search index is being made: {left} messages are not in it yet"
+        return self._why
+
+    def read(self, hits: Sequence[Hit]) -> list[Recalled]:
+        """The messages of hits, in their order."""
+        found = self._store.tree.by_number([hit.passage.item for hit in hits])
+        return [
+            Recalled(hit, found[hit.passage.item].message, found[hit.passage.item].home)
+            for hit in hits
+            if hit.passage.item in found
+        ]
+
+    # -- filling
+
+    def stir(self) -> None:
+        """Something was said: it is fed, and its vectors are made, behind."""
+        self._behind.stir()
+
+    def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
+        """Feeds all that there is, now; for commands that were asked to."""
+        total = self._store.tree.newest_number()
+        while (left := self._feed(BATCH * 8)) > 0:
+            if progress:
+                progress(total - left, total)
+        if vectors:
+            self.make_vectors(progress)
+
+    def make_vectors(self, progress: Progress | None = None) -> None:
+        """Makes all vectors that are missing, now; where that fails it ends, and `standing` says why."""
+        self._open_meaning()
+        told = 0.0
+        while self._meaning is not None and self._meaning.make_some():
+            # counting what waits takes longer than telling it is worth
+            if progress and time.monotonic() - told > TELLS_EVERY_S:
+                progress(self._count() - self._meaning.waiting, self._count())
+                told = time.monotonic()
+
+    def settle(self, within_s: float) -> None:
+        """Makes vectors behind; where only a few are missing, waits a moment for them."""
+        self._open_meaning()
+        meaning, until = self._meaning, time.monotonic() + within_s
+        if meaning is None or not meaning.waiting:
+            return
+        self.stir()
+        while 0 < meaning.waiting <= FEW and not meaning.why and time.monotonic() < until:
+            time.sleep(0.02)
+
+    def renew(self, because: str = AS_ASKED) -> None:
+        self._index.file.renew(because)
+
+    @property
+    def left(self) -> int:
+        """How many messages are not in the index yet."""
+        return self._store.tree.newest_number() - self._done()
+
+    @property
+    def was_renewed(self) -> str:
+        """Why the index had to be begun anew; empty when it had not."""
+        return self._index.file.was_renewed
+
+    @property
+    def standing(self) -> Standing:
+        self._open_meaning()
+        meaning, left = self._meaning, self.left
+        total = self._store.tree.newest_number()
+        if meaning is None:
+            return Standing(total, total - left, 0, 0, None, self._why)
+        return Standing(total, total - left, meaning.made, meaning.waiting, meaning.name, meaning.why)
+
+    def check(self) -> str:
+        """Asks the embedder for a vector; empty when it gave one, else why there is none."""
+        self._open_meaning()
+        return self._meaning.check() if self._meaning else self._why
+
+    def _count(self) -> int:
+        return self._index.extent(None).passages
+
+    def _some(self) -> bool:
+        """A bit of what is to be done behind; never raises, for nobody would hear it."""
+        try:
+            self._open_meaning()
+            if self._feed(BATCH) > 0:
+                return True
+            return self._meaning is not None and self._meaning.make_some() > 0
+        except RectoError as why:
+            self._why = why.message
+            return False
+
+    def _done(self) -> int:
+        """The number of the last message that was fed; an index that belongs to another store is begun anew."""
+        done = int(self._index.mark("messages") or 0)
+        if done and (done > self._store.tree.newest_number() or not self._is_ours()):
+            self.renew("the search index belonged to another store and is made anew")
+            return 0
+        return done
+
+    def _is_ours(self) -> bool:
+        """Whether the shelf of the first message is that of the store's; asked once."""
+        if self._checked:
+            return True
+        first = self._store.tree.after(0, most=1)
+        self._checked = not first or self._index.mark("first") == first[0].message.id
+        return self._checked
+
+    def _feed(self, most: int, patience_s: float = OF_A_USER.seconds) -> int:
+        """Feeds up to so many messages, and those that were not finished the last time; says how many are left. Another
+        thread or process may be doing the same: then what it does is enough."""
+        if not self._feeding.acquire(timeout=patience_s):
+            return self._store.tree.newest_number() - self._done()
+        before = self.was_renewed
+        try:
+            return self._feed_some(most)
+        except StoreError:
+            if self.was_renewed == before:
+                raise
+            return self.left  # it was damaged: all is to be done again
+        finally:
+            self._feeding.release()
+
+    def _feed_some(self, most: int) -> int:
+        done = self._done()
+        growing = self._growing()
+        before = self._index.mark("messages")
+        fresh = self._store.tree.after(done, most=most)
+        late = [each for each in self._store.tree.by_number(growing).values() if is_settled(each.message)]
+        if not fresh and not late:
+            return 0
+        still = [each.n for each in fresh if not is_settled(each.message)]
+        still += [number for number in growing if number not in {each.n for each in late}]
+        shelves: dict[str, list[Item]] = {}
+        for each in (*late, *fresh):
+            if is_settled(each.message):
+                shelves.setdefault(each.home, []).extend(items_of(each))
+        last = fresh[-1].n if fresh else done
+        marks = {"messages": str(last), "growing": json.dumps(still)}
+        if not done and fresh:
+            marks["first"] = fresh[0].message.id
+        self._index.add(shelves, marks, expects=("messages", before))
+        return self._store.tree.newest_number() - last
+
+    def _growing(self) -> list[int]:
+        """The numbers of messages that were not finished when they were met."""
+        return list(json.loads(self._index.mark("growing") or "[]"))
+
+    def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
+        found = self._store.tree.by_number([passage.item for passage in passages])
+        return {
+            passage.n: said(found[passage.item].message)[passage.start : passage.end]
+            for passage in passages
+            if passage.item in found
+        }
+
+    def _open_meaning(self) -> None:
+        """The embedder is asked for once; without one words are all there is, and the reason is told."""
+        if self._is_open:
+            return
+        self._is_open = True
+        try:
+            embedder = self._embedder()
+        except RectoError as why:
+            self._why = f"{why.message.rstrip('.')}: words alone are searched"
+            return
+        if embedder is not None:
+            self._meaning = Meaning(self._index, embedder, self._texts, timeout_s=self._timeout_s)
+            self._finder.meaning = self._meaning
+
+    def close(self) -> None:
+        self._behind.close(timeout_s=0)
+        if self._meaning:
+            self._meaning.close()
+        self._behind.close(LET_GO_S)
+        self._index.close()

@@ -1,0 +1,116 @@
+"""Reaching: the tool with which a model brings archived messages back, by a question or by their numbers."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recto.chat.message import Message
+from recto.errors import NotFound, RectoError
+from recto.sources.source import Tool
+from recto.sources.tools import RECALL, Runnable
+from recto.store.store import Store
+from recto.walk.archive import OF_A_USER, Archive, Scope, said
+from recto.walk.recalling import in_company, looked_at, scope_of, snippet_of
+from recto.walk.standing import Standing
+from recto.window.recalled import Snippet, pack, told
+
+# One answer, in characters: about fifteen hundred tokens. The rest of a long message is had with `offset`.
+PAGE = 6_000
+MOST_NUMBERS = 50
+_NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
+
+TOOL = Tool(
+    RECALL,
+    "Bring back archived messages of this conversation, verbatim.",
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "what to look for"},
+            "messages": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "their numbers, such as #57",
+            },
+            "offset": {"type": "integer", "description": "where to go on in a long one"},
+        },
+    },
+)
+
+
+def recall_tool(archive: Archive, store: Store, standing: Standing) -> Runnable:
+    """The tool for one conversation. It reaches as far as recall does: what is covered on this path, behind a clear."""
+
+    def run(arguments: Mapping[str, Any]) -> str:
+        query, wanted = arguments.get("query"), arguments.get("messages")
+        scope = scope_of(store, standing)
+        if scope is None:
+            raise RectoError("nothing is archived in this conversation yet: everything is in the window")
+        if isinstance(wanted, list) and wanted:
+            return _by_number(store, standing, scope, [str(each) for each in wanted], _offset(arguments))
+        if isinstance(query, str) and query.strip():
+            return _by_question(archive, store, standing, scope, query)
+        raise RectoError("give a query, or the numbers of messages, such as #57")
+
+    return Runnable(TOOL, run)
+
+
+def _offset(arguments: Mapping[str, Any]) -> int:
+    try:
+        return max(0, int(arguments.get("offset") or 0))
+    except (TypeError, ValueError):
+        raise RectoError("offset must be a whole number") from None
+
+
+def _by_question(archive: Archive, store: Store, standing: Standing, scope: Scope, query: str) -> str:
+    hits, note = archive.recall(query, scope, most=looked_at(PAGE // 4), patience=OF_A_USER)
+    # who asks wants an answer: also a faint one, unless there is nothing in it
+    found = in_company(store, standing, [each for each in hits if each.hit.words > 0 or each.hit.meaning], scope)
+    snippets = [_sized(snippet_of(each)) for each in found]
+    chosen, passed = pack(_once(snippets), PAGE)
+    if not chosen:
+        return "Nothing archived bears on this." + (f" ({note})" if note else "")
+    more = f"\n[{len(passed)} more were found: ask for something narrower.]" if passed else ""
+    return told(chosen) + more
+
+
+def _sized(snippet: Snippet) -> Snippet:
+    return replace(snippet, tokens=len(snippet.text))
+
+
+def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
+    return list({(each.number, each.start): each for each in reversed(snippets)}.values())[::-1]
+
+
+def _by_number(store: Store, standing: Standing, scope: Scope, wanted: Sequence[str], offset: int) -> str:
+    found = [message for message in _named(store, standing, wanted) if scope.first <= message.depth <= scope.last]
+    if not found:
+        raise NotFound(f"no archived message of this conversation is {', '.join(wanted[:10])}")
+    room = PAGE // len(found)
+    return told([_page(message, offset if len(found) == 1 else 0, max(200, room)) for message in found])
+
+
+def _named(store: Store, standing: Standing, wanted: Sequence[str]) -> list[Message]:
+    """By number or range, or by id where it is on this path; in order of time."""
+    assert standing.head is not None
+    numbers: set[int] = set()
+    ids = []
+    for each in wanted:
+        if match := _NUMBER.fullmatch(each.strip()):
+            first, last = int(match[1]), int(match[2] or match[1])
+            numbers |= set(range(first, min(last, first + MOST_NUMBERS) + 1))
+        else:
+            ids.append(each.strip())
+    found = store.tree.numbered(standing.head, sorted(numbers)[:MOST_NUMBERS])
+    by_id = [
+        message for message in store.tree.messages(ids[:MOST_NUMBERS]) if store.tree.is_on(standing.head, message.id)
+    ]
+    return sorted({each.said: each for each in (*found.values(), *by_id)}.values(), key=lambda each: each.said)
+
+
+def _page(message: Message, offset: int, room: int) -> Snippet:
+    text = said(message)
+    end = min(len(text), offset + room)
+    snippet = snippet_of(message)
+    cut = f"\n[{len(text) - end} more characters; go on with offset {end}]" if end < len(text) else ""
+    return Snippet(snippet.id, snippet.number, snippet.role, snippet.at, text[offset:end] + cut, 0, 0, 0)

@@ -1,0 +1,243 @@
+"""Recalling: archived messages that bear on the current one come back, in what room the plan has left.
+
+Chosen once for a message, after all compacting, and the same for all rounds of its tool calls. The plan never counts
+on it: where room gets short, what was recalled is the first to go.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from recto.chat.blocks import Compaction, Text
+from recto.chat.message import Message
+from recto.chat.priority import CHATTER, weigh
+from recto.errors import RectoError
+from recto.search.terms import content
+from recto.sources.pick import Pick
+from recto.store.clerk import Clerk
+from recto.store.store import Store
+from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope, said, speaker
+from recto.walk.scale import Scale
+from recto.walk.setup import Ready
+from recto.walk.standing import Standing
+from recto.walk.turn import Picked, Turn, with_picks
+from recto.window.compact import cleared_at, reaches
+from recto.window.recalled import LEAST, Snippet, pack, told
+from recto.window.request import Entry
+
+# How many passages are looked at: by the room, as if all were short; and how many that did not fit are told.
+LOOKED_AT, SHORT, TOLD = (40, 400), 16, 10
+# Without a setting no more than so many tokens, however large the window: every turn pays for them.
+MOST = {"summarize": 4096, "hybrid": 8192}
+# Of the room, where the model can call tools: what they give out must fit without another compaction.
+FOR_TOOLS = 0.1
+# What bears on nothing, neither by words nor by meaning. Low: ranks decide, and room ends most lists long before.
+FAINT_WORDS, FAINT_MEANING = 0.005, 0.06
+# If even the best score less than this, the message is about something else; of real questions one in a hundred.
+WORDS, MEANING = 0.15, 0.18
+BEST = 5
+# What is packed by estimates is counted and packed again, until it fills so much of its room.
+PACKINGS, ENOUGH, CLOSE = 4, 0.96, 0.985
+# So many of the best bring along the message that makes them understandable.
+IN_COMPANY = 8
+FEW_WORDS = 6
+LONGEST_COMPANY = 600
+
+
+@dataclass(slots=True)
+class Recalling:
+    archive: Archive
+    store: Store
+    clerk: Clerk
+    standing: Standing
+    message: Message
+    patience: Patience = OF_A_TURN
+    note: str = ""
+    """What was not as it should be."""
+    _ranked: Sequence[Snippet] = ()
+    _chosen: list[Snippet] | None = None
+    _passed: list[Snippet] = field(default_factory=list)
+
+    async def into(self, ready: Ready, turn: Turn) -> Turn:
+        """The turn with what is recalled; as it is where nothing is, or nothing fits."""
+        room = _room(ready, turn)
+        if self._chosen is not None:
+            return await self._again(turn)
+        self._chosen = []
+        if room < LEAST or not reaches(turn.loaded.view.compaction):
+            return turn
+        self._ranked = await self._found(ready, turn, looked_at(room))
+        with_it, aim = turn, float(room)
+        for _ in range(PACKINGS):
+            self._chosen, self._passed = pack(self._ranked, int(aim))
+            if not self._chosen:
+                break
+            more = await self._attached(turn)
+            taken = more.window.total - turn.window.total
+            if taken <= room:
+                with_it = more
+            if room * ENOUGH <= taken <= room or (taken <= room and not self._passed):
+                break
+            aim *= room * CLOSE / taken
+        self._chosen = [] if with_it is turn else self._chosen
+        return with_it
+
+    def give_up(self) -> None:
+        """The provider says that the window is too long: what was recalled goes first."""
+        self._chosen = []
+
+    async def _again(self, turn: Turn) -> Turn:
+        """In a later round the same, since what was sent before must stay as it was; nothing where it does not fit."""
+        if not self._chosen:
+            return turn
+        more = await self._attached(turn)
+        return more if more.window.free >= 0 else turn
+
+    async def _attached(self, turn: Turn) -> Turn:
+        """Counted as it is sent."""
+        chosen = self._chosen or []
+        picked = Picked("recalled", told(chosen), _section_pick(chosen), tuple(map(_pick, chosen)))
+        return await with_picks(turn, picked, [_pick(each) for each in self._passed[:TOLD]])
+
+    async def _found(self, ready: Ready, turn: Turn, most: int) -> list[Snippet]:
+        """What bears on the message, the best first; a search that fails is noted, and the turn goes on."""
+        question = _question(turn, self.message)
+        if not question:
+            return []
+        try:
+            scope = await self.clerk.do(scope_of, self.store, self.standing, turn.loaded.view.compaction)
+            if scope is None:
+                return []
+            hits, self.note = await asyncio.to_thread(
+                self.archive.recall, question, scope, most=most, patience=self.patience
+            )
+            found = await self.clerk.do(in_company, self.store, self.standing, telling(hits), scope)
+        except RectoError as why:
+            self.note = f"nothing was recalled: {why.message}"
+            return []
+        return _fresh(await _weighed(ready.scale, [snippet_of(each) for each in found]), turn)
+
+
+def looked_at(room: int) -> int:
+    """How many passages are worth reading for so much room."""
+    return min(max(LOOKED_AT[0], room // SHORT), LOOKED_AT[1])
+
+
+def scope_of(store: Store, standing: Standing, block: Compaction | None = None) -> Scope | None:
+    """What the Compaction in force covers, behind the last clear; None where that is nothing."""
+    tree, head = store.tree, standing.head
+    if head is None:
+        return None
+    if block is None:
+        newest = tree.compaction(head)
+        block = newest.compaction if newest else None
+    if block is None or block.last is None:
+        return None
+    cleared = cleared_at(block)
+    first = tree.message(cleared).depth + 1 if cleared else 1
+    last = tree.message(block.last).depth
+    return Scope(standing.conversation, tree.trail(head), first, last) if first <= last else None
+
+
+def in_company(store: Store, standing: Standing, found: Sequence[Recalled], scope: Scope) -> list[Recalled]:
+    """Behind the best, the message that makes them understandable: what a few words answer, what answers a question."""
+    out: list[Recalled] = []
+    for place, each in enumerate(found):
+        out.append(each)
+        passage = each.hit.passage
+        if place < IN_COMPANY and each.message.role in ("user", "assistant"):
+            step = -1 if passage.words < FEW_WORDS else 1 if passage.asks else 0
+            out += _neighbour(store, standing, each, step, scope) if step else []
+    return list({(each.message.id, each.hit.passage.start): each for each in reversed(out)}.values())[::-1]
+
+
+def _neighbour(store: Store, standing: Standing, each: Recalled, step: int, scope: Scope) -> list[Recalled]:
+    depth = each.message.depth + step
+    if standing.head is None or not scope.first <= depth <= scope.last:
+        return []
+    near = store.tree.stretch(standing.head, depth, depth)
+    if not near or near[0].role not in ("user", "assistant") or len(said(near[0])) > LONGEST_COMPANY:
+        return []
+    whole = replace(each.hit.passage, start=0, end=len(said(near[0])))
+    because = f"{'follows' if step > 0 else 'precedes'} #{each.message.said}, which says little alone"
+    return [Recalled(replace(each.hit, passage=whole, because=because), near[0], each.home)]
+
+
+def _room(ready: Ready, turn: Turn) -> int:
+    """What recalled messages may take: their share, in `hybrid` also what its bands leave; never more than is free."""
+    context, budget = ready.context, turn.budget
+    if context.strategy == "discard" or context.recall_ratio == 0:
+        return 0
+    free = turn.window.free - budget.drift - (int(budget.room * FOR_TOOLS) if turn.opening.tools else 0)
+    if context.recall_tokens:
+        return min(free, context.recall_tokens)
+    share = budget.room if context.strategy == "hybrid" else int(budget.room * context.recall_ratio)
+    return min(free, share, MOST[context.strategy])
+
+
+def _question(turn: Turn, message: Message) -> str:
+    """What is looked for: the message; with what was said before it where it says too little by itself. Chatter asks
+    for nothing."""
+    text = message.text
+    if weigh(text) == CHATTER:
+        return ""
+    if len(content(text)) >= 2:
+        return text
+    before = [each.text for each in turn.loaded.view.history if each.role == "user" and each.text]
+    return "\n".join((text, *before[-1:]))
+
+
+def telling(found: Sequence[Recalled]) -> list[Recalled]:
+    """Without what bears on nothing; nothing at all when even the best hardly does."""
+    best = found[:BEST]
+    if not any(each.hit.words >= WORDS or (each.hit.meaning or 0.0) >= MEANING for each in best):
+        return []
+    return [each for each in found if each.hit.words >= FAINT_WORDS or (each.hit.meaning or 0.0) >= FAINT_MEANING]
+
+
+def snippet_of(each: Recalled | Message) -> Snippet:
+    """What was found as it is told; a message as a whole."""
+    message = each if isinstance(each, Message) else each.message
+    whole = said(message)
+    start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
+    role = "" if start == 0 and speaker(whole) else message.role
+    snippet = Snippet(message.id, message.said, role, _when(message.created), whole[start:end], start, end, len(whole))
+    if isinstance(each, Message):
+        return snippet
+    return replace(snippet, score=each.hit.score, because=each.hit.because)
+
+
+def _when(created: str) -> str:
+    try:
+        return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return created
+
+
+async def _weighed(scale: Scale, snippets: Sequence[Snippet]) -> list[Snippet]:
+    """About what each takes; the whole is counted as it is sent."""
+    weighed = await scale.weigh([Entry("user", (Text(each.text),)) for each in snippets])
+    return [replace(each, tokens=entry.count.tokens) for each, entry in zip(snippets, weighed, strict=True)]
+
+
+def _fresh(snippets: Sequence[Snippet], turn: Turn) -> list[Snippet]:
+    """Without what is in the window already, be it by id or word for word; each once."""
+    view = turn.loaded.view
+    sent = {message.id for message in (*view.lifted, *view.tail)}
+    texts = {message.text for message in (*view.lifted, *view.tail)}
+    out: dict[str, Snippet] = {}
+    for each in snippets:
+        if each.id not in sent and each.text not in texts:
+            out.setdefault(each.text, each)
+    return list(out.values())
+
+
+def _section_pick(chosen: Sequence[Snippet]) -> Pick:
+    return Pick("recalled", f"{len(chosen)} messages", "archived, and bear on the message", mode="agent")
+
+
+def _pick(each: Snippet) -> Pick:
+    part = "" if each.end - each.start == each.size else ", a part of it"
+    because = f"#{each.number}{part}, {each.at}: {each.because}"
+    return Pick("message", each.id, because, each.tokens, "agent", each.score)

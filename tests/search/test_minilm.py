@@ -1,0 +1,273 @@
+"""The model itself, from the installed weights: meanings that are near are near, whatever the text."""
+
+import math
+import subprocess
+import sys
+import threading
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from recto.errors import NoVectors
+from recto.search.bert import HEADS, LAYERS, WIDTH, make_graph, read_weights
+from recto.search.minilm import CRC32, GRAPH, LONGEST, PACKAGE, SIZE, MiniLM
+from recto.search.wordpiece import WordPiece
+from recto.wheels import folder_of
+
+Array = NDArray[np.float32]
+
+SENTENCES = [
+    "The committee moved the launch to the fourteenth of March.",
+    "When will the rocket start?",
+    "My sister's cat is afraid of thunder.",
+    "Run `pip install --no-deps` in /opt/app and restart the server.",
+    "Grüße aus Zürich, es regnet.",
+    "日本語のテキストです。",
+    "😀 🎉 thanks!!!",
+    "def mean(values: list[float]) -> float:\n    return sum(values) / len(values)",
+    "ok",
+    "The invoice of 4,250.00 € is due on 2026-03-31, please pay in time. " * 3,
+]
+
+
+def model_folder() -> Path:
+    folder = folder_of(PACKAGE)
+    assert folder is not None
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> MiniLM:
+    return MiniLM(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, Array]:
+    return dict(read_weights(model_folder() / "model.safetensors"))
+
+
+@pytest.fixture(scope="module")
+def pieces() -> WordPiece:
+    return WordPiece(model_folder() / "vocab.txt")
+
+
+def exact(weights: dict[str, Array], ids: list[int]) -> Array:
+    """The same network in float32, as plain as it can be written."""
+    state = weights["embeddings.word_embeddings.weight"][ids] + weights["embeddings.token_type_embeddings.weight"][0]
+    state = _norm(weights, "embeddings.LayerNorm", state + weights["embeddings.position_embeddings.weight"][: len(ids)])
+    for number in range(LAYERS):
+        at = f"encoder.layer.{number}"
+        query, key, value = (_heads(_dense(weights, f"{at}.attention.self.{part}", state)) for part in PARTS)
+        scores = np.exp(query @ key.transpose(0, 2, 1) / math.sqrt(WIDTH / HEADS))
+        seen = (scores / scores.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(len(ids), WIDTH)
+        seen = _dense(weights, f"{at}.attention.output.dense", seen)
+        state = _norm(weights, f"{at}.attention.output.LayerNorm", state + seen)
+        wide = _dense(weights, f"{at}.intermediate.dense", state)
+        wide = wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2
+        state = _norm(weights, f"{at}.output.LayerNorm", state + _dense(weights, f"{at}.output.dense", wide))
+    mean: Array = state.mean(0)
+    return mean / np.linalg.norm(mean)
+
+
+PARTS = ("query", "key", "value")
+
+
+def _dense(weights: dict[str, Array], name: str, state: Array) -> Array:
+    return state @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+
+def _heads(state: Array) -> Array:
+    return state.reshape(len(state), HEADS, WIDTH // HEADS).transpose(1, 0, 2)
+
+
+def _norm(weights: dict[str, Array], name: str, state: Array) -> Array:
+    centred = state - state.mean(-1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+    normed: Array = centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    return normed
+
+
+def test_int8_says_what_float32_says(minilm: MiniLM, weights: dict[str, Array], pieces: WordPiece) -> None:
+    ours = minilm.embed(SENTENCES)
+    theirs = np.array([exact(weights, pieces.ids(text, LONGEST)) for text in SENTENCES])
+    near = (ours * theirs).sum(1)
+    assert near.mean() > 0.985
+    assert near.min() > 0.96
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "far"),
+    [
+        ("How do I get my money back?", "Refunds are paid within ten days.", "The cat sleeps on the sofa."),
+        ("When was the boat built?", "Her keel was laid in 1934.", "We had soup for lunch."),
+        ("the program crashes at start", "a segmentation fault when launching", "a recipe for lentils"),
+    ],
+)
+def test_what_is_related_is_nearer_than_what_is_not(minilm: MiniLM, text: str, near: str, far: str) -> None:
+    asked, related, unrelated = minilm.embed([text, near, far])
+    assert asked @ related > asked @ unrelated + 0.1
+
+
+def test_a_text_has_the_same_vector_in_any_company(minilm: MiniLM) -> None:
+    together = minilm.embed(SENTENCES)
+    assert (minilm.embed(SENTENCES[::-1])[::-1] == together).all()
+    assert all((minilm.embed([text])[0] == vector).all() for text, vector in zip(SENTENCES, together, strict=True))
+
+
+def test_nothing_said_means_nothing(minilm: MiniLM) -> None:
+    assert not minilm.embed(["", "  \n\t", "\u200b"]).any()
+    assert minilm.embed([]).shape == (0, WIDTH)
+
+
+def test_a_megabyte_means_what_its_beginning_means(minilm: MiniLM) -> None:
+    long = "All the harbours were frozen that winter. " * 25_000
+    whole, beginning = minilm.embed([long, long[:5_000]])
+    assert (whole == beginning).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=400))
+def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, text: str) -> None:
+    (vector,) = minilm.embed([text])
+    assert vector.shape == (WIDTH,)
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5) or not vector.any()
+
+
+def test_threads_may_ask_at_once(tmp_path: Path) -> None:
+    minilm, found = MiniLM(tmp_path), dict[int, Array]()
+
+    def ask(number: int) -> None:
+        found[number] = minilm.embed(SENTENCES)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all((vectors == found[0]).all() for vectors in found.values())
+
+
+def test_a_closed_one_opens_again(minilm: MiniLM) -> None:
+    before = minilm.embed(["again"])
+    minilm.close()
+    assert (minilm.embed(["again"]) == before).all()
+
+
+def test_the_graph_is_made_once_and_kept(tmp_path: Path, weights: dict[str, Array]) -> None:
+    MiniLM(tmp_path).embed(["one"])
+    kept = tmp_path / "models" / GRAPH
+    assert [path.name for path in kept.parent.iterdir()] == [GRAPH]
+    made = kept.stat().st_mtime_ns
+    MiniLM(tmp_path).embed(["two"])
+    assert kept.stat().st_mtime_ns == made
+    assert zlib.crc32(make_graph(weights)) == CRC32
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "one byte"])
+def test_a_damaged_graph_is_made_again(tmp_path: Path, minilm: MiniLM, damage: str) -> None:
+    MiniLM(tmp_path).embed(["one"])
+    kept = tmp_path / "models" / GRAPH
+    whole = kept.read_bytes()
+    middle = len(whole) // 2
+    other = {"empty": b"", "half": whole[:middle], "one byte": whole[:middle] + b"\x55" + whole[middle + 1 :]}
+    kept.write_bytes(other[damage])
+    assert (MiniLM(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
+    assert kept.read_bytes() == whole
+
+
+def test_a_home_that_cannot_be_written_does_not_matter(tmp_path: Path, minilm: MiniLM) -> None:
+    (tmp_path / "models").write_text("a file")
+    assert (MiniLM(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
+
+
+def test_two_processes_may_make_the_graph_at_once(tmp_path: Path) -> None:
+    code = "import sys, pathlib; from recto.search.minilm import MiniLM; MiniLM(pathlib.Path(sys.argv[1])).embed(['a'])"
+    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [GRAPH]
+
+
+@pytest.mark.parametrize("name", ["numpy", "onnxruntime", PACKAGE])
+def test_what_is_not_installed_is_named_with_what_brings_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert MiniLM.missing() is None
+    monkeypatch.setitem(sys.modules, name, None)
+    lack = MiniLM.missing()
+    assert lack is not None
+    assert name.replace("_", "-") in lack
+    assert "pip install 'recto[meaning]'" in lack
+    with pytest.raises(NoVectors, match=r"Meaning needs"):
+        MiniLM(tmp_path).embed(["one"])
+
+
+@pytest.mark.parametrize("files", [{}, {"vocab.txt": b""}, {"vocab.txt": b"", "model.safetensors": b"short"}])
+def test_damaged_weights_say_how_they_are_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
+) -> None:
+    folder = tmp_path / PACKAGE / "model"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(NoVectors, match=r"damaged; .*--force-reinstall"):
+        MiniLM(tmp_path).embed(["one"])
+
+
+def test_other_weights_of_the_right_size_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / PACKAGE / "model"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "vocab.txt").touch()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.truncate(SIZE)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(NoVectors, match=r"MiniLM cannot be run \(JSONDecodeError"):
+        MiniLM(tmp_path).embed(["one"])
+
+
+def test_the_package_of_the_weights_is_not_imported(minilm: MiniLM) -> None:
+    minilm.embed(["one"])
+    assert PACKAGE not in sys.modules
+
+
+# As the tokenizers library has them, with the same vocabulary.
+TOKENS = {
+    "Café NAÏVE Ångström": [7668, 15743, 17076, 15687],
+    "日本語のテキストです。": [1864, 1876, 1950, 1671, 30239, 30227, 30233, 30240, 30191, 30184, 1636],
+    "한국어": [1469, 30006, 30021, 29991, 30014, 30020, 29999, 30008],
+    "😀 ok 👩\u200d👧": [100, 7929, 100],
+    "a\x00b\x07c\x85d\u200be\ufffdf": [5925, 3207, 2546],
+    "ΟΔΥΣΣΕΥΣ İstanbul": [1169, 29722, 29735, 29733, 29733, 29723, 29735, 29733, 9960],
+    "$5 + 3 = `8`; ^~|": [1002, 1019, 1009, 1017, 1027, 1036, 1022, 1036, 1025, 1034, 1066, 1064],
+    f"{'x' * 100} {'x' * 101}": [22038, *[20348] * 49, 100],
+    "supercalifragilisticexpialidocious": [3565, 9289, 10128, 29181, 24411, 4588, 10288, 19312, 21273, 10085, 6313],
+    "\u2028a\u00a0b\u3000c\td": [1037, 1038, 1039, 1040],
+    "don't [cls]": [2123, 1005, 1056, 1031, 18856, 2015, 1033],
+    "１２３ ﬁne": [100, 1984, 2638],
+    "Ёлка": [1185, 29436, 28598],
+    "\u0378 q": [100, 1053],
+}
+
+
+@pytest.mark.parametrize("text", TOKENS)
+def test_texts_become_the_tokens_the_model_was_trained_with(pieces: WordPiece, text: str) -> None:
+    assert pieces.ids(text, LONGEST) == [101, *TOKENS[text], 102]
+
+
+def test_marks_in_a_text_are_text(pieces: WordPiece) -> None:
+    assert not {101, 102, 103} & set(pieces.ids("[CLS] [SEP] [MASK]", LONGEST)[1:-1])
+
+
+@given(text=st.text(), limit=st.integers(3, 300))
+def test_ids_are_never_more_than_the_limit(pieces: WordPiece, text: str, limit: int) -> None:
+    ids = pieces.ids(text, limit)
+    assert not ids or (ids[0], ids[-1]) == (101, 102)
+    assert len(ids) <= limit
