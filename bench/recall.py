@@ -227,7 +227,7 @@ def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home
         names = {turn.text: turn.id for turn in conversation.turns}
 
         def rank(question: str) -> list[str]:
-            hits, _ = archive.recall(question, scope, most=max(DEPTHS) * 5)
+            hits, _ = archive.recall(question, scope, most=max(DEPTHS) * 2)
             return list(dict.fromkeys(names[hit.message.text] for hit in hits))
 
         rank("warm")

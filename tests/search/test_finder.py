@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recto.search import shelf as shelves
-from recto.search.finder import Finder, Found, Wanted
+from recto.search.finder import Answer, Finder, Found, Wanted
 from recto.search.index import Filter, Index, Item
 
 Fill = Callable[..., Finder]
@@ -155,8 +155,8 @@ class Told:
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
         self.told, self.note = near, note
 
-    def near(self, text: str, shelf: int | None) -> tuple[Mapping[int, float], str]:
-        return self.told, self.note
+    def near(self, text: str, shelf: int | None) -> Answer:
+        return lambda: (self.told, self.note)
 
 
 def test_what_is_near_in_meaning_is_found_beside_what_holds_the_words(fill: Fill) -> None:

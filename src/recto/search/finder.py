@@ -1,6 +1,6 @@
 """Finder: questions answered from an index: words first, meaning beside them where there is any, fused by rank."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
@@ -22,7 +22,7 @@ from recto.search.rank import (
 )
 from recto.search.shelf import Shelf, open_shelf
 
-__all__ = ["Finder", "Found", "Hit", "Near", "Wanted"]
+__all__ = ["Answer", "Finder", "Found", "Hit", "Near", "Wanted"]
 
 # How many passages are weighed exactly; how many are read at once of a shelf that is not kept.
 MOST_WEIGHED, READ_AT_ONCE = 1500, 200
@@ -48,10 +48,15 @@ class Found:
     """What was not as it should be: no vectors, or not yet."""
 
 
-class Near(Protocol):
-    """Who knows which passages are near in meaning; nothing, and why, when nobody can tell now."""
+Answer = Callable[[], tuple[Mapping[int, float], str]]
+NOBODY: Answer = lambda: ({}, "")  # noqa: E731  an answer is a function
 
-    def near(self, text: str, shelf: int | None) -> tuple[Mapping[int, float], str]: ...
+
+class Near(Protocol):
+    """Who knows which passages are near in meaning: asked at once, answers when called; nothing, and why, when nobody
+    can tell now."""
+
+    def near(self, text: str, shelf: int | None) -> Answer: ...
 
 
 class Finder:
@@ -66,8 +71,10 @@ class Finder:
         if (wanted.shelf is not None and number is None) or not wanted.text.strip():
             return Found()
         asked = ask(self.index, wanted, number)
+        # meaning is asked first: while its thread looks it up, this one looks up words
+        answer = self.meaning.near(asked.bare, number) if self.meaning else NOBODY
         scores, shelf = self._by_words(wanted, asked, number)
-        near, note = self.meaning.near(asked.bare, number) if self.meaning else ({}, "")
+        near, note = answer()
         near = self._counting(wanted, shelf, near)
         best = _best(asked, shelf, scores, near, wanted.most)
         return Found(tuple(_hits(asked, shelf, scores, near, best)), note)

@@ -190,9 +190,15 @@ class Index:
         )
         return {row[0]: Passage(*row) for row in self.file.read(query, (came, *_bounds(shelf)))}
 
-    def hashes(self, shelf: int | None) -> list[tuple[int, bytes]]:
-        """Numbers and hashes of what stands on a shelf, in order."""
-        return self.file.read("SELECT n, sha FROM passages WHERE n BETWEEN ? AND ? ORDER BY n", _bounds(shelf))
+    def hashes(self, shelf: int | None, came: int = 0) -> list[tuple[int, bytes]]:
+        """Numbers and hashes of what came to a shelf after so many."""
+        if not came:
+            return self.file.read("SELECT n, sha FROM passages WHERE n BETWEEN ? AND ?", _bounds(shelf))
+        query = (
+            "SELECT passages.n, sha FROM queue JOIN passages ON passages.n = queue.passage "
+            "WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
+        )
+        return self.file.read(query, (came, *_bounds(shelf)))
 
     def people(self, shelf: int, least: int = 2) -> list[str]:
         """Who speaks there by name, and more than once."""

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recto.errors import NoVectors, RectoError
 from recto.search.aside import Aside
 from recto.search.embedder import Embedder
+from recto.search.finder import Answer
 from recto.search.index import Index, Passage, spoken
 from recto.search.rank import CLOSE
 from recto.search.vectors import Vectors
@@ -28,6 +29,9 @@ NEAREST = 1500
 # After a failure nobody is asked for so long.
 REST_S = 60.0
 
+# Everywhere, more are not compared: their vectors would take more than 150 megabytes of memory.
+MOST_EVERYWHERE = 100_000
+
 Read = Callable[[Sequence[Passage]], Mapping[int, str]]
 """The texts of passages, by their numbers: an index holds none."""
 
@@ -38,8 +42,13 @@ class Shelf:
 
     numbers: "np.ndarray"
     vectors: "np.ndarray"
-    seen: str
+    seen: str = ""
     """What the index's `changes` were when it was read."""
+    came: int = 0
+    """How many passages had come to all shelves then."""
+    removed: str = ""
+    without: dict[int, bytes] = field(default_factory=dict)
+    """What had no vector yet."""
 
 
 class Meaning:
@@ -83,15 +92,22 @@ class Meaning:
 
     # -- asking
 
-    def near(self, text: str, shelf: int | None) -> tuple[Mapping[int, float], str]:
-        """How near the nearest passages are, with a part of what their neighbours are; or why nobody can tell."""
+    def near(self, text: str, shelf: int | None) -> Answer:
+        """Asks at once, and answers when called: how near the nearest passages are, with a part of their neighbours'
+        nearness; or why nobody can tell."""
         if time.monotonic() < self._rests_until:
-            return {}, f"{self._why}: words alone were searched"
+            return lambda: ({}, f"{self._why}: words alone were searched")
         if self._asked is not None and not self._asked.done():
-            return {}, f"{self.name} is still busy with an earlier question: words alone were searched"
+            return lambda: ({}, f"{self.name} is still busy with an earlier question: words alone were searched")
+        if shelf is None and self._index.came > MOST_EVERYWHERE:
+            return lambda: ({}, f"there are more than {MOST_EVERYWHERE:,} passages: words alone were searched")
+        began = time.monotonic()
+        asked = self._asked = self._aside.submit(lambda: self._near(text, shelf))
+        return lambda: self._answer(asked, self._timeout_s - (time.monotonic() - began))
+
+    def _answer(self, asked: "Future[Mapping[int, float]]", timeout_s: float) -> tuple[Mapping[int, float], str]:
         try:
-            self._asked = self._aside.submit(lambda: self._near(text, shelf))
-            return self._asked.result(self._timeout_s), ""
+            return asked.result(max(0.0, timeout_s)), ""
         except TooLate:
             return {}, f"{self.name} did not answer within {self._timeout_s:g} s: words alone were searched"
         except RectoError as why:
@@ -106,7 +122,8 @@ class Meaning:
         import numpy as np  # a tenth of a second
 
         known = self._on_shelf(shelf)
-        if not len(known.numbers):
+        # while most have no vector yet, those that happen to have one would be favoured
+        if not len(known.numbers) or len(known.numbers) < len(known.without):
             return {}
         asked = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
         if known.vectors.shape[1] != len(asked):
@@ -116,23 +133,29 @@ class Meaning:
         return dict(zip(known.numbers[best].tolist(), near[best].tolist(), strict=True))
 
     def _on_shelf(self, shelf: int | None) -> Shelf:
-        """As it was read before, with what has come since."""
+        """As it was read before, with what has come since, and what has got its vector since."""
         import numpy as np
 
         changes, known = self._index.file.changes, self._shelves.get(shelf)
-        if known is not None and known.seen == changes:
+        if known is None:
+            known = Shelf(np.empty(0, np.int64), np.empty((0, 0), np.float32))
+        if known.seen == changes:
             return known
-        had = {} if known is None else dict(zip(known.numbers.tolist(), known.vectors, strict=True))
-        rows = self._index.hashes(shelf)
-        fresh = {sha for number, sha in rows if number not in had}
-        made = {sha: np.frombuffer(blob, np.float16) for sha, blob in self._vectors(list(fresh)).items() if blob}
-        found = {number: had[number] if number in had else made.get(sha) for number, sha in rows}
-        pairs = [(number, vector) for number, vector in found.items() if vector is not None]
-        length = max((len(vector) for _, vector in pairs), default=0)
-        pairs = [(number, vector) for number, vector in pairs if len(vector) == length]
-        numbers = np.array([number for number, _ in pairs], dtype=np.int64)
-        vectors = np.array([vector for _, vector in pairs], dtype=np.float32).reshape(len(pairs), length)
-        self._shelves[shelf] = Shelf(numbers, vectors, changes)
+        removed, came = self._index.mark("removed"), self._index.came
+        if known.came and removed != known.removed:
+            self._shelves.pop(shelf)
+            return self._on_shelf(shelf)
+        wanted = known.without | dict(self._index.hashes(shelf, known.came))
+        made = self._vectors(list(set(wanted.values())))
+        ready = {number: np.frombuffer(made[sha], np.float16) for number, sha in wanted.items() if made.get(sha)}
+        length = known.vectors.shape[1] or max(map(len, ready.values()), default=0)
+        ready = {number: vector for number, vector in ready.items() if len(vector) == length}
+        numbers = np.concatenate([known.numbers, np.fromiter(ready, np.int64, len(ready))])
+        fresh = np.array(list(ready.values()), np.float32).reshape(len(ready), length)
+        vectors = np.concatenate([known.vectors.reshape(-1, length), fresh])
+        order = np.argsort(numbers, kind="stable")
+        without = {number: sha for number, sha in wanted.items() if number not in ready}
+        self._shelves[shelf] = Shelf(numbers[order], vectors[order], changes, came, removed, without)
         return self._shelves[shelf]
 
     def _vectors(self, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:

@@ -47,7 +47,9 @@ class Wanted:
     most: int = 200
 
     def takes(self, passage: Passage) -> bool:
-        return self.only.takes(passage) and (self.accepts is None or self.accepts(passage))
+        if self.only is not ANYTHING and not self.only.takes(passage):
+            return False
+        return self.accepts is None or self.accepts(passage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,13 @@ class Scope:
     last: int
 
     def holds(self, passage: Passage) -> bool:
-        return self.first <= passage.place <= self.last and self.trail.holds(passage.branch, passage.place)
+        if not self.first <= passage.place <= self.last:
+            return False
+        branches = self.trail.branches
+        # most conversations never branch, and this is asked for every passage
+        return (
+            passage.branch == branches[0][0] if len(branches) == 1 else self.trail.holds(passage.branch, passage.place)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ FAINT_WORDS, FAINT_MEANING = 0.005, 0.06
 WORDS, MEANING = 0.15, 0.18
 BEST = 5
 # What is packed by estimates is counted and packed again, until it fills so much of its room.
-PACKINGS, ENOUGH, CLOSE = 4, 0.96, 0.985
+PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 # So many of the best bring along the message that makes them understandable.
 IN_COMPANY = 8
 FEW_WORDS = 6
@@ -202,17 +202,20 @@ def snippet_of(each: Recalled | Message) -> Snippet:
     whole = said(message)
     start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
     role = "" if start == 0 and speaker(whole) else message.role
-    snippet = Snippet(message.id, message.said, role, _when(message.created), whole[start:end], start, end, len(whole))
+    at, recent = _when(message.created)
+    snippet = Snippet(message.id, message.said, role, at, whole[start:end], start, end, len(whole), is_recent=recent)
     if isinstance(each, Message):
         return snippet
     return replace(snippet, score=each.hit.score, because=each.hit.because)
 
 
-def _when(created: str) -> str:
+def _when(created: str) -> tuple[str, bool]:
+    """The day and time on the user's clock, and whether that was today or yesterday."""
     try:
-        return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+        at = datetime.fromisoformat(created).astimezone()
     except ValueError:
-        return created
+        return created, False
+    return at.strftime("%Y-%m-%d %H:%M"), (datetime.now(at.tzinfo).date() - at.date()).days <= 1
 
 
 async def _weighed(scale: Scale, snippets: Sequence[Snippet]) -> list[Snippet]:

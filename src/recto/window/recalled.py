@@ -9,11 +9,9 @@ from dataclasses import dataclass
 BEGINS = "[Recalled from earlier in this conversation, verbatim; #n is a message's number.]"
 ENDS = "[End of what was recalled.]"
 # What the frame, a message's mark and a line with the time take, about: the whole is counted in the end.
-FRAME, MARK, TIME = 32, 5, 12
+FRAME, MARK, TIME = 32, 5, 9
 # A remainder that is not worth a line.
 LEAST = 12
-SITTING = 13
-"""Characters of a time that are alike within an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class Snippet:
     tokens: int = 0
     score: float = 0.0
     because: str = ""
+    is_recent: bool = False
+    """So recent that the hour tells something; of older ones the day is enough."""
 
     @property
     def day(self) -> str:
@@ -62,7 +62,7 @@ def told(snippets: Sequence[Snippet]) -> str:
     for group in _by_message(snippets):
         if group[0].day != day:
             day = group[0].day
-            lines.append(f"[{group[0].at}]")
+            lines.append(f"[{group[0].at if group[0].is_recent else day}]")
         lines.append(f"#{group[0].number} {_label(group[0])}{_joined(group)}")
     return "\n".join([*lines, ENDS])
 
