@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from bench.search import FILTERS, Plain, conversation, queries_of
+
 from recto.search.finder import Finder, Wanted
 from recto.search.index import Index
 
-EACH, CONVERSATIONS = 40, 9
+EACH, CONVERSATIONS = 20, 40
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,7 @@ def test_a_summary_cannot_steer_the_terminal(run: Run, script: Script) -> None:
 def test_uncompact_says_what_is_back_and_what_was_said_since_stays(run: Run, long_talk: str) -> None:
     run("context", "compact")
     run("ask", "--continue", "one more")
-    assert ": 7 messages are back in the window (" in run("context", "uncompact").stdout
+    assert ": 7 messages are back in the window\n" in run("context", "uncompact").stdout
     everything = rows(run("conversations", "show", "--json"))
     assert all(row["active"] for row in everything if row["role"] != "system")
     assert everything[-3]["text"] == "one more"

@@ -20,7 +20,7 @@ def stored(run: Run) -> dict[str, dict[str, Any]]:
 def test_a_pinned_message_is_marked_and_still_sent_when_it_is_archived(run: Run, said: list[dict[str, Any]]) -> None:
     first = said[0]["id"]
     assert "pinned, in every window of " in run("conversations", "pin", first).stdout
-    assert " · pinned · " + first in run("conversations", "show").stdout
+    assert " · pinned · #1 · " + first in run("conversations", "show").stdout
     run("context", "compact")
     shown = run("conversations", "show").stdout
     assert f" · pinned · archived, still sent · {first}" in shown
@@ -71,7 +71,7 @@ def test_a_compaction_cannot_be_pinned(run: Run, said: list[dict[str, Any]]) -> 
 
 def test_a_priority_is_set_and_shown(run: Run, said: list[dict[str, Any]]) -> None:
     reply = said[1]["id"]
-    assert f".json · {reply}" in run("conversations", "show").stdout, "the usual priority is not told"
+    assert f".json · #2 · {reply}" in run("conversations", "show").stdout, "the usual priority is not told"
     assert one(run("conversations", "priority", reply, "9", "--json"))["priority"] == 9
     assert stored(run)[reply]["priority"] == 9
     assert f" · priority 9 · {reply}" in run("conversations", "show").stdout
@@ -107,3 +107,10 @@ def test_the_attempts_that_failed_are_told_with_their_compaction(run: Run, scrip
     _, marker, rest = shown.partition("· sentences of the originals (the user asked for it) ──\n")
     assert marker
     assert rest.splitlines()[1].startswith("· attempt 1 by "), "behind what became of the facts"
+
+
+def test_a_message_is_named_by_its_number_too(run: Run, said: list[dict[str, Any]]) -> None:
+    assert "pinned" in run("conversations", "pin", "#1").stdout
+    assert f"pinned · #1 · {said[0]['id']}" in run("conversations", "show").stdout
+    assert "no longer pinned" in run("conversations", "unpin", "1").stdout
+    assert "has no message #999" in run("conversations", "pin", "#999").stderr

@@ -48,6 +48,7 @@ def test_an_index_that_is_lost_is_made_again_from_the_store(
     tell(home, model)
     harm(home / "search.db")
     with open_desk(home=home, model=model) as desk:
+        assert desk.search("Harlan")[0].message.text == SAID[0], "words alone find it meanwhile"
         standing = desk.index(vectors=True)
         assert (standing.indexed, standing.waiting, standing.embedder) == (standing.messages, 0, "minilm")
         assert desk.search("Harlan")[0].message.text == SAID[0]

@@ -81,8 +81,8 @@ def test_another_sitting_and_another_branch_are_no_neighbours(tmp_path: Path) ->
 
 def test_a_mark_that_another_has_moved_stops_the_step(tmp_path: Path) -> None:
     index = Index(tmp_path / "search.db")
-    index.add({"a": [Item(1, "mast")]}, {"done": "1"}, expects=("done", ""))
-    index.add({"a": [Item(1, "mast")]}, {"done": "1"}, expects=("done", ""))
+    index.add({"a": [Item(1, "mast")]}, {"done": "1"}, expects={"done": ""})
+    index.add({"a": [Item(1, "mast")]}, {"done": "1"}, expects={"done": ""})
     assert index.mark("done") == "1"
     assert len(index.on_shelf(index.shelf("a"))) == 1
 
@@ -125,3 +125,10 @@ def test_a_place_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) ->
     (tmp_path / "search.db").mkdir()
     with pytest.raises(StoreError, match=r"search\.db cannot be used"):
         Index(tmp_path / "search.db").mark("done")
+
+
+def test_every_mark_that_is_expected_must_stand(tmp_path: Path) -> None:
+    index = Index(tmp_path / "search.db")
+    index.add({"a": [Item(1, "mast")]}, {"done": "1", "growing": "[]"})
+    index.add({"a": [Item(2, "late")]}, {"growing": "[2]"}, expects={"done": "1", "growing": "[3]"})
+    assert [passage.item for passage in index.on_shelf(index.shelf("a")).values()] == [1]

@@ -45,6 +45,12 @@ def test_numbers_bring_those_messages_back(desk: Open, script: Script) -> None:
     assert TOLD[3] in text
 
 
+def test_a_number_alone_is_understood_too(desk: Open, script: Script) -> None:
+    text, failed = called(desk, script, {"messages": "#1"})
+    assert not failed
+    assert TOLD[0] in text
+
+
 def test_an_id_is_as_good_as_a_number(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = conversation(at)
@@ -62,6 +68,8 @@ def test_an_id_is_as_good_as_a_number(desk: Open, script: Script) -> None:
         ({"messages": ["#9999"]}, "no archived message"),
         ({"messages": ["nonsense"]}, "no archived message"),
         ({"messages": ["#1"], "offset": "x"}, "offset must be"),
+        ({"messages": ["#1"], "offset": 9000}, "has only"),
+        ({"messages": ["#23"]}, "it is in the window"),
     ],
 )
 def test_what_makes_no_sense_is_told_to_the_model(

@@ -254,3 +254,43 @@ def test_a_conversation_of_one_message_has_nothing_to_recall(desk: Open, script:
     talk.ask("Only this about the mast.")
     assert recalled(talk.window("mast")) is None
     assert isinstance(talk.compaction(), Compaction | None)
+
+
+def test_what_the_summary_says_word_for_word_is_not_recalled_too(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, {"text": f"Told so far: {TOLD[0]}", "when": "summary"}))
+    talk = told(at)
+    assert "#1" not in numbers(recalled(talk.window("How tall is the mast of the Albatross?")))
+
+
+@pytest.mark.parametrize("tokens", range(60, 700, 45))
+def test_later_rounds_send_the_very_same_whatever_the_room(
+    desk: Open, script: Script, tmp_path: Any, tokens: int
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Page.md").write_text("A page.")
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    more = [f"The mast of boat {number} is {number} metres tall." for number in range(12)]
+    replies = [REPLY] * (len(TOLD) + len(more) + 4)
+    at = desk(script(*replies, call, {"text": "done"}, SUMMARY), vault=vault, context__recall_tokens=tokens)
+    talk = told(at, *more)
+    first, second = [event for event in talk.stream("How tall is the mast?") if isinstance(event, Sent)]
+    section = recalled(first.window)
+    assert section is None or section.tokens <= tokens
+    before, after = at.rebuild(first.request), at.rebuild(second.request)
+    assert after.startswith(before[: before.rindex(b"]")])
+
+
+def test_whatever_fails_inside_the_search_the_turn_goes_on(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script(REPLY, SUMMARY))
+    talk = told(at)
+
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("cannot reshape")
+
+    monkeypatch.setattr(at.engine.archive, "recall", fails)
+    events = list(talk.stream("How tall is the mast of the Albatross?"))
+    assert any(isinstance(event, Sent) for event in events)
+    assert any(isinstance(event, Noticed) and "cannot reshape" in event.text for event in events)

@@ -88,7 +88,8 @@ def request_in_words(event: SummaryRequested) -> str:
 def undone_in_words(before: Compaction | None, block: Compaction) -> str:
     """What is back in the window after a compaction was taken back."""
     back = restored(before, block)
-    sizes = f" ({block.context_size_before:,} → {block.context_size_after:,} tokens)"
+    size, after = block.context_size_before, block.context_size_after
+    sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
     said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
     return f"{said}, behind the summary of what came before" if block.summary else said
 
@@ -109,7 +110,8 @@ def numbers(block: Compaction) -> Iterator[tuple[str, str]]:
     yield "covers", f"{show.counted(block.messages_archived + len(block.lifted), 'message')}, up to {block.last}"
     if block.lifted:
         yield "still sent", f"{show.counted(len(block.lifted), 'message')}: {', '.join(block.lifted)}"
-    yield "window", f"{block.context_size_before:,} → {block.context_size_after:,} tokens"
+    if block.context_size_before or block.context_size_after:
+        yield "window", f"{block.context_size_before:,} → {block.context_size_after:,} tokens"
     yield "made by", _made(block)
     yield "because", block.because
     if said := facts_in_words(block.checks):

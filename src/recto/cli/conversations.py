@@ -130,6 +130,7 @@ def fork(message: str, conversation: str | None, as_json: bool) -> None:
     Example: recto conversations fork 01J8ZQ4V9XKQW3M5T7B2N6D8F0
     """
     with options.open_desk() as desk:
+        message = options.message_of(desk, message, conversation)
         talk = desk.conversation(conversation or desk.store.tree.owner(message))
         talk.fork(message)
         if as_json:

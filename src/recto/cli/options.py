@@ -24,7 +24,7 @@ SETTINGS = {"vault": "vault", "model": "model", "strategy": "context.strategy", 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
 conversation_argument = click.argument("id", required=False)
-message_argument = click.argument("message")
+message_argument = click.argument("message", metavar="MESSAGE")
 home_option = click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
 
 
@@ -96,6 +96,19 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
     if talk is None:
         raise NotFound("there is no conversation yet: `recto chat` starts one")
     return talk
+
+
+def message_of(desk: "Desk", named: str, conversation: str | None) -> str:
+    """The id of a message that is given by id, or by its number in a conversation (the latest unless told): #57."""
+    number = named.removeprefix("#")
+    if not number.isdecimal() or len(number) > 9:
+        return named
+    talk = find_talk(desk, conversation)
+    head = talk.standing.head
+    found = desk.store.tree.numbered(head, [int(number)]) if head else {}
+    if not found:
+        raise NotFound(f"conversation {talk.id} has no message {named}", id=named)
+    return found[int(number)].id
 
 
 def home_of(desk: "Desk", message: str, conversation: str | None) -> "Talk":

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 @options.home_option
 @options.as_json_option
 def pin(message: str, conversation: str | None, as_json: bool) -> None:
-    """Keep a message in every window from now on, however long the conversation gets.
+    """Keep a message in every window from now on, however long the conversation gets. It is named by its id, or by its
+    number in the latest conversation.
 
-    Example: recto conversations pin 01J8ZQ4V9XKQW3M5T7B2N6D8F0
+    Example: recto conversations pin '#57'
     """
     from recto.cli.compaction import compaction_to_json  # all events: `list` does without
 
     with options.open_desk() as desk:
+        message = options.message_of(desk, message, conversation)
         talk = options.home_of(desk, message, conversation)
         block = talk.pin(message)
         if as_json:
@@ -42,6 +44,7 @@ def unpin(message: str, conversation: str | None, as_json: bool) -> None:
     from recto.cli.compaction import compaction_to_json  # all events: `list` does without
 
     with options.open_desk() as desk:
+        message = options.message_of(desk, message, conversation)
         talk = options.home_of(desk, message, conversation)
         block = talk.unpin(message)
         if as_json:
@@ -61,6 +64,7 @@ def priority(message: str, priority: int, conversation: str | None, as_json: boo
     Example: recto conversations priority 01J8ZQ4V9XKQW3M5T7B2N6D8F0 9
     """
     with options.open_desk() as desk:
+        message = options.message_of(desk, message, conversation)
         talk = options.home_of(desk, message, conversation)
         talk.prioritise(message, priority)
         if as_json:

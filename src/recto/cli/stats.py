@@ -91,7 +91,8 @@ def _window(desk: "Desk", talk: "Talk") -> dict[str, Any]:
     except RectoError as why:
         return {"strategy": talk.strategy, "window": None, "window_error": why.message}
     size = {"size": window.total, "limit": window.limit, "percent": round(100 * window.total / window.limit, 1)}
-    at = {"trigger": ready.budget.trigger, "low_water": ready.budget.low_water, "compacts": window.plan.cut is not None}
+    due = ready.budget.due if ready.budget.trigger else None
+    at = {"trigger": due, "low_water": ready.budget.low_water, "compacts": window.plan.cut is not None}
     return {"strategy": ready.strategy, "window": size | at}
 
 

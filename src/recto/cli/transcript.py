@@ -64,7 +64,7 @@ def _head(message: Message, place: Place) -> str:
         parts.append(f"priority {message.priority}")
     if mark := MARKS.get(message.status):
         parts.append(mark)
-    return " · ".join([*parts, *place.marks, message.id])
+    return " · ".join([*parts, *place.marks, f"#{message.said}", message.id])
 
 
 def _tell_compaction(block: Compaction) -> None:

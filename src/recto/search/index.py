@@ -113,12 +113,12 @@ class Index:
         self,
         shelves: Mapping[str, Sequence[Item]],
         marks: Mapping[str, str] | None = None,
-        expects: tuple[str, str] | None = None,
+        expects: Mapping[str, str] | None = None,
     ) -> None:
         """Puts items on their shelves, in their order, and notes the marks, all in one step; nothing of it when another
-        process has moved the mark that is expected."""
+        process has moved a mark that is expected."""
         with self.file.write() as db:
-            if expects and _marked(db, expects[0]) != expects[1]:
+            if any(_marked(db, name) != value for name, value in (expects or {}).items()):
                 return
             for shelf, items in shelves.items():
                 _put(db, shelf, items)

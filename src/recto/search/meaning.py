@@ -112,7 +112,9 @@ class Meaning:
             return {}, f"{self.name} did not answer within {self._timeout_s:g} s: words alone were searched"
         except RectoError as why:
             self._rest(why.message)
-            return {}, f"{self._why}: words alone were searched"
+        except Exception as why:  # whatever goes wrong in there, words still answer
+            self._rest(f"{self.name} failed ({type(why).__name__}: {why})")
+        return {}, f"{self._why}: words alone were searched"
 
     def _rest(self, why: str) -> None:
         self._rests_until = time.monotonic() + REST_S
@@ -121,13 +123,16 @@ class Meaning:
     def _near(self, text: str, shelf: int | None) -> Mapping[int, float]:
         import numpy as np  # a tenth of a second
 
+        # asked first: whether it can be asked at all is worth knowing, also where nothing can be compared yet
+        asked = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
         known = self._on_shelf(shelf)
         # while most have no vector yet, those that happen to have one would be favoured
         if not len(known.numbers) or len(known.numbers) < len(known.without):
             return {}
-        asked = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
         if known.vectors.shape[1] != len(asked):
-            return {}
+            self._kept.forget(self._embedder.key)
+            self._shelves.clear()
+            raise NoVectors(f"{self.name} gives vectors of another length than before, and all are made anew")
         near = _smoothed(known.numbers, known.vectors @ asked)
         best = np.argpartition(-near, NEAREST)[:NEAREST] if len(near) > NEAREST else np.arange(len(near))
         return dict(zip(known.numbers[best].tolist(), near[best].tolist(), strict=True))
@@ -152,7 +157,7 @@ class Meaning:
         ready = {number: vector for number, vector in ready.items() if len(vector) == length}
         numbers = np.concatenate([known.numbers, np.fromiter(ready, np.int64, len(ready))])
         fresh = np.array(list(ready.values()), np.float32).reshape(len(ready), length)
-        vectors = np.concatenate([known.vectors.reshape(-1, length), fresh])
+        vectors = np.concatenate([known.vectors, fresh]) if len(known.numbers) else fresh
         order = np.argsort(numbers, kind="stable")
         without = {number: sha for number, sha in wanted.items() if number not in ready}
         self._shelves[shelf] = Shelf(numbers[order], vectors[order], changes, came, removed, without)
@@ -171,7 +176,9 @@ class Meaning:
             return self._make_some()
         except RectoError as why:
             self._rest(why.message)
-            return 0
+        except Exception as why:  # nobody would hear it in the thread where this runs
+            self._rest(f"{self.name} failed ({type(why).__name__}: {why})")
+        return 0
 
     def _make_some(self) -> int:
         passages, done = self._kept.waiting(self._embedder.key, BATCH)

@@ -46,13 +46,19 @@ class Vectors:
 
     def behind(self, embedder: str) -> int:
         """How many passages this embedder has not seen yet."""
-        query = "SELECT count(*) FROM queue WHERE n > coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
-        return int(self._file.read(query, (embedder,))[0][0])
+        query = "SELECT coalesce(max(n), 0) - coalesce((SELECT done FROM embedders WHERE key = ?), 0) FROM queue"
+        return max(0, int(self._file.read(query, (embedder,))[0][0]))
 
     def counts(self) -> dict[str, int]:
         """How many there are of each embedder."""
         query = "SELECT key, (SELECT count(*) FROM vectors WHERE embedder = embedders.n) FROM embedders"
         return dict(self._file.read(query))
+
+    def forget(self, embedder: str) -> None:
+        """Lets go of all that this embedder made: it makes other ones now."""
+        with self._file.write() as db:
+            db.execute("DELETE FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)", (embedder,))
+            db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (embedder,))
 
     def forget_others(self, embedder: str) -> None:
         """Lets go of vectors that nobody can compare any more: those of every embedder but this one."""

@@ -48,6 +48,7 @@ class Patience:
     seconds: float
 
 
+BEING_MADE = "the search index is being made"
 # About two milliseconds of a turn; of somebody who asked to search, a moment.
 OF_A_TURN, OF_A_USER = Patience(24, 0.004), Patience(8 * BATCH, 1.0)
 
@@ -149,7 +150,7 @@ class Archive:
             left = self._feed(patience.messages, patience.seconds)
         if left > 0:
             self.stir()
-            return f"the search index is being made: {left} messages are not in it yet"
+            return BEING_MADE if patience is OF_A_TURN else f"{BEING_MADE}: {left} messages are not in it yet"
         return self._why
 
     def read(self, hits: Sequence[Hit]) -> list[Recalled]:
@@ -236,21 +237,26 @@ class Archive:
         except RectoError as why:
             self._why = why.message
             return False
+        except Exception as why:  # nobody would hear it: the next search tells it
+            self._why = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
+            return False
 
     def _done(self) -> int:
         """The number of the last message that was fed; an index that belongs to another store is begun anew."""
         done = int(self._index.mark("messages") or 0)
-        if done and (done > self._store.tree.newest_number() or not self._is_ours()):
+        if done and (done > self._store.tree.newest_number() or not self._is_ours(done)):
             self.renew("the search index belonged to another store and is made anew")
             return 0
         return done
 
-    def _is_ours(self) -> bool:
-        """Whether the shelf of the first message is that of the store's; asked once."""
-        if self._checked:
-            return True
-        first = self._store.tree.after(0, most=1)
-        self._checked = not first or self._index.mark("first") == first[0].message.id
+    def _is_ours(self, done: int) -> bool:
+        """Whether the first and the last message that were fed are the store's: an older copy of it may have been put
+        back, and gone on otherwise. Asked once."""
+        if not self._checked:
+            first = self._store.tree.after(0, most=1)
+            last = self._store.tree.by_number([done])
+            known = [self._index.mark("first"), self._index.mark("last")]
+            self._checked = known == [each.message.id for each in (*first, *last.values())]
         return self._checked
 
     def _feed(self, most: int, patience_s: float = OF_A_USER.seconds) -> int:
@@ -271,7 +277,7 @@ class Archive:
     def _feed_some(self, most: int) -> int:
         done = self._done()
         growing = self._growing()
-        before = self._index.mark("messages")
+        before = {name: self._index.mark(name) for name in ("messages", "growing")}
         fresh = self._store.tree.after(done, most=most)
         late = [each for each in self._store.tree.by_number(growing).values() if is_settled(each.message)]
         if not fresh and not late:
@@ -284,9 +290,11 @@ class Archive:
                 shelves.setdefault(each.home, []).extend(items_of(each))
         last = fresh[-1].n if fresh else done
         marks = {"messages": str(last), "growing": json.dumps(still)}
+        if fresh:
+            marks["last"] = fresh[-1].message.id
         if not done and fresh:
             marks["first"] = fresh[0].message.id
-        self._index.add(shelves, marks, expects=("messages", before))
+        self._index.add(shelves, marks, expects=before)
         return self._store.tree.newest_number() - last
 
     def _growing(self) -> list[int]:

@@ -46,6 +46,7 @@ def recall_tool(archive: Archive, store: Store, standing: Standing) -> Runnable:
         scope = scope_of(store, standing)
         if scope is None:
             raise RectoError("nothing is archived in this conversation yet: everything is in the window")
+        wanted = [wanted] if isinstance(wanted, str | int) and wanted else wanted
         if isinstance(wanted, list) and wanted:
             return _by_number(store, standing, scope, [str(each) for each in wanted], _offset(arguments))
         if isinstance(query, str) and query.strip():
@@ -83,9 +84,14 @@ def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
 
 
 def _by_number(store: Store, standing: Standing, scope: Scope, wanted: Sequence[str], offset: int) -> str:
-    found = [message for message in _named(store, standing, wanted) if scope.first <= message.depth <= scope.last]
+    named = _named(store, standing, wanted)
+    found = [message for message in named if scope.first <= message.depth <= scope.last]
+    if not found and any(message.depth > scope.last for message in named):
+        raise NotFound(f"{', '.join(wanted[:10])} is not archived: it is in the window")
     if not found:
         raise NotFound(f"no archived message of this conversation is {', '.join(wanted[:10])}")
+    if len(found) == 1 and offset >= len(said(found[0])) > 0:
+        raise NotFound(f"#{found[0].said} has only {len(said(found[0]))} characters")
     room = PAGE // len(found)
     return told([_page(message, offset if len(found) == 1 else 0, max(200, room)) for message in found])
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from recto.chat.blocks import Compaction, Text
+from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, weigh
 from recto.errors import RectoError
@@ -32,8 +33,11 @@ LOOKED_AT, SHORT, TOLD = (40, 400), 16, 10
 MOST = {"summarize": 4096, "hybrid": 8192}
 # Of the room, where the model can call tools: what they give out must fit without another compaction.
 FOR_TOOLS = 0.1
-# What bears on nothing, neither by words nor by meaning. Low: ranks decide, and room ends most lists long before.
-FAINT_WORDS, FAINT_MEANING = 0.005, 0.06
+Floor = tuple[float, float]
+# What must be reached, by words or by meaning. Of a thousand right ones nine in ten reach the modest one.
+FAINT: Floor = (0.005, 0.06)
+MODEST: Floor = (0.08, 0.15)
+CLEAR: Floor = (0.25, 0.3)
 # If even the best score less than this, the message is about something else; of real questions one in a hundred.
 WORDS, MEANING = 0.15, 0.18
 BEST = 5
@@ -68,19 +72,21 @@ class Recalling:
         if room < LEAST or not reaches(turn.loaded.view.compaction):
             return turn
         self._ranked = await self._found(ready, turn, looked_at(room))
-        with_it, aim = turn, float(room)
+        best: tuple[Turn, list[Snippet], list[Snippet]] = (turn, [], [])
+        aim = float(room)
         for _ in range(PACKINGS):
-            self._chosen, self._passed = pack(self._ranked, int(aim))
-            if not self._chosen:
+            chosen, passed = pack(self._ranked, int(aim))
+            if not chosen:
                 break
-            more = await self._attached(turn)
+            more = await _attached(turn, chosen, passed)
             taken = more.window.total - turn.window.total
-            if taken <= room:
-                with_it = more
-            if room * ENOUGH <= taken <= room or (taken <= room and not self._passed):
+            # a packing is kept with what it was made of: later rounds send the very same
+            if best[0].window.total - turn.window.total < taken <= room:
+                best = (more, chosen, passed)
+            if room * ENOUGH <= taken <= room or (taken <= room and not passed):
                 break
             aim *= room * CLOSE / taken
-        self._chosen = [] if with_it is turn else self._chosen
+        with_it, self._chosen, self._passed = best
         return with_it
 
     def give_up(self) -> None:
@@ -91,18 +97,12 @@ class Recalling:
         """In a later round the same, since what was sent before must stay as it was; nothing where it does not fit."""
         if not self._chosen:
             return turn
-        more = await self._attached(turn)
+        more = await _attached(turn, self._chosen, self._passed)
         return more if more.window.free >= 0 else turn
-
-    async def _attached(self, turn: Turn) -> Turn:
-        """Counted as it is sent."""
-        chosen = self._chosen or []
-        picked = Picked("recalled", told(chosen), _section_pick(chosen), tuple(map(_pick, chosen)))
-        return await with_picks(turn, picked, [_pick(each) for each in self._passed[:TOLD]])
 
     async def _found(self, ready: Ready, turn: Turn, most: int) -> list[Snippet]:
         """What bears on the message, the best first; a search that fails is noted, and the turn goes on."""
-        question = _question(turn, self.message)
+        question, there = _question(turn, self.message), _in_window(turn.loaded.view)
         if not question:
             return []
         try:
@@ -112,11 +112,21 @@ class Recalling:
             hits, self.note = await asyncio.to_thread(
                 self.archive.recall, question, scope, most=most, patience=self.patience
             )
-            found = await self.clerk.do(in_company, self.store, self.standing, telling(hits), scope)
+            hits = [each for each in telling(hits, _floor(ready)) if not there.holds(each)]
+            found = await self.clerk.do(in_company, self.store, self.standing, hits, scope)
         except RectoError as why:
             self.note = f"nothing was recalled: {why.message}"
             return []
-        return _fresh(await _weighed(ready.scale, [snippet_of(each) for each in found]), turn)
+        except Exception as why:  # a chat never ends because of what it might have remembered
+            self.note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
+            return []
+        return await _weighed(ready.scale, _once([snippet_of(each) for each in found if not there.holds(each)]))
+
+
+async def _attached(turn: Turn, chosen: Sequence[Snippet], passed: Sequence[Snippet]) -> Turn:
+    """Counted as it is sent."""
+    picked = Picked("recalled", told(chosen), _section_pick(chosen), tuple(map(_pick, chosen)))
+    return await with_picks(turn, picked, [_pick(each) for each in passed[:TOLD]])
 
 
 def looked_at(room: int) -> int:
@@ -188,12 +198,21 @@ def _question(turn: Turn, message: Message) -> str:
     return "\n".join((text, *before[-1:]))
 
 
-def telling(found: Sequence[Recalled]) -> list[Recalled]:
-    """Without what bears on nothing; nothing at all when even the best hardly does."""
+def telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
+    """Without what bears too little on it; nothing at all when even the best hardly does."""
     best = found[:BEST]
     if not any(each.hit.words >= WORDS or (each.hit.meaning or 0.0) >= MEANING for each in best):
         return []
-    return [each for each in found if each.hit.words >= FAINT_WORDS or (each.hit.meaning or 0.0) >= FAINT_MEANING]
+    words, meaning = floor
+    return [each for each in found if each.hit.words >= words or (each.hit.meaning or 0.0) >= meaning]
+
+
+def _floor(ready: Ready) -> Floor:
+    """A weak model gets only what clearly bears on it: it reads slowly, and is easily led astray. Who sets how many
+    tokens recall may take wants them used."""
+    if not ready.model.summarizes:
+        return CLEAR
+    return FAINT if ready.context.recall_tokens else MODEST
 
 
 def snippet_of(each: Recalled | Message) -> Snippet:
@@ -224,16 +243,30 @@ async def _weighed(scale: Scale, snippets: Sequence[Snippet]) -> list[Snippet]:
     return [replace(each, tokens=entry.count.tokens) for each, entry in zip(snippets, weighed, strict=True)]
 
 
-def _fresh(snippets: Sequence[Snippet], turn: Turn) -> list[Snippet]:
-    """Without what is in the window already, be it by id or word for word; each once."""
-    view = turn.loaded.view
-    sent = {message.id for message in (*view.lifted, *view.tail)}
-    texts = {message.text for message in (*view.lifted, *view.tail)}
-    out: dict[str, Snippet] = {}
-    for each in snippets:
-        if each.id not in sent and each.text not in texts:
-            out.setdefault(each.text, each)
-    return list(out.values())
+@dataclass(frozen=True, slots=True)
+class InWindow:
+    """What is sent already, as itself or word for word, be it in the summary."""
+
+    ids: frozenset[str]
+    texts: frozenset[str]
+    summary: str
+
+    def holds(self, each: Recalled) -> bool:
+        text = each.text.strip()
+        return each.message.id in self.ids or text in self.texts or text in self.summary
+
+
+def _in_window(view: View) -> InWindow:
+    sent = (*view.lifted, *view.tail)
+    texts = frozenset(message.text.strip() for message in sent)
+    return InWindow(
+        frozenset(message.id for message in sent), texts, view.compaction.summary if view.compaction else ""
+    )
+
+
+def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
+    """The same words once, as they rank first."""
+    return list({each.text: each for each in reversed(snippets)}.values())[::-1]
 
 
 def _section_pick(chosen: Sequence[Snippet]) -> Pick:
