@@ -23,8 +23,8 @@ def test_a_pinned_message_is_marked_and_still_sent_when_it_is_archived(run: Run,
     assert " · pinned · #1 · " + first in run("conversations", "show").stdout
     run("context", "compact")
     shown = run("conversations", "show").stdout
-    assert f" · pinned · archived, still sent · {first}" in shown
-    assert f" · archived · {said[1]['id']}" in shown
+    assert f" · pinned · archived, still sent · #1 · {first}" in shown
+    assert f" · archived · #2 · {said[1]['id']}" in shown
     now = stored(run)
     assert (now[first]["active"], now[first]["pinned"], now[first]["lifted"]) == (True, True, True)
     assert (now[said[1]["id"]]["active"], now[said[1]["id"]]["pinned"]) == (False, False)
@@ -74,7 +74,7 @@ def test_a_priority_is_set_and_shown(run: Run, said: list[dict[str, Any]]) -> No
     assert f".json · #2 · {reply}" in run("conversations", "show").stdout, "the usual priority is not told"
     assert one(run("conversations", "priority", reply, "9", "--json"))["priority"] == 9
     assert stored(run)[reply]["priority"] == 9
-    assert f" · priority 9 · {reply}" in run("conversations", "show").stdout
+    assert f" · priority 9 · #2 · {reply}" in run("conversations", "show").stdout
     assert run("conversations", "priority", reply, "3").stdout.startswith("priority 3 in ")
 
 

@@ -24,8 +24,9 @@ def test_what_is_archived_comes_back_when_it_is_asked_for_in_other_words(home: P
         assert talk is not None
         reply = talk.ask(ASKED)
         assert f"#1 user: {SAID[0]}\n" in last_text(desk, reply.request_id)
-        (best, *_) = desk.search("who repaired the wood under the mast")
-        assert (best.message.text, best.place) == (SAID[0], "archived")
+        # the question itself is found too, once its vector is made
+        places = {each.message.text: each.place for each in desk.search("who repaired the wood under the mast")[:2]}
+        assert places[SAID[0]] == "archived"
         talk.clear()
         cleared = talk.ask(ASKED)
         assert "Harlan" not in desk.rebuild(cleared.request_id).decode()
