@@ -18,7 +18,8 @@ from recto.errors import Invalid, NotFound, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Sent
 from recto.ids import new_id
 from recto.providers.registry import embedding_address
-from recto.search.embedder import Embedder, open_embedder
+from recto.search.embedder import Embedder
+from recto.search.embedders import open_embedder
 from recto.settings import Settings
 from recto.sources.documents import find_documents
 from recto.store.clerk import Clerk

@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from recto.errors import Invalid, NoVectors
-from recto.search.embedder import Address, checked, open_embedder
+from recto.search.embedder import Address, checked
+from recto.search.embedders import open_embedder
 from recto.search.endpoint import Endpoint
 from recto.search.minilm import MiniLM
 
@@ -78,7 +79,8 @@ def test_an_address_does_not_show_its_key() -> None:
 
 def test_opening_one_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from pathlib import Path; from recto.search.embedder import Address, open_embedder\n"
+        "import sys; from pathlib import Path; from recto.search.embedder import Address\n"
+        "from recto.search.embedders import open_embedder\n"
         "open_embedder('minilm', home=Path('/x')); open_embedder('a:b', home=Path('/x'), address=Address('http://a'))\n"
         "print([name for name in ('numpy', 'onnxruntime', 'httpx2') if name in sys.modules])"
     )

@@ -5,10 +5,9 @@ numpy is imported where it is used: most commands never see a vector.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recto.errors import Invalid, NoVectors
+from recto.errors import NoVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,21 +44,6 @@ class Embedder(Protocol):
         """One row for each text, of length 1, or all zeros for a text that says nothing; NoVectors if it cannot."""
 
     def close(self) -> None: ...
-
-
-def open_embedder(name: str, *, home: Path, address: Address | None = None) -> Embedder | None:
-    """The embedder of this name; None for `none`. `address` is for a `provider:model`."""
-    if name == NONE:
-        return None
-    if name == MINILM:
-        from recto.search.minilm import MiniLM  # only for this one
-
-        return MiniLM(home)
-    if address is None:
-        raise Invalid(f"{name!r} is no embedder; use {MINILM}, {NONE} or provider:model.", name=name)
-    from recto.search.endpoint import Endpoint  # only for a server
-
-    return Endpoint(name, address)
 
 
 def checked(vectors: object, texts: Sequence[str]) -> "Vectors":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Compaction
 from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, weigh
@@ -19,13 +19,11 @@ from recto.sources.pick import Pick
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope, said, speaker
-from recto.walk.scale import Scale
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
 from recto.walk.turn import Picked, Turn, with_picks
 from recto.window.compact import cleared_at, reaches
-from recto.window.recalled import LEAST, Snippet, pack, told
-from recto.window.request import Entry
+from recto.window.recalled import LEAST, Snippet, about, pack, told
 
 # How many passages are looked at: by the room, as if all were short; and how many that did not fit are told.
 LOOKED_AT, SHORT, TOLD = (40, 400), 16, 10
@@ -120,7 +118,7 @@ class Recalling:
         except Exception as why:  # a chat never ends because of what it might have remembered
             self.note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
             return []
-        return await _weighed(ready.scale, _once([snippet_of(each) for each in found if not there.holds(each)]))
+        return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
 async def _attached(turn: Turn, chosen: Sequence[Snippet], passed: Sequence[Snippet]) -> Turn:
@@ -222,7 +220,8 @@ def snippet_of(each: Recalled | Message) -> Snippet:
     start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
     role = "" if start == 0 and speaker(whole) else message.role
     at, recent = _when(message.created)
-    snippet = Snippet(message.id, message.said, role, at, whole[start:end], start, end, len(whole), is_recent=recent)
+    text = whole[start:end]
+    snippet = Snippet(message.id, message.said, role, at, text, start, end, len(whole), about(text), is_recent=recent)
     if isinstance(each, Message):
         return snippet
     return replace(snippet, score=each.hit.score, because=each.hit.because)
@@ -235,12 +234,6 @@ def _when(created: str) -> tuple[str, bool]:
     except ValueError:
         return created, False
     return at.strftime("%Y-%m-%d %H:%M"), (datetime.now(at.tzinfo).date() - at.date()).days <= 1
-
-
-async def _weighed(scale: Scale, snippets: Sequence[Snippet]) -> list[Snippet]:
-    """About what each takes; the whole is counted as it is sent."""
-    weighed = await scale.weigh([Entry("user", (Text(each.text),)) for each in snippets])
-    return [replace(each, tokens=entry.count.tokens) for each, entry in zip(snippets, weighed, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 Pure: texts and numbers in, a text out. A number (`#57`) names a message on its path; an id would take sixteen tokens.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ BEGINS = "[Recalled from earlier in this conversation, verbatim; #n is a message
 ENDS = "[End of what was recalled.]"
 # What the frame, a message's mark and a line with the time take, about: the whole is counted in the end.
 FRAME, MARK, TIME = 32, 5, 9
+# Tokens of a letter of English, and of a character of other scripts, about.
+PER_LETTER, PER_SIGN = 0.25, 0.9
 # A remainder that is not worth a line.
 LEAST = 12
 
@@ -37,6 +40,12 @@ class Snippet:
     @property
     def day(self) -> str:
         return self.at[:10]
+
+
+def about(text: str) -> int:
+    """About what a text takes. Enough to pack by: what is packed is counted as it is sent, and packed again."""
+    plain = len(text.encode("ascii", "ignore"))
+    return math.ceil(plain * PER_LETTER + (len(text) - plain) * PER_SIGN)
 
 
 def pack(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], list[Snippet]]:
