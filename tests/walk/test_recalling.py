@@ -294,3 +294,11 @@ def test_whatever_fails_inside_the_search_the_turn_goes_on(
     events = list(talk.stream("How tall is the mast of the Albatross?"))
     assert any(isinstance(event, Sent) for event in events)
     assert any(isinstance(event, Noticed) and "cannot reshape" in event.text for event in events)
+
+
+def test_a_pasted_log_asks_for_nothing_but_a_question_above_one_does(desk: Open, script: Script) -> None:
+    talk = told(desk(script(REPLY, SUMMARY)))
+    log = "".join(f"2026-01-01 10:00:{n:02} ERROR mast.py:{n} = [{n}, {n}];\n" for n in range(20))
+    assert recalled(talk.window(log)) is None
+    asked = "How tall is the mast of the Albatross? I need to know before we order the new rigging. " * 14
+    assert "#1" in numbers(recalled(talk.window(f"{asked}\n{log[:400]}")))

@@ -18,6 +18,7 @@ from recto.search.terms import content
 from recto.sources.pick import Pick
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.summary.layout import PROSE, layout
 from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope, said, speaker
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
@@ -28,7 +29,7 @@ from recto.window.recalled import LEAST, Snippet, about, pack, told
 # How many passages are looked at: by the room, as if all were short; and how many that did not fit are told.
 LOOKED_AT, SHORT, TOLD = (40, 400), 16, 10
 # Without a setting no more than so many tokens, however large the window: every turn pays for them.
-MOST = {"summarize": 4096, "hybrid": 8192}
+MOST = {"summarize": 1024, "hybrid": 8192}
 # Of the room, where the model can call tools: what they give out must fit without another compaction.
 FOR_TOOLS = 0.1
 Floor = tuple[float, float]
@@ -44,6 +45,8 @@ PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 # So many of the best bring along the message that makes them understandable.
 IN_COMPANY = 8
 FEW_WORDS = 6
+# From so many characters on a message may be a paste; so many of it are looked at.
+LONG, LOOKED_THROUGH = 300, 20_000
 LONGEST_COMPANY = 600
 
 
@@ -184,11 +187,22 @@ def _room(ready: Ready, turn: Turn) -> int:
     return min(free, share, MOST[context.strategy])
 
 
+def _written(text: str) -> str:
+    """The lines that people wrote; nothing where most of a long text is a machine's."""
+    if len(text) < LONG:
+        return text
+    found = layout(text[:LOOKED_THROUGH])
+    ends = (*found.starts[1:], min(len(text), LOOKED_THROUGH))
+    lines = [text[start:end] for start, end, kind in zip(found.starts, ends, found.kinds, strict=True) if kind == PROSE]
+    written = "".join(lines)
+    return written if len(written) * 2 > min(len(text), LOOKED_THROUGH) else ""
+
+
 def _question(turn: Turn, message: Message) -> str:
-    """What is looked for: the message; with what was said before it where it says too little by itself. Chatter asks
-    for nothing."""
-    text = message.text
-    if weigh(text) == CHATTER:
+    """What is looked for: what people wrote of the message; with what was said before it where it says too little by
+    itself. Chatter asks for nothing, and neither does a log or a listing that was pasted."""
+    text = _written(message.text)
+    if not text or weigh(text) == CHATTER:
         return ""
     if len(content(text)) >= 2:
         return text
