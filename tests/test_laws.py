@@ -21,7 +21,7 @@ from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
 from recto.store.records import Record
 from recto.talk import Talk
-from recto.walk.archive import said
+from recto.walk.shelving import said
 from recto.window.window import Window
 
 EXAMPLES = int(os.environ.get("RECTO_EXAMPLES", "2000"))

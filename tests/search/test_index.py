@@ -60,9 +60,6 @@ def test_shelves_are_kept_apart_and_searched_together(tmp_path: Path) -> None:
     assert found(finder, "mast", "c") == []
     hits = finder.find(Wanted("mast", spreads=False)).hits
     assert {hit.passage.item for hit in hits} == {1, 2}
-    shelf = index.shelf("a")
-    assert shelf is not None
-    assert index.shelves([shelf]) == {shelf: "a"}
 
 
 def test_another_sitting_and_another_branch_are_no_neighbours(tmp_path: Path) -> None:

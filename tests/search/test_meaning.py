@@ -108,11 +108,12 @@ def test_an_embedder_that_fails_is_told_also_when_there_is_nothing_to_compare(tm
     assert meaning.make_some() == 0
 
 
-def test_vectors_of_others_can_be_let_go(tmp_path: Path) -> None:
+def test_vectors_that_are_let_go_wait_to_be_made_again(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
     while meaning.make_some():
         pass
     kept = Vectors(index.file)
     assert kept.counts() == {"letters": 3}
-    kept.forget_others("another")
-    assert kept.counts() == {}
+    kept.forget("letters")
+    assert kept.counts() == {"letters": 0}
+    assert meaning.waiting == 3

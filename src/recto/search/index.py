@@ -141,10 +141,6 @@ class Index:
         rows = self.file.read("SELECT n FROM shelves WHERE key = ?", (key,))
         return int(rows[0][0]) if rows else None
 
-    def shelves(self, numbers: Sequence[int]) -> dict[int, str]:
-        wanted = f"[{','.join(map(str, set(numbers)))}]"
-        return dict(self.file.read("SELECT n, key FROM shelves WHERE n IN (SELECT value FROM json_each(?))", (wanted,)))
-
     def extent(self, shelf: int | None) -> Extent:
         query = "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?"
         passages, words = self.file.read(query, _bounds(shelf))[0]

@@ -60,12 +60,6 @@ class Vectors:
             db.execute("DELETE FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)", (embedder,))
             db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (embedder,))
 
-    def forget_others(self, embedder: str) -> None:
-        """Lets go of vectors that nobody can compare any more: those of every embedder but this one."""
-        with self._file.write() as db:
-            db.execute("DELETE FROM vectors WHERE embedder NOT IN (SELECT n FROM embedders WHERE key = ?)", (embedder,))
-            db.execute("DELETE FROM embedders WHERE key <> ?", (embedder,))
-
 
 def _number(db: sqlite3.Connection, key: str) -> int:
     db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (key,))

@@ -20,9 +20,7 @@ from recto.search.finder import Finder, Hit, Wanted
 from recto.search.index import Filter, Index, Item, Passage
 from recto.search.meaning import Meaning
 from recto.store.store import Store
-from recto.walk.shelving import is_settled, items_of
-from recto.walk.shelving import said as said
-from recto.walk.shelving import speaker as speaker
+from recto.walk.shelving import is_settled, items_of, said
 
 # So many messages are fed at once behind a turn.
 BATCH = 64
@@ -84,10 +82,6 @@ class Recalled:
     def text(self) -> str:
         """The passage as it was said."""
         return said(self.message)[self.hit.passage.start : self.hit.passage.end]
-
-    @property
-    def is_whole(self) -> bool:
-        return self.hit.passage.start == 0 and self.hit.passage.end == len(said(self.message))
 
 
 @dataclass(frozen=True, slots=True)

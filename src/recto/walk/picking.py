@@ -42,7 +42,8 @@ async def pick_documents(scale: Scale, findings: Sequence[Finding], room: int) -
 
 def _picked(document: Document, text: str, because: str) -> Picked:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Picked("documents", text, Pick("document", document.path, because, mode="manual", sha256=digest))
+    pick = Pick("document", document.path, because, mode="manual", sha256=digest)
+    return Picked("documents", text, (pick,))
 
 
 def _cut(document: Document, room: int, tokens: int) -> str | None:

@@ -10,13 +10,15 @@ from recto.errors import NotFound, RectoError
 from recto.sources.source import Tool
 from recto.sources.tools import RECALL, Runnable
 from recto.store.store import Store
-from recto.walk.archive import OF_A_USER, Archive, Scope, said
+from recto.walk.archive import OF_A_USER, Archive, Scope
 from recto.walk.recalling import in_company, looked_at, scope_of, snippet_of
+from recto.walk.shelving import said
 from recto.walk.standing import Standing
 from recto.window.recalled import Snippet, pack, told
 
-# One answer, in characters: about fifteen hundred tokens. The rest of a long message is had with `offset`.
-PAGE = 6_000
+# One answer to a question, about, in tokens; of messages by number, in characters. The rest of a long one is had with
+# `offset`.
+ROOM, PAGE = 1_500, 6_000
 MOST_NUMBERS = 50
 _NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
 
@@ -64,23 +66,14 @@ def _offset(arguments: Mapping[str, Any]) -> int:
 
 
 def _by_question(archive: Archive, store: Store, standing: Standing, scope: Scope, query: str) -> str:
-    hits, note = archive.recall(query, scope, most=looked_at(PAGE // 4), patience=OF_A_USER)
+    hits, note = archive.recall(query, scope, most=looked_at(ROOM), patience=OF_A_USER)
     # who asks wants an answer: also a faint one, unless there is nothing in it
     found = in_company(store, standing, [each for each in hits if each.hit.words > 0 or each.hit.meaning], scope)
-    snippets = [_sized(snippet_of(each)) for each in found]
-    chosen, passed = pack(_once(snippets), PAGE)
+    chosen, passed = pack([snippet_of(each) for each in found], ROOM)
     if not chosen:
         return "Nothing archived bears on this." + (f" ({note})" if note else "")
     more = f"\n[{len(passed)} more were found: ask for something narrower.]" if passed else ""
     return told(chosen) + more
-
-
-def _sized(snippet: Snippet) -> Snippet:
-    return replace(snippet, tokens=len(snippet.text))
-
-
-def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
-    return list({(each.number, each.start): each for each in reversed(snippets)}.values())[::-1]
 
 
 def _by_number(store: Store, standing: Standing, scope: Scope, wanted: Sequence[str], offset: int) -> str:
@@ -117,6 +110,5 @@ def _named(store: Store, standing: Standing, wanted: Sequence[str]) -> list[Mess
 def _page(message: Message, offset: int, room: int) -> Snippet:
     text = said(message)
     end = min(len(text), offset + room)
-    snippet = snippet_of(message)
     cut = f"\n[{len(text) - end} more characters; go on with offset {end}]" if end < len(text) else ""
-    return Snippet(snippet.id, snippet.number, snippet.role, snippet.at, text[offset:end] + cut, 0, 0, 0)
+    return replace(snippet_of(message), text=text[offset:end] + cut, start=0, end=0, size=0)

@@ -19,8 +19,9 @@ from recto.sources.pick import Pick
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.summary.layout import PROSE, layout
-from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope, said, speaker
+from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope
 from recto.walk.setup import Ready
+from recto.walk.shelving import said, speaker
 from recto.walk.standing import Standing
 from recto.walk.turn import Picked, Turn, with_picks
 from recto.window.compact import cleared_at, reaches
@@ -60,23 +61,21 @@ class Recalling:
     patience: Patience = OF_A_TURN
     note: str = ""
     """What was not as it should be."""
-    _ranked: Sequence[Snippet] = ()
     _chosen: list[Snippet] | None = None
     _passed: list[Snippet] = field(default_factory=list)
 
     async def into(self, ready: Ready, turn: Turn) -> Turn:
         """The turn with what is recalled; as it is where nothing is, or nothing fits."""
-        room = _room(ready, turn)
         if self._chosen is not None:
             return await self._again(turn)
-        self._chosen = []
+        self._chosen, room = [], _room(ready, turn)
         if room < LEAST or not reaches(turn.loaded.view.compaction):
             return turn
-        self._ranked = await self._found(ready, turn, looked_at(room))
+        ranked = await self._found(ready, turn, looked_at(room))
         best: tuple[Turn, list[Snippet], list[Snippet]] = (turn, [], [])
         aim = float(room)
         for _ in range(PACKINGS):
-            chosen, passed = pack(self._ranked, int(aim))
+            chosen, passed = pack(ranked, int(aim))
             if not chosen:
                 break
             more = await _attached(turn, chosen, passed)
@@ -113,7 +112,7 @@ class Recalling:
             hits, self.note = await asyncio.to_thread(
                 self.archive.recall, question, scope, most=most, patience=self.patience
             )
-            hits = [each for each in telling(hits, _floor(ready)) if not there.holds(each)]
+            hits = [each for each in _telling(hits, _floor(ready)) if not there.holds(each)]
             found = await self.clerk.do(in_company, self.store, self.standing, hits, scope)
         except RectoError as why:
             self.note = f"nothing was recalled: {why.message}"
@@ -126,7 +125,7 @@ class Recalling:
 
 async def _attached(turn: Turn, chosen: Sequence[Snippet], passed: Sequence[Snippet]) -> Turn:
     """Counted as it is sent."""
-    picked = Picked("recalled", told(chosen), _section_pick(chosen), tuple(map(_pick, chosen)))
+    picked = Picked("recalled", told(chosen), tuple(map(_pick, chosen)))
     return await with_picks(turn, picked, [_pick(each) for each in passed[:TOLD]])
 
 
@@ -210,7 +209,7 @@ def _question(turn: Turn, message: Message) -> str:
     return "\n".join((text, *before[-1:]))
 
 
-def telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
+def _telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
     """Without what bears too little on it; nothing at all when even the best hardly does."""
     best = found[:BEST]
     if not any(each.hit.words >= WORDS or (each.hit.meaning or 0.0) >= MEANING for each in best):
@@ -274,10 +273,6 @@ def _in_window(view: View) -> InWindow:
 def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
     """The same words once, as they rank first."""
     return list({each.text: each for each in reversed(snippets)}.values())[::-1]
-
-
-def _section_pick(chosen: Sequence[Snippet]) -> Pick:
-    return Pick("recalled", f"{len(chosen)} messages", "archived, and bear on the message", mode="agent")
 
 
 def _pick(each: Snippet) -> Pick:

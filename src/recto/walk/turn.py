@@ -31,9 +31,8 @@ class Picked:
 
     section: str
     text: str
-    pick: Pick
-    parts: tuple[Pick, ...] = ()
-    """What it is made of, where that is several things; their tokens say in what proportion."""
+    picks: tuple[Pick, ...]
+    """What it is made of; where that is several things, their tokens say in what proportion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +180,9 @@ def _tally(opening: Opening, loaded: Loaded, current: Current, promised: int) ->
         tokens = sum(entry.count.tokens for entry in history)
         tally.add("history", _history_pick(loaded, len(history)), tokens)
     for item, tokens in current.picked:
-        parts = item.parts or (item.pick,)
-        shares = shared_out(tokens, [part.tokens for part in parts]) if item.parts else [tokens]
-        for part, share in zip(parts, shares, strict=True):
-            tally.add(item.section, part, share)
+        shares = shared_out(tokens, [pick.tokens for pick in item.picks])
+        for pick, share in zip(item.picks, shares, strict=True):
+            tally.add(item.section, pick, share)
     tally.add(
         "message", Pick("message", current.message.id, _current_because(current, view.compaction)), current.own.tokens
     )
