@@ -803,3 +803,13 @@ def test_a_compaction_by_hand_that_would_make_the_window_larger_is_refused(desk:
     with pytest.raises(Invalid, match="too little to sum up"):
         talk.compact()
     assert talk.compaction() is None
+
+
+def test_summary_and_ledger_together_are_shorter_than_what_they_stand_for(desk: Open, script: Script) -> None:
+    facts = "On 5 April 2031 the mast of the Albatross, 14 m of spruce, cost 3,200 € at Harlan & Sons in Fowey."
+    at = desk(script({"text": "Noted."}, {"error": "unreachable", "when": "summary"}))
+    talk = at.conversation()
+    for number in range(4):
+        talk.ask(f"{facts} Ticket AB-{number}17, file docs/{number}.md.")
+    block = talk.compact()
+    assert block.context_size_after < block.context_size_before

@@ -26,12 +26,14 @@ from recto.walk.standing import Standing
 from recto.walk.summarising import Summarising
 from recto.walk.turn import Turn
 from recto.window.compact import PASSING, Written, compaction_message, next_block, written_before
+from recto.window.fitting import SMALLEST_SUMMARY
 from recto.window.measure import SUMMARY
 from recto.window.plan import Cut
 from recto.window.request import Entry
 from recto.window.strategies import LITTLE
 
 MOST_PASSES = 3
+OF_COVERED = 0.8
 # A user who said no is asked again when the window has grown by so much.
 ASK_AGAIN = 1.1
 NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted, requests leave out what does not fit"
@@ -217,6 +219,8 @@ class Compacting:
 
     async def _summarising(self, most: int) -> Summarising:
         covering, context = self._covering(), self.ready.context
+        # ledger and all, never as long as what it stands for
+        most = min(most, max(SMALLEST_SUMMARY, int(covering.tokens * OF_COVERED)))
         frame = await as_sent(covering.scale, ".", covering.archived)
         wanted = Wanted(max(16, most - frame), self.keep, context.summary_style)
         writers, notes = await self._writers()
