@@ -1,0 +1,18 @@
+"""`make demo` runs to its end: the embedded model, the window, a summary, the proof."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_demo_runs_to_its_end() -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "examples/demo.sh"], cwd=ROOT, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "compaction 1: " in done.stdout
+    assert done.stdout.count("\nok ") == 2
