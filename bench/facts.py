@@ -18,7 +18,8 @@ from typing import Any
 
 from bench import peers, planted
 from bench.lossy import Lossy, unmarked
-from bench.replay import _give as give_tools
+from bench.replay import give_tools
+from bench.replay import steps as steps_of
 from bench.runs import Round, Run, Turn, long_run, records
 from bench.table import judged, show
 from bench.wire import Limits, Wire, tokens, weight
@@ -151,7 +152,7 @@ def play(home: Path, talked: Talked, writer: Lossy | None) -> Figures:
     home.mkdir()
     script = home / "script.json"
     fails = {"error": "unreachable", "when": "summary"}
-    steps = [*_steps(talked.run), fails]
+    steps = [*steps_of(talked.run), fails]
     script.write_text(json.dumps({"limit": WINDOW, "steps": steps}), "utf-8")
     settings = {"system_prompt": SYSTEM, "context.summary_tokens": CAP, "tools.step_limit": 100}
     with open_desk(home=home, project=home, model=f"scripted:{script}", settings=settings) as desk:
@@ -187,15 +188,6 @@ def _give(desk: Desk, talk: Talk, writer: Lossy) -> None:
             yield part
 
     provider.stream = stream  # type: ignore[method-assign]
-
-
-def _steps(run: Run) -> Iterator[dict[str, Any]]:
-    used = {"usage": {"input": 1, "output": 1}}
-    for turn in run.turns:
-        for each in turn.rounds:
-            calls = [{"id": call["id"], **call["function"]} for call in each.calls]
-            yield {"text": each.text, "tool_calls": calls} | used
-        yield {"text": turn.reply} | used
 
 
 def _covered(talk: Talk, block: Compaction) -> list[Message]:

@@ -42,22 +42,22 @@ class RecordedTools(Toolbox):
 def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, Any]) -> Iterator[Made]:
     home.mkdir()
     script = home / "script.json"
-    script.write_text(json.dumps({"limit": window, "steps": [*_steps(run), *_summaries(summary)]}), "utf-8")
+    script.write_text(json.dumps({"limit": window, "steps": [*steps(run), *_summaries(summary)]}), "utf-8")
     chosen = {"system_prompt": run.system, "tools.step_limit": 100, **settings}
     with open_desk(home=home, project=home, model=f"scripted:{script}", settings=chosen) as desk:
-        _give(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
+        give_tools(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
         talk = desk.conversation()
         for turn in run.turns:
             talk.ask(turn.question)
         yield from _requests(desk, talk.id)
 
 
-def _give(desk: Desk, results: dict[str, str]) -> None:
+def give_tools(desk: Desk, results: dict[str, str]) -> None:
     """Recorded tools cannot run again, and a desk takes none of ours: this is where the world ends."""
     desk.engine.setup._toolbox = lambda *_: RecordedTools(results)  # type: ignore[method-assign]
 
 
-def _steps(run: Run) -> Iterator[dict[str, Any]]:
+def steps(run: Run) -> Iterator[dict[str, Any]]:
     """Usage is given, as providers do: the script would else count every request whole."""
     used = {"usage": {"input": 1, "output": 1}}
     for turn in run.turns:

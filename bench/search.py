@@ -223,7 +223,7 @@ async def _take(chat: Chat, twin: Chat, turns: int, is_busy: bool) -> Waits:
             waits.recalled += recalled
             await asyncio.sleep(0 if is_busy else PAUSE_S)
         others = desk.store.tree.newest_number() - before - 2 * turns - WAITING
-        waits.told = f"{others:,} more come, and {archive.standing.waiting:,} vectors wait at the end"
+        waits.told = f"{others:,} more come, and {archive.filled.waiting:,} vectors wait at the end"
     return waits
 
 

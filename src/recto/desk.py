@@ -16,7 +16,7 @@ from recto.store.records import Record
 from recto.store.store import Store
 from recto.talk import Talk
 from recto.vault.vault import Vault
-from recto.walk.archive import Progress, Standing
+from recto.walk.archive import Filled, Progress
 from recto.walk.searching import Findings, Sought, Time, search
 
 T = TypeVar("T")
@@ -67,13 +67,13 @@ class Desk:
         sought = Sought(text, conversation, role, since, before, limit)
         return search(self.engine.archive, self.store, sought)
 
-    def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> Standing:
+    def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> Filled:
         """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
         archive = self.engine.archive
         if anew:
             archive.renew()
         archive.catch_up(progress, vectors=vectors)
-        return archive.standing
+        return archive.filled
 
     def model(self, name: str) -> Model:
         """What is known about `provider:model`. NotFound when nobody knows it."""

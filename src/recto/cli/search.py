@@ -11,7 +11,7 @@ from recto.cli.progress import bar
 
 if TYPE_CHECKING:
     from recto.desk import Desk
-    from recto.walk.archive import Archive, Standing
+    from recto.walk.archive import Archive, Filled
     from recto.walk.searching import Findings
 
 ROLES = ["system", "user", "assistant", "tool"]
@@ -72,10 +72,10 @@ def fill(desk: "Desk") -> None:
 
 def _lacking(archive: "Archive") -> str:
     """What is said about vectors that are not made yet."""
-    standing = archive.standing
-    if standing.embedder is None or standing.why or not standing.waiting:
+    filled = archive.filled
+    if filled.embedder is None or filled.why or not filled.waiting:
         return ""
-    passages = show.counted(standing.waiting, "passage")
+    passages = show.counted(filled.waiting, "passage")
     return f"{passages} can be found by words only, until vectors are made: {MAKE_VECTORS}"
 
 
@@ -97,21 +97,21 @@ def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
         if vectors and not why:
             with bar("making vectors") as tell:
                 archive.make_vectors(tell)
-        standing = archive.standing
-        _tell_standing(standing, why or standing.why, as_json)
-    if vectors and (standing.waiting or standing.embedder is None):
+        filled = archive.filled
+        _tell_filled(filled, why or filled.why, as_json)
+    if vectors and (filled.waiting or filled.embedder is None):
         sys.exit(1)
 
 
-def _tell_standing(standing: "Standing", why: str, as_json: bool) -> None:
-    known = {"messages": standing.messages, "indexed": standing.indexed}
+def _tell_filled(filled: "Filled", why: str, as_json: bool) -> None:
+    known = {"messages": filled.messages, "indexed": filled.indexed}
     if as_json:
-        made = {"vectors": standing.vectors, "waiting": standing.waiting}
-        show.emit({**known, **made, "embedder": standing.embedder, "why": why or None})
+        made = {"vectors": filled.vectors, "waiting": filled.waiting}
+        show.emit({**known, **made, "embedder": filled.embedder, "why": why or None})
         return
-    embedder = standing.embedder or "none"
+    embedder = filled.embedder or "none"
     facts = {name: f"{count:,}" for name, count in known.items()} | {
-        "vectors": f"{standing.vectors:,}; {show.counted(standing.waiting, 'passage')} waiting",
+        "vectors": f"{filled.vectors:,}; {show.counted(filled.waiting, 'passage')} waiting",
         "embedder": f"{embedder}: {why}" if why else embedder,
     }
     for name, value in facts.items():

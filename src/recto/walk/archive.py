@@ -85,7 +85,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Filled:
     """How far the index has come."""
 
     messages: int
@@ -172,7 +172,7 @@ class Archive:
             self.make_vectors(progress)
 
     def make_vectors(self, progress: Progress | None = None) -> None:
-        """Makes all vectors that are missing, now; where that fails it ends, and `standing` says why."""
+        """Makes all vectors that are missing, now; where that fails it ends, and `filled` says why."""
         self._open_meaning()
         told = 0.0
         while self._meaning is not None and self._meaning.make_some():
@@ -205,13 +205,13 @@ class Archive:
         return self._index.file.was_renewed
 
     @property
-    def standing(self) -> Standing:
+    def filled(self) -> Filled:
         self._open_meaning()
         meaning, left = self._meaning, self.left
         total = self._store.tree.newest_number()
         if meaning is None:
-            return Standing(total, total - left, 0, 0, None, self._why)
-        return Standing(total, total - left, meaning.made, meaning.waiting, meaning.name, meaning.why)
+            return Filled(total, total - left, 0, 0, None, self._why)
+        return Filled(total, total - left, meaning.made, meaning.waiting, meaning.name, meaning.why)
 
     def check(self) -> str:
         """Asks the embedder for a vector; empty when it gave one, else why there is none."""
