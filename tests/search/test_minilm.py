@@ -271,3 +271,38 @@ def test_ids_are_never_more_than_the_limit(pieces: WordPiece, text: str, limit: 
     ids = pieces.ids(text, limit)
     assert not ids or (ids[0], ids[-1]) == (101, 102)
     assert len(ids) <= limit
+
+
+ENDS = """
+import sys, threading, time
+from pathlib import Path
+from recto.errors import NoVectors
+from recto.search.minilm import MiniLM
+
+minilm = MiniLM(Path(sys.argv[1]))
+begun = threading.Event()
+
+def embed():
+    try:
+        while True:
+            minilm.embed(["a long text that takes a while " * 60])
+            begun.set()
+    except NoVectors:
+        pass
+
+for _ in range(2):
+    threading.Thread(target=embed, daemon=True).start()
+begun.wait(60)
+"""
+
+
+def test_a_program_may_end_in_the_midst_of_embedding(tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDS, str(tmp_path)], capture_output=True, timeout=120, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_closing_ends_a_batch_at_the_text_it_is_at(minilm: MiniLM) -> None:
+    minilm.embed(["opened"])
+    threading.Timer(0.1, minilm.close).start()
+    with pytest.raises(NoVectors, match="closed"):
+        minilm.embed(["a long text that takes a while " * 60] * 2000)

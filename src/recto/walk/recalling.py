@@ -12,18 +12,16 @@ from datetime import datetime
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import View
 from recto.chat.message import Message
-from recto.chat.priority import CHATTER, weigh
 from recto.errors import RectoError
-from recto.search.terms import content
 from recto.sources.pick import Pick
 from recto.store.clerk import Clerk
 from recto.store.store import Store
-from recto.summary.layout import PROSE, layout
 from recto.walk.archive import OF_A_TURN, Archive, Patience, Recalled, Scope
 from recto.walk.setup import Ready
 from recto.walk.shelving import said, speaker
 from recto.walk.standing import Standing
 from recto.walk.turn import Picked, Turn, with_picks
+from recto.walk.wanting import Want, want_of
 from recto.window.compact import cleared_at, reaches
 from recto.window.recalled import LEAST, Snippet, about, pack, told
 
@@ -46,8 +44,6 @@ PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
 # So many of the best bring along the message that makes them understandable.
 IN_COMPANY = 8
 FEW_WORDS = 6
-# From so many characters on a message may be a paste; so many of it are looked at.
-LONG, LOOKED_THROUGH = 300, 20_000
 LONGEST_COMPANY = 600
 
 
@@ -102,17 +98,17 @@ class Recalling:
 
     async def _found(self, ready: Ready, turn: Turn, most: int) -> list[Snippet]:
         """What bears on the message, the best first; a search that fails is noted, and the turn goes on."""
-        question, there = _question(turn, self.message), _in_window(turn.loaded.view)
-        if not question:
+        want, there = _want(ready, turn, self.message), _in_window(turn.loaded.view, self.message)
+        if want is None:
             return []
         try:
             scope = await self.clerk.do(scope_of, self.store, self.standing, turn.loaded.view.compaction)
             if scope is None:
                 return []
             hits, self.note = await asyncio.to_thread(
-                self.archive.recall, question, scope, most=most, patience=self.patience
+                self.archive.recall, want.text, scope, most=most, patience=self.patience
             )
-            hits = [each for each in _telling(hits, _floor(ready)) if not there.holds(each)]
+            hits = [each for each in _telling(hits, _floor(ready, want)) if not there.holds(each)]
             found = await self.clerk.do(in_company, self.store, self.standing, hits, scope)
         except RectoError as why:
             self.note = f"nothing was recalled: {why.message}"
@@ -186,27 +182,10 @@ def _room(ready: Ready, turn: Turn) -> int:
     return min(free, share, MOST[context.strategy])
 
 
-def _written(text: str) -> str:
-    """The lines that people wrote; nothing where most of a long text is a machine's."""
-    if len(text) < LONG:
-        return text
-    found = layout(text[:LOOKED_THROUGH])
-    ends = (*found.starts[1:], min(len(text), LOOKED_THROUGH))
-    lines = [text[start:end] for start, end, kind in zip(found.starts, ends, found.kinds, strict=True) if kind == PROSE]
-    written = "".join(lines)
-    return written if len(written) * 2 > min(len(text), LOOKED_THROUGH) else ""
-
-
-def _question(turn: Turn, message: Message) -> str:
-    """What is looked for: what people wrote of the message; with what was said before it where it says too little by
-    itself. Chatter asks for nothing, and neither does a log or a listing that was pasted."""
-    text = _written(message.text)
-    if not text or weigh(text) == CHATTER:
-        return ""
-    if len(content(text)) >= 2:
-        return text
-    before = [each.text for each in turn.loaded.view.history if each.role == "user" and each.text]
-    return "\n".join((text, *before[-1:]))
+def _want(ready: Ready, turn: Turn, message: Message) -> Want | None:
+    """Where recall is what a strategy is for, or somebody said how much of it is wanted, nothing is spared."""
+    always = ready.context.strategy == "hybrid" or ready.context.recall_tokens > 0
+    return want_of(message, turn.loaded.view.history, always=always)
 
 
 def _telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
@@ -218,12 +197,14 @@ def _telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
     return [each for each in found if each.hit.words >= words or (each.hit.meaning or 0.0) >= meaning]
 
 
-def _floor(ready: Ready) -> Floor:
-    """A weak model gets only what clearly bears on it: it reads slowly, and is easily led astray. Who sets how many
-    tokens recall may take wants them used."""
+def _floor(ready: Ready, want: Want) -> Floor:
+    """A weak model gets only what clearly bears on it: it reads slowly, and is easily led astray. So does a message
+    that asks for nothing. Who sets how many tokens recall may take wants them used."""
     if not ready.model.summarizes:
         return CLEAR
-    return FAINT if ready.context.recall_tokens else MODEST
+    if ready.context.recall_tokens:
+        return FAINT
+    return MODEST if want.asks else CLEAR
 
 
 def snippet_of(each: Recalled | Message) -> Snippet:
@@ -255,19 +236,19 @@ class InWindow:
 
     ids: frozenset[str]
     texts: frozenset[str]
-    summary: str
+    told: str
+    """The summary, and the message itself, which may give again what was given before."""
 
     def holds(self, each: Recalled) -> bool:
         text = each.text.strip()
-        return each.message.id in self.ids or text in self.texts or text in self.summary
+        return each.message.id in self.ids or text in self.texts or text in self.told
 
 
-def _in_window(view: View) -> InWindow:
+def _in_window(view: View, message: Message) -> InWindow:
     sent = (*view.lifted, *view.tail)
-    texts = frozenset(message.text.strip() for message in sent)
-    return InWindow(
-        frozenset(message.id for message in sent), texts, view.compaction.summary if view.compaction else ""
-    )
+    texts = frozenset(each.text.strip() for each in sent)
+    summary = view.compaction.summary if view.compaction else ""
+    return InWindow(frozenset(each.id for each in sent), texts, f"{summary}\n{message.text}")
 
 
 def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
