@@ -6,6 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from recto.chat.blocks import Text
+from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.ids import new_id
 from recto.store.records import LONGEST_CHAIN
@@ -45,6 +47,45 @@ def test_any_chain_of_requests_rebuilds(store: Store, bodies: list[list[bytes]])
         base = sent[-1].id
     assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
     assert store.records.ids(conversation) == [each.id for each in sent]
+
+
+SAID = [f"Line {n} of what was said about the mast, the keel and the {n * 7919} planks of the boat." for n in range(40)]
+
+
+def quoting(store: Store) -> Request:
+    """A request that quotes stored messages, and says so."""
+    home = store.tree.create().id
+    ids: list[str] = []
+    for line in SAID:
+        said = Message(new_id(), "user", (Text(line),), parent=ids[-1] if ids else None)
+        ids.append(store.tree.append(home, said).message.id)
+    picks = [{"kind": "message", "name": id, "because": "holds mast"} for id in ids]
+    body = json.dumps({"role": "user", "content": "\n".join(f"#{n} user: {line}" for n, line in enumerate(SAID, 1))})
+    sections = [{"name": "recalled", "picks": picks[:30]}]
+    return request(home, b"{", body.encode(), b"}", sections=sections, not_picked=picks[30:])
+
+
+def test_what_a_request_quotes_of_stored_messages_is_hardly_kept_twice(store: Store) -> None:
+    sent = quoting(store)
+    store.records.save(sent, None)
+    assert store.records.rebuild(sent.id) == sent.body
+    assert store.records.record(sent.id).account["not_picked"] == sent.account["not_picked"]
+    with store.database.read() as connection:
+        kept = connection.execute(text("SELECT sum(length(data)) FROM pieces")).scalar_one()
+        told = connection.execute(text("SELECT length(account) FROM requests")).scalar_one()
+    assert kept < len(sent.body) / 5
+    assert told < len(sent.account["sections"][0]["picks"]) * 26, "not even the ids"
+
+
+def test_a_request_that_quotes_a_changed_message_is_altered_not_wrong(store: Store) -> None:
+    sent = quoting(store)
+    store.records.save(sent, None)
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE messages SET blocks = replace(blocks, 'keel', 'backbone')"))
+    with pytest.raises(Altered, match="does not rebuild"):
+        store.records.rebuild(sent.id)
+    with pytest.raises(Altered, match="cannot be read: what it was packed beside was changed"):
+        store.records.record(sent.id)
 
 
 DATA = st.sampled_from([b"", b"a", b"bb", "{ä😀}".encode(), b"\x00\xff", b"d" * 300])

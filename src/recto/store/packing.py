@@ -4,8 +4,9 @@ The first byte says how a blob was packed. A dictionary, once shipped, never cha
 """
 
 import zlib
+from collections.abc import Callable, Sequence
 
-RAW, WITH_DICTIONARY = 0, 1
+RAW, WITH_DICTIONARY, BESIDE = 0, 1, 2
 
 # The most frequent last, as zlib wants it.
 DICTIONARY = (
@@ -32,21 +33,85 @@ DICTIONARY = (
     b',{"role":"assistant","content":"I ,{"role":"user","content":"'
 )
 
+# In front of what a blob is packed beside.
+QUOTES = (
+    b'{"name":"summary","tokens":,"picks":[{"kind":"summary","name":"compaction ","because":"stands for  archived '
+    b'messages; ,{"name":"recalled","tokens":,"budget":,"picks":[,"not_picked":[{"kind":"message","name":"01'
+    b'","tokens":,"because":"#, a part of it, 2026-01-01 12:00: holds ; near in meaning (0.'
+    b')","mode":"agent","score":0.},{"kind":"message","name":"01","tokens":2,"because":"#1, 2026-1'
+    b": stands beside what holds "
+)
+
 
 def pack(data: bytes) -> bytes:
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
-    small = packer.compress(data) + packer.flush()
+    small = _small(data, DICTIONARY)
     return bytes([WITH_DICTIONARY]) + small if len(small) < len(data) else bytes([RAW]) + data
 
 
-def unpack(blob: bytes) -> bytes:
-    """The data again; zlib.error when the blob was damaged."""
+def pack_beside(data: bytes, numbers: Sequence[int], beside: bytes) -> bytes:
+    """With what is stored elsewhere under these rising numbers as a dictionary; alone where that is as small."""
+    alone = pack(data)
+    names, last = bytearray(_varint(len(numbers))), 0
+    for number in numbers:
+        names += _varint(number - last)
+        last = number
+    # a dictionary that was changed may give other words: the check says so
+    check = zlib.crc32(data).to_bytes(4, "big")
+    together = bytes([BESIDE]) + check + bytes(names) + _small(data, DICTIONARY + QUOTES + beside)
+    return together if numbers and len(together) < len(alone) else alone
+
+
+def unpack(blob: bytes, beside: Callable[[list[int]], bytes] | None = None) -> bytes:
+    """The data again; zlib.error when the blob was damaged. `beside` gives what is stored under numbers."""
     if not blob:
         raise zlib.error("nothing is there")
     how, rest = blob[0], blob[1:]
     if how == RAW:
         return rest
     if how == WITH_DICTIONARY:
-        opener = zlib.decompressobj(-15, DICTIONARY)
-        return opener.decompress(rest) + opener.flush()
+        return _large(rest, DICTIONARY)
+    if how == BESIDE and beside:
+        numbers, at = _numbers(rest[4:])
+        data = _large(rest[4 + at :], DICTIONARY + QUOTES + beside(numbers))
+        if zlib.crc32(data) != int.from_bytes(rest[:4], "big"):
+            raise zlib.error("what it was packed beside was changed")
+        return data
     raise zlib.error(f"unknown packing {how}")
+
+
+def _small(data: bytes, dictionary: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, dictionary)
+    return packer.compress(data) + packer.flush()
+
+
+def _large(small: bytes, dictionary: bytes) -> bytes:
+    opener = zlib.decompressobj(-15, dictionary)
+    return opener.decompress(small) + opener.flush()
+
+
+def _numbers(rest: bytes) -> tuple[list[int], int]:
+    """The numbers, each told by how much it is more than the last, and where they end."""
+    count, at = _varint_at(rest, 0)
+    numbers = [0]
+    for _ in range(count):
+        more, at = _varint_at(rest, at)
+        numbers.append(numbers[-1] + more)
+    return numbers[1:], at
+
+
+def _varint(value: int) -> bytes:
+    head = bytearray()
+    while value > 127:
+        head.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*head, value])
+
+
+def _varint_at(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data):
+        value |= (data[at] & 127) << shift
+        if data[at] < 128:
+            return value, at + 1
+        at, shift = at + 1, shift + 7
+    raise zlib.error("a number was cut off")

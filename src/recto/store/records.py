@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from recto import wire
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
-from recto.store.packing import pack, unpack
+from recto.store.kin import ALONE, Kin, kin_again, kin_of, named
+from recto.store.packing import pack, pack_beside, unpack
 from recto.store.queries import (
     CHAIN,
     INSERT_PIECES,
@@ -28,6 +29,8 @@ from recto.window.request import Piece, Purpose, Request, with_mark
 
 # Rebuilding walks back over bases; a full list now and then keeps that walk short.
 LONGEST_CHAIN = 64
+# A piece that quotes messages is longer than this.
+QUOTING = 500
 BREAKS = {
     "head": "another model or format",
     "tool": "the tools changed",
@@ -62,8 +65,9 @@ class Records:
         """Stores the request as what it shares with `base` plus what is new, and names what broke the prefix."""
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
-            shared, kept, added = _split(connection, request, before)
-            account = _account(request) | {"prefix": _prefix(request, before, shared)}
+            kin = kin_of(connection, named(request.account))
+            shared, kept, added = _split(connection, request, before, kin)
+            account = _account(request) | {"prefix": _prefix(connection, request, before, shared)}
             body = request.body
             values = {
                 "id": request.id,
@@ -79,7 +83,7 @@ class Records:
                 "size": len(body),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
-                "account": pack(wire.dumpb(account)),
+                "account": pack_beside(wire.dumpb(account), kin.numbers, kin.data),
                 "marks": _marks(request),
             }
             try:
@@ -133,7 +137,7 @@ class Records:
                 yield id, why.message
 
 
-def _split(connection: Connection, request: Request, base: AnyRow | None) -> tuple[int, int, list[int]]:
+def _split(connection: Connection, request: Request, base: AnyRow | None, kin: Kin) -> tuple[int, int, list[int]]:
     """How many pieces come first again, how many of them are kept by naming the base, and the numbers of the others.
 
     Where the base's stable part comes again, as it does at nearly every turn, its pieces need not even be looked up.
@@ -141,8 +145,8 @@ def _split(connection: Connection, request: Request, base: AnyRow | None) -> tup
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary's may go on with what was not stable
     if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
-        return base.stable, base.stable, _store_pieces(connection, request.pieces[base.stable :])
-    numbers = _store_pieces(connection, request.pieces)
+        return base.stable, base.stable, _store_pieces(connection, request.pieces[base.stable :], kin)
+    numbers = _store_pieces(connection, request.pieces, kin)
     shared = _shared(_piece_numbers(connection, base.id), numbers) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
@@ -152,19 +156,19 @@ def _begins_again(request: Request, base: AnyRow) -> bool:
     return bool(request.beginning(base.stable) == base.stable_sha256)
 
 
-def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
+def _prefix(connection: Connection, request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
     """How much of the former request's stable part came first again, and what stood in the way of the rest."""
     if base is None:
         return {"base": None, "kept": 0, "of": 0, "broken_by": None}
     if request.purpose == "summary":
         # it stops where the covered part ends: what counts is how much of it the former request began with
         broken = None if shared >= request.stable else "a transcript of its own"
-        if broken and request.model != wire.loads(unpack(base.account)).get("model"):
+        if broken and request.model != _told(connection, base).get("model"):
             broken = "another model"
         return {"base": base.id, "kept": min(shared, request.stable), "of": request.stable, "broken_by": broken}
     broken = None
     if shared < base.stable:
-        before = wire.loads(unpack(base.account))
+        before = _told(connection, base)
         broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
         now = request.account.get("compaction")
         # with a compaction comes the tool that recalls, and it may go with one
@@ -179,8 +183,20 @@ def _prefix(request: Request, base: AnyRow | None, shared: int) -> dict[str, Any
     elif request.account.get("messages", {}).get("rounds"):
         # within a turn everything of the former request should come again, and a compaction may have cut its rounds
         now = request.account.get("compaction")
-        broken = f"compaction {now}" if now != wire.loads(unpack(base.account)).get("compaction") else None
+        broken = f"compaction {now}" if now != _told(connection, base).get("compaction") else None
     return {"base": base.id, "kept": shared, "of": base.stable, "broken_by": broken}
+
+
+def _told(connection: Connection, row: AnyRow) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = wire.loads(unpack(row.account, _beside(connection)))
+    except (zlib.error, ValueError) as why:
+        raise Altered(f"the account of request {row.id} cannot be read: {why}", id=row.id) from why
+    return told
+
+
+def _beside(connection: Connection) -> Callable[[list[int]], bytes]:
+    return lambda numbers: kin_again(connection, numbers).data
 
 
 def _account(request: Request) -> dict[str, Any]:
@@ -212,7 +228,7 @@ def _with_marks(request: str, marks: str | None, stored: list[bytes]) -> list[by
 def _record(connection: Connection, row: AnyRow) -> Record:
     home = select(conversations.c.id).where(conversations.c.n == row.conversation)
     message = select(messages.c.id).where(messages.c.n == row.message)
-    account = wire.loads(unpack(row.account))
+    account = _told(connection, row)
     return Record(
         id=row.id,
         conversation=connection.execute(home).scalar_one(),
@@ -264,14 +280,18 @@ def _shared(one: list[int], other: list[int]) -> int:
     return same
 
 
-def _store_pieces(connection: Connection, sent: Sequence[Piece]) -> list[int]:
+def _store_pieces(connection: Connection, sent: Sequence[Piece], kin: Kin = ALONE) -> list[int]:
     hashes = [piece.sha256 for piece in sent]
     known = _known_pieces(connection, hashes)
     fresh = {digest: piece.data for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
     if fresh:
-        rows = [{"sha256": digest, "data": pack(data)} for digest, data in fresh.items()]
+        rows = [{"sha256": digest, "data": _packed(data, kin)} for digest, data in fresh.items()]
         known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
     return [known[digest] for digest in hashes]
+
+
+def _packed(data: bytes, kin: Kin) -> bytes:
+    return pack_beside(data, kin.numbers, kin.data) if len(data) > QUOTING else pack(data)
 
 
 def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
@@ -287,7 +307,7 @@ def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> It
     for start in range(0, len(numbers), 500):
         query = select(pieces).where(pieces.c.n.in_(numbers[start : start + 500]))
         for row in connection.execute(query):
-            found[row.n] = _unpack(request, row)
+            found[row.n] = _unpack(connection, request, row)
     for place, number in enumerate(numbers):
         if number not in found:
             raise Altered(
@@ -296,9 +316,9 @@ def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> It
         yield found[number]
 
 
-def _unpack(request: str, row: AnyRow) -> bytes:
+def _unpack(connection: Connection, request: str, row: AnyRow) -> bytes:
     try:
-        data = unpack(row.data)
+        data = unpack(row.data, _beside(connection))
     except zlib.error:
         data = b""
     if hashlib.sha256(data).digest() != row.sha256:

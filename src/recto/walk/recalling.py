@@ -26,9 +26,10 @@ from recto.window.compact import cleared_at, reaches
 from recto.window.recalled import LEAST, Snippet, about, pack, told
 
 # How many passages are looked at: by the room, as if all were short; and how many that did not fit are told.
-LOOKED_AT, SHORT, TOLD = (40, 400), 16, 10
-# Without a setting no more than so many tokens, however large the window: every turn pays for them.
-MOST = {"summarize": 1024, "hybrid": 8192}
+LOOKED_AT, SHORT, TOLD = (40, 400), 16, 5
+# Without a setting no more than so many tokens, however large the window: every turn pays for them. A message that asks
+# for nothing is reminded of what it speaks of, no more.
+MOST, REMINDER = {"summarize": 1024, "hybrid": 8192}, 256
 # Of the room, where the model can call tools: what they give out must fit without another compaction.
 FOR_TOOLS = 0.1
 Floor = tuple[float, float]
@@ -64,10 +65,12 @@ class Recalling:
         """The turn with what is recalled; as it is where nothing is, or nothing fits."""
         if self._chosen is not None:
             return await self._again(turn)
-        self._chosen, room = [], _room(ready, turn)
-        if room < LEAST or not reaches(turn.loaded.view.compaction):
+        self._chosen = []
+        want = _want(ready, turn, self.message) if reaches(turn.loaded.view.compaction) else None
+        room = _room(ready, turn, want) if want else 0
+        if want is None or room < LEAST:
             return turn
-        ranked = await self._found(ready, turn, looked_at(room))
+        ranked = await self._found(ready, turn, want, looked_at(room))
         best: tuple[Turn, list[Snippet], list[Snippet]] = (turn, [], [])
         aim = float(room)
         for _ in range(PACKINGS):
@@ -96,11 +99,9 @@ class Recalling:
         more = await _attached(turn, self._chosen, self._passed)
         return more if more.window.free >= 0 else turn
 
-    async def _found(self, ready: Ready, turn: Turn, most: int) -> list[Snippet]:
+    async def _found(self, ready: Ready, turn: Turn, want: Want, most: int) -> list[Snippet]:
         """What bears on the message, the best first; a search that fails is noted, and the turn goes on."""
-        want, there = _want(ready, turn, self.message), _in_window(turn.loaded.view, self.message)
-        if want is None:
-            return []
+        there = _in_window(turn.loaded.view, self.message)
         try:
             scope = await self.clerk.do(scope_of, self.store, self.standing, turn.loaded.view.compaction)
             if scope is None:
@@ -170,7 +171,7 @@ def _neighbour(store: Store, standing: Standing, each: Recalled, step: int, scop
     return [Recalled(replace(each.hit, passage=whole, because=because), near[0], each.home)]
 
 
-def _room(ready: Ready, turn: Turn) -> int:
+def _room(ready: Ready, turn: Turn, want: Want) -> int:
     """What recalled messages may take: their share, in `hybrid` also what its bands leave; never more than is free."""
     context, budget = ready.context, turn.budget
     if context.strategy == "discard" or context.recall_ratio == 0:
@@ -179,7 +180,8 @@ def _room(ready: Ready, turn: Turn) -> int:
     if context.recall_tokens:
         return min(free, context.recall_tokens)
     share = budget.room if context.strategy == "hybrid" else int(budget.room * context.recall_ratio)
-    return min(free, share, MOST[context.strategy])
+    most = REMINDER if context.strategy == "summarize" and not want.asks else MOST[context.strategy]
+    return min(free, share, most)
 
 
 def _want(ready: Ready, turn: Turn, message: Message) -> Want | None:
@@ -259,4 +261,4 @@ def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
 def _pick(each: Snippet) -> Pick:
     part = "" if each.end - each.start == each.size else ", a part of it"
     because = f"#{each.number}{part}, {each.at}: {each.because}"
-    return Pick("message", each.id, because, each.tokens, "agent", each.score)
+    return Pick("message", each.id, because, each.tokens, "agent", round(each.score, 2))
