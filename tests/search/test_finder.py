@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recto.search import question
 from recto.search import shelf as shelves
 from recto.search.finder import Answer, Finder, Found, Wanted
 from recto.search.index import Filter, Index, Item
@@ -129,6 +130,18 @@ def test_filters_and_whoever_asks_decide_what_counts(tmp_path: Path) -> None:
     assert found(Filter("user", "2023-02-01", "2023-08-01")) == [3, 6]
     assert found(Filter(), shelf="other") == [5, 6, 7, 8]
     assert found(Filter(), accepts=lambda passage: passage.item > 6) == [7, 8]
+
+
+def test_what_one_kind_said_is_found_however_often_another_said_it_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "SAMPLE", 4)
+    monkeypatch.setattr(question, "MOST_PLACES", 20)
+    said = [("user", "the kayak"), *[("user", "well"), ("assistant", "the kayak")] * 40]
+    index = Index(tmp_path / "search.db")
+    index.add({"talk": [Item(number, text, number, kind=kind) for number, (kind, text) in enumerate(said)]})
+    found = Finder(index).find(Wanted("kayak", only=Filter(kind="user"), spreads=False))
+    assert items(found) == [0]
 
 
 def test_a_day_that_is_asked_for_lifts_what_was_said_then(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from recto.search import question as room
-from recto.search.index import Index, Item
-from recto.search.question import Asked, Wanted, ask
+from recto.search.index import Filter, Index, Item
+from recto.search.question import Asked, Named, Wanted, ask, who_is_named
 
 
 def filled(path: Path, texts: list[str], who: list[str] | None = None) -> Index:
@@ -23,7 +23,8 @@ def filled(path: Path, texts: list[str], who: list[str] | None = None) -> Index:
 
 def asked(index: Index, text: str, **more: object) -> Asked:
     shelf = index.shelf("talk")
-    return ask(index, Wanted(text, "talk", today=date(2024, 3, 13), **more), shelf)  # type: ignore[arg-type]
+    wanted = Wanted(text, "talk", today=date(2024, 3, 13), **more)  # type: ignore[arg-type]
+    return ask(index, wanted, shelf, who_is_named(index, text, shelf))
 
 
 def test_each_word_is_known_by_where_it_stands_the_rarest_first(tmp_path: Path) -> None:
@@ -45,12 +46,11 @@ def test_the_days_of_a_question_count_like_words(tmp_path: Path) -> None:
 
 def test_one_who_is_named_is_known_and_not_looked_up_by_meaning(tmp_path: Path) -> None:
     index = filled(tmp_path, ["hello", "hi", "well", "so"], ["Ann", "Bo", "Ann", "Bo"])
-    assert (asked(index, "What did Ann's boat cost?").named, asked(index, "What did Ann's boat cost?").bare) == (
-        "Ann",
-        "What did boat cost?",
-    )
-    assert asked(index, "What do Ann and Bo like?").named == ""
-    assert asked(index, "Ann?").bare == "Ann?"
+    shelf = index.shelf("talk")
+    assert who_is_named(index, "What did Ann's boat cost?", shelf) == Named("Ann", "What did boat cost?")
+    assert who_is_named(index, "What do Ann and Bo like?", shelf).who == ""
+    assert who_is_named(index, "Ann?", shelf).bare == "Ann?"
+    assert who_is_named(index, "What did Ann say?", None) == Named("", "What did Ann say?")
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,42 @@ def test_of_many_common_words_the_rarest_share_with_their_neighbours(
     monkeypatch.setattr(room, "MOST_SPREAD", 5)
     kayak, river = asked(index, "river kayak").postings
     assert (len(kayak.numbers), len(river.numbers)) == (1, 4)
+
+
+KINDS = ["user", "assistant"]
+
+
+def shared(path: Path, texts: list[str], kinds: list[str]) -> Index:
+    index = Index(path / "search.db")
+    pairs = enumerate(zip(texts, kinds, strict=True))
+    index.add({"talk": [Item(number, text, number, kind=kind) for number, (text, kind) in pairs]})
+    return index
+
+
+def test_a_kind_that_is_common_is_looked_at_when_passages_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "SAMPLE", 10)
+    index = shared(tmp_path, ["river"] * 40, KINDS * 20)
+    found = asked(index, "river", spreads=False, only=Filter("user"))
+    assert len(found.postings[0].numbers) == 40
+    assert not found.is_loose, "all places were read"
+
+
+def test_a_kind_that_is_rare_is_looked_up_with_the_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "SAMPLE", 2)
+    index = shared(tmp_path, ["river"] * 40, [*["tool"] * 2, *["user"] * 38])
+    assert len(asked(index, "river", spreads=False, only=Filter("tool")).postings[0].numbers) == 2
+
+
+def test_where_the_newest_places_crowd_out_what_is_wanted_that_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "SAMPLE", 4)
+    monkeypatch.setattr(room, "MOST_PLACES", 20)
+    index = shared(tmp_path, ["river", *["well", "river"] * 40], ["user", *KINDS * 40])
+    shelf, wanted = index.shelf("talk"), Wanted("river", "talk", spreads=False, only=Filter("user"))
+    assert ask(index, wanted, shelf, Named("", "river")).is_loose
+    strict = ask(index, wanted, shelf, Named("", "river"), strict=True)
+    assert not strict.is_loose
+    assert len(strict.postings[0].numbers) == 1

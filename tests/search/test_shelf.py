@@ -52,8 +52,8 @@ def test_lengths_count_the_surroundings_and_what_is_unknown_has_none(tmp_path: P
     index, number = filled(tmp_path, ["kayak", "kayak river tent paddle lake stove rope", "kayak"])
     shelf = open_shelf(index, {}, number, 3)
     first, middle, last = shelf.passages
-    lengths = shelf.lengths([first, middle, last, last + 1], 1.0)
-    assert set(lengths) == {first, middle, last}
+    lengths = shelf.lengths
+    assert set(lengths) == set(shelf.priors) == {first, middle, last}
     assert 1.0 < lengths[first] == lengths[last] < lengths[middle] < 7.0
 
 
@@ -62,6 +62,6 @@ def test_a_new_neighbour_changes_the_lengths_beside_it(tmp_path: Path) -> None:
     kept: dict[int, Shelf] = {}
     shelf = open_shelf(index, kept, number, 2)
     _, last = shelf.passages
-    before = shelf.lengths([last], 1.0)[last]
+    before = shelf.lengths[last]
     Index(tmp_path / "search.db").add({"talk": [Item(2, "river tent paddle lake stove rope", 2)]})
-    assert open_shelf(index, kept, number, 3).lengths([last], 1.0)[last] > before
+    assert open_shelf(index, kept, number, 3).lengths[last] > before

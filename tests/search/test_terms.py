@@ -90,3 +90,17 @@ def test_case_and_signs_tell_nothing_apart(text: str) -> None:
 def test_content_is_a_part_of_the_words(text: str) -> None:
     assert content(text) <= set(words(text))
     assert not content(text) & STOP
+
+
+@pytest.mark.parametrize(
+    ("asked", "terms"),
+    [
+        ("When was Sam in the ER?", ["sam", "er"]),
+        ("Which US state was it?", ["us", "state"]),
+        ("er hat uns gesehen", ["hat", "gesehen"]),
+        ("WHEN WAS SAM IN THE ER", ["sam"]),
+        ("kayak AND river", ["kayak", "river"]),
+    ],
+)
+def test_what_stands_in_capitals_among_others_is_no_function_word(asked: str, terms: list[str]) -> None:
+    assert query_terms(asked) == terms

@@ -1,25 +1,14 @@
 """Finder: questions answered from an index: words first, meaning beside them where there is any, fused by rank."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
 from typing import Protocol
 
 from recto.search.index import Index, Passage
-from recto.search.question import Asked, Wanted, ask
-from recto.search.rank import (
-    ENOUGH,
-    NAMED,
-    NAMED_NEAR,
-    NO_QUESTION,
-    RADIUS,
-    TELLING,
-    fuse,
-    held,
-    most_possible,
-    word_scores,
-)
+from recto.search.question import Asked, Wanted, ask, who_is_named
+from recto.search.rank import NAMED, NAMED_NEAR, RADIUS, fuse, held, most_possible, ranked, word_scores
 from recto.search.shelf import Shelf, open_shelf
 
 __all__ = ["Answer", "Finder", "Found", "Hit", "Near", "Wanted"]
@@ -70,70 +59,80 @@ class Finder:
         number = self.index.shelf(wanted.shelf) if wanted.shelf is not None else None
         if (wanted.shelf is not None and number is None) or not wanted.text.strip():
             return Found()
-        asked = ask(self.index, wanted, number)
+        named = who_is_named(self.index, wanted.text, number)
         # meaning is asked first: while its thread looks it up, this one looks up words
-        answer = self.meaning.near(asked.bare, number) if self.meaning else NOBODY
+        answer = self.meaning.near(named.bare, number) if self.meaning else NOBODY
+        asked = ask(self.index, wanted, number, named)
         scores, shelf = self._by_words(wanted, asked, number)
+        if asked.is_loose and len(scores) < wanted.most:
+            asked = ask(self.index, wanted, number, named, strict=True)
+            scores, shelf = self._by_words(wanted, asked, number)
+        worth = _worth(asked, shelf, scores)
         near, note = answer()
         near = self._counting(wanted, shelf, near)
-        best = _best(asked, shelf, scores, near, wanted.most)
-        return Found(tuple(_hits(asked, shelf, scores, near, best)), note)
+        best = _fused(worth, _close(asked, shelf, near)) if near else _best(worth)
+        return Found(tuple(_hits(asked, shelf, scores, near, dict(islice(best.items(), wanted.most)))), note)
 
     def _by_words(self, wanted: Wanted, asked: Asked, number: int | None) -> tuple[dict[int, float], Shelf]:
         """What passages that count hold of what was asked for, and the shelf they stand on."""
         shelf = open_shelf(self.index, self._kept, number, asked.extent.passages)
         every = held(asked.postings, asked.extent.passages)
-        touched = sorted(set[int]().union(*(each.shares for each in every)), reverse=True)
-        if len(touched) > MOST_WEIGHED or not shelf.is_whole:
-            rough = word_scores(every, dict.fromkeys(touched, 1.0))
-            touched.sort(key=rough.__getitem__, reverse=True)
-        most = MOST_WEIGHED if shelf.is_whole else wanted.most + READ_AT_ONCE // 2
-        counting = islice((each for each in self._known(shelf, touched) if wanted.takes(shelf.passages[each])), most)
-        return word_scores(every, shelf.lengths(counting, asked.extent.mean)), shelf
+        if shelf.is_whole:
+            scores = word_scores(every, shelf.lengths, asked.extent.mean)
+            order: Iterable[int] = scores if len(scores) <= MOST_WEIGHED else ranked(scores)
+            return {each: scores[each] for each in islice(self._taken(wanted, shelf, order), MOST_WEIGHED)}, shelf
+        rough = word_scores(every, dict.fromkeys(set[int]().union(*(each.shares for each in every)), 1.0), 1.0)
+        read = self._taken(wanted, shelf, self._read(shelf, ranked(rough)))
+        lengths = {each: shelf.lengths[each] for each in islice(read, wanted.most + READ_AT_ONCE // 2)}
+        return word_scores(every, lengths, asked.extent.mean), shelf
 
-    def _known(self, shelf: Shelf, numbers: Sequence[int]) -> Iterator[int]:
-        """Those that stand on a shelf; where it is not whole they are read as they are asked for."""
+    def _read(self, shelf: Shelf, numbers: Sequence[int]) -> Iterator[int]:
+        """Those that stand on a shelf that is not whole, read as they are asked for."""
         for at in range(0, len(numbers), READ_AT_ONCE):
             some = numbers[at : at + READ_AT_ONCE]
-            if not shelf.is_whole:
-                shelf.passages.update(self.index.passages(some))
+            shelf.put(self.index.passages(some))
             yield from (each for each in some if each in shelf.passages)
+
+    def _taken(self, wanted: Wanted, shelf: Shelf, numbers: Iterable[int]) -> Iterator[int]:
+        takes, passages = wanted.takes, shelf.passages
+        return (each for each in numbers if takes(passages[each])) if takes else iter(numbers)
 
     def _counting(self, wanted: Wanted, shelf: Shelf, near: Mapping[int, float]) -> dict[int, float]:
         """Of what is near in meaning that which was wanted."""
         if not shelf.is_whole:
             nearest = nlargest(2 * DEEP, near, key=lambda each: (near[each], each))
-            shelf.passages.update(self.index.passages([each for each in nearest if each not in shelf.passages]))
-        known = shelf.passages
-        return {each: value for each, value in near.items() if each in known and wanted.takes(known[each])}
+            shelf.put(self.index.passages([each for each in nearest if each not in shelf.passages]))
+        known = [each for each in near if each in shelf.passages]
+        return {each: near[each] for each in self._taken(wanted, shelf, known)}
 
 
-def _best(
-    asked: Asked, shelf: Shelf, scores: Mapping[int, float], near: Mapping[int, float], most: int
-) -> dict[int, float]:
-    """What the best are worth, the very best first."""
+def _worth(asked: Asked, shelf: Shelf, scores: Mapping[int, float]) -> dict[int, float]:
+    """What passages are worth by their words."""
     top = max(scores.values(), default=0.0) or 1.0
-    worth = {each: _worth(asked, shelf.passages[each], score / top) for each, score in scores.items()}
-    if near:
-        close = {each: _close(asked, shelf.passages[each], value) for each, value in near.items()}
-        worth = fuse(_ranked(worth, DEEP), _ranked(close, DEEP))
-        return {each: worth[each] for each in _ranked(worth, most)}
-    ranking = _ranked(worth, most)
+    priors = shelf.priors
+    worth = {each: score / top + priors[each] for each, score in scores.items()}
+    for each in asked.said(shelf.passages, worth):
+        worth[each] *= NAMED
+    return worth
+
+
+def _close(asked: Asked, shelf: Shelf, near: Mapping[int, float]) -> dict[int, float]:
+    """How near passages are in meaning, and to who is meant."""
+    close = dict(near)
+    for each in asked.said(shelf.passages, near):
+        close[each] += NAMED_NEAR
+    return close
+
+
+def _best(worth: Mapping[int, float]) -> dict[int, float]:
+    """The very best first, which is worth 1."""
+    ranking = ranked(worth)
     return {each: worth[each] / (worth[ranking[0]] or 1.0) for each in ranking}
 
 
-def _ranked(values: Mapping[int, float], most: int) -> list[int]:
-    """Of equals the newest first."""
-    return nlargest(most, values, key=lambda each: (values[each], each))
-
-
-def _worth(asked: Asked, passage: Passage, share: float) -> float:
-    value = share + (0.0 if passage.asks else NO_QUESTION) + TELLING * min(1.0, passage.words / ENOUGH)
-    return value * NAMED if asked.is_from(passage) else value
-
-
-def _close(asked: Asked, passage: Passage, near: float) -> float:
-    return near + NAMED_NEAR if asked.is_from(passage) else near
+def _fused(worth: Mapping[int, float], close: Mapping[int, float]) -> dict[int, float]:
+    fused = fuse(ranked(worth)[:DEEP], ranked(close)[:DEEP])
+    return {each: fused[each] for each in ranked(fused)}
 
 
 def _hits(

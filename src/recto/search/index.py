@@ -88,7 +88,7 @@ class Filter:
 
     @property
     def labels(self) -> list[list[str]]:
-        """What a passage that it takes holds: one of each."""
+        """What a passage that it takes holds: one of each. One that it does not take may, too."""
         groups = [[of_kind(self.kind)] if self.kind else [], between(self.since, self.before)]
         return [group for group in groups if group]
 
@@ -146,13 +146,10 @@ class Index:
         passages, words = self.file.read(query, _bounds(shelf))[0]
         return Extent(passages or 0, words or 0)
 
-    def holding(
-        self, terms: Sequence[Sequence[str]], shelf: int | None, most: int, only: Filter = ANYTHING, after: int = -1
-    ) -> list[int]:
-        """The newest passages that hold all of these, each in one of its forms; `term*` is whatever begins so. A
-        filter may let through a little more than it takes; what stands before `after` is left out."""
-        groups = [*terms, *only.labels]
-        match = " AND ".join("(" + " OR ".join(_quoted(form) for form in forms) + ")" for forms in groups)
+    def holding(self, terms: Sequence[Sequence[str]], shelf: int | None, most: int, after: int = -1) -> list[int]:
+        """The newest passages that hold all of these, words or labels, each in one of its forms; `term*` is whatever
+        begins so. What stands before `after` is left out."""
+        match = " AND ".join("(" + " OR ".join(_quoted(form) for form in forms) + ")" for forms in terms)
         low, high = _bounds(shelf)
         query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
         return [row[0] for row in self.file.read(query, (match, max(low, after + 1), high, most))]

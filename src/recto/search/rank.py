@@ -71,18 +71,32 @@ def held(postings: Sequence[Posting], total: int) -> list[Held]:
     ]
 
 
-def word_scores(every: Sequence[Held], lengths: Mapping[int, float]) -> dict[int, float]:
-    """Per passage the sum over the words: rarer ones count more, more of one counts less and less, and what is long
-    counts less. Only passages whose length is known count at all."""
-    scores = dict.fromkeys(lengths, 0.0)
-    damps = {number: SATURATION * (1 - LENGTH + LENGTH * size) for number, size in lengths.items()}
+def word_scores(every: Sequence[Held], lengths: Mapping[int, float], mean: float) -> dict[int, float]:
+    """Per passage the sum over the words: rarer ones count more, more of one counts less and less, and what is longer
+    than the mean counts less. Only passages whose length is known count at all."""
+    scores: dict[int, float] = {}
+    known, so_far = lengths.get, scores.get
+    least, slope = SATURATION * (1 - LENGTH), SATURATION * LENGTH / mean
     for each in every:
-        worth, full, shares = each.worth, each.worth * (1 + SATURATION), each.shares
-        for number in shares if len(shares) < len(damps) else damps:
-            share, damp = shares.get(number), damps.get(number)
-            if share is not None and damp is not None:
-                scores[number] += full * share / (share + damp) if each.fades else worth
+        if not each.fades:
+            scores.update({number: so_far(number, 0.0) + each.worth for number in each.shares if number in lengths})
+            continue
+        full = each.worth * (1 + SATURATION)
+        for number, share in each.shares.items():
+            length = known(number)
+            if length is not None:
+                scores[number] = so_far(number, 0.0) + full * share / (share + least + slope * length)
     return scores
+
+
+def prior(words: int, asks: bool) -> float:
+    """What a passage is worth whatever was asked for."""
+    return (0.0 if asks else NO_QUESTION) + TELLING * min(1.0, words / ENOUGH)
+
+
+def ranked(values: Mapping[int, float]) -> list[int]:
+    """The best first; of equals the newest."""
+    return sorted(sorted(values, reverse=True), key=values.__getitem__, reverse=True)
 
 
 def most_possible(postings: Sequence[Posting], total: int) -> float:

@@ -19,6 +19,8 @@ _PAIRED = (
 _RUN = re.compile(f"[{_PAIRED}]+")
 _WORD = re.compile(r"[^\s]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
+# Whoever writes ER or US means neither a German "he" nor "us"; but operators of other searches are no words at all.
+_CAPITALS = re.compile(r"\b(?!(?:AND|OR|NOT)\b)[A-Z]{2,4}\b")
 
 # Words that carry no topic, as folding leaves them. No more than the commonest, and none that means something in
 # another of these languages: how often a word is said tells the rest, and "up", "after", "own" do tell topics apart.
@@ -107,7 +109,8 @@ def query_terms(text: str, most: int = MOST_TERMS) -> list[str]:
     """What to look up, each once: words that carry a topic; all of them where none does. A lone character of a script
     without spaces ends in `*`: every word that begins with it."""
     said = list(dict.fromkeys(_asked(text)))
-    telling = [term for term in said if term not in STOP]
+    capitals = set[str]() if text.isupper() else {word.lower() for word in _CAPITALS.findall(text)}
+    telling = [term for term in said if term not in STOP or term in capitals]
     # the longer a word the rarer, as a rule; single letters and figures are looked up only where nothing else is there
     long = [term for term in telling if len(term) > 1 or not term.isascii()]
     chosen = long or telling or said

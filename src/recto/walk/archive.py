@@ -139,7 +139,7 @@ class Archive:
     def _ready(self, patience: Patience) -> str:
         """Opens what is to be searched; what is missing in it is made behind, unless it is next to nothing."""
         self._open_meaning()
-        left = self._store.tree.newest_number() - self._done()
+        left = self.left
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
         if left > 0:
@@ -197,7 +197,8 @@ class Archive:
     @property
     def left(self) -> int:
         """How many messages are not in the index yet."""
-        return self._store.tree.newest_number() - self._done()
+        newest = self._store.tree.newest_number()
+        return newest - self._done(newest)
 
     @property
     def was_renewed(self) -> str:
@@ -235,10 +236,11 @@ class Archive:
             self._why = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
             return False
 
-    def _done(self) -> int:
-        """The number of the last message that was fed; an index that belongs to another store is begun anew."""
+    def _done(self, newest: int) -> int:
+        """The number of the last message that was fed, of so many; an index that belongs to another store is begun
+        anew."""
         done = int(self._index.mark("messages") or 0)
-        if done and (done > self._store.tree.newest_number() or not self._is_ours(done)):
+        if done and (done > newest or not self._is_ours(done)):
             self.renew("the search index belonged to another store and is made anew")
             return 0
         return done
@@ -257,7 +259,7 @@ class Archive:
         """Feeds up to so many messages, and those that were not finished the last time; says how many are left. Another
         thread or process may be doing the same: then what it does is enough."""
         if not self._feeding.acquire(timeout=patience_s):
-            return self._store.tree.newest_number() - self._done()
+            return self.left
         before = self.was_renewed
         try:
             return self._feed_some(most)
@@ -269,7 +271,7 @@ class Archive:
             self._feeding.release()
 
     def _feed_some(self, most: int) -> int:
-        done = self._done()
+        done = self._done(self._store.tree.newest_number())
         growing = self._growing()
         before = {name: self._index.mark(name) for name in ("messages", "growing")}
         fresh = self._store.tree.after(done, most=most)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 BEGINS = "[Recalled from earlier in this conversation, verbatim; #n is a message's number.]"
 ENDS = "[End of what was recalled.]"
 # What the frame, a message's mark and a line with the time take, about: the whole is counted in the end.
-FRAME, MARK, TIME = 32, 5, 9
+FRAME, MARK, TIME = 32, 3, 6
 # Tokens of a letter of English, and of a character of other scripts, about.
 PER_LETTER, PER_SIGN = 0.25, 0.9
 # A remainder that is not worth a line.
@@ -67,13 +67,20 @@ def pack(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], list[Snip
 def told(snippets: Sequence[Snippet]) -> str:
     """The snippets, in order of time, as one text."""
     lines = [BEGINS]
-    day = ""
+    before: Snippet | None = None
     for group in _by_message(snippets):
-        if group[0].day != day:
-            day = group[0].day
-            lines.append(f"[{group[0].at if group[0].is_recent else day}]")
+        if before is None or group[0].day != before.day:
+            lines.append(f"[{_when(group[0], before)}]")
+        before = group[0]
         lines.append(f"#{group[0].number} {_label(group[0])}{_joined(group)}")
     return "\n".join([*lines, ENDS])
+
+
+def _when(snippet: Snippet, before: Snippet | None) -> str:
+    """The day, with its year where that is another one: there may be a day for every third message."""
+    if snippet.is_recent:
+        return snippet.at
+    return snippet.day[5:] if before is not None and before.day[:5] == snippet.day[:5] else snippet.day
 
 
 def _by_message(snippets: Sequence[Snippet]) -> list[list[Snippet]]:
@@ -91,7 +98,10 @@ def _label(snippet: Snippet) -> str:
 
 
 def _joined(parts: Sequence[Snippet]) -> str:
-    """Parts of one message, with a sign where something is left out."""
+    """Parts of one message, with a sign where something is left out; a whole message as it was said, to the last
+    line break."""
+    if len(parts) == 1 and parts[0].end - parts[0].start == parts[0].size:
+        return parts[0].text
     text, at = "", 0
     for part in parts:
         text += part.text if part.start == at else f" … {part.text}" if text else f"… {part.text}"
