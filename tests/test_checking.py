@@ -118,3 +118,27 @@ def test_a_check_that_fails_is_noted_and_the_summary_goes_in(
     assert block is not None
     assert block.summary == "There are boats."
     assert any("was not checked" in note for note in block.notes)
+
+
+def test_a_decision_that_a_model_turned_round_is_marked_and_the_ledger_tells_it_as_it_was(
+    desk: Open, script: Script
+) -> None:
+    at = desk(script(REPLY, summary("They decided against varnish. The boats are in Lisbon."), limit=2400))
+    talk = at.conversation()
+    list(talk.stream("We decided to use varnish for the boats."))
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.summary == "They decided against varnish [unverified]. The boats are in Lisbon."
+    assert block.ledger[0].startswith("#1 We decided to use varnish for the boats")
+
+
+def test_the_counts_after_an_edit_are_those_of_the_edited_text(desk: Open, script: Script) -> None:
+    model = script({"text": "Noted. " * 20}, {"text": "They spoke of a boat.", "when": "summary"})
+    talk = desk(model).conversation()
+    for text in ("The mast is 14 metres tall.", "The sails cost 3,200 euros.", *["And so on."] * 6):
+        talk.ask(text)
+    before = talk.compact().checks
+    after = talk.edit_summary("The mast is 14 metres tall and the sails cost 3,200 euros.").checks
+    assert after["facts"] == before["facts"]
+    assert after["kept"] > before["kept"]

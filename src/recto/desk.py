@@ -28,9 +28,11 @@ class Desk:
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
         self.home, self.project = home, project
         self.settings = settings
-        self.vault = Vault(Path(settings.vault).expanduser()) if settings.vault else None
+        if settings.vault:
+            Vault(Path(settings.vault).expanduser()).close()  # one that is none is told before anything is opened
         self.store = Store(home / places.STORE_FILE)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
+        self.vault = self.engine.libraries.open(Path(settings.vault)) if settings.vault else None
         self.loop = Loop()
 
     # -- conversations
@@ -105,6 +107,7 @@ class Desk:
             self.loop.close()
         else:
             self.engine.archive.close()
+            self.engine.libraries.close()
             self.engine.clerk.close()
         self.store.close()
 

@@ -21,6 +21,13 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
+class Referenced:
+    """The user's message, with the documents that it names."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class Noticed:
     """Something the user should know: a degradation, an assumption, a repair of the text."""
 
@@ -155,6 +162,7 @@ class Replied:
 
 Event = (
     Appended
+    | Referenced
     | Noticed
     | ContextUsage
     | SummaryRequested

@@ -7,6 +7,10 @@ from pathlib import Path
 STORE_FILE = "recto.db"
 SEARCH_FILE = "search.db"
 """The index in which things are found; can be thrown away."""
+CATALOG_FILE = "catalog.db"
+"""What a vault holds; can be thrown away too."""
+GISTS_FILE = "gists.db"
+"""What its notes are about, in a sentence each; likewise."""
 
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -19,3 +23,13 @@ def find_project(start: Path) -> Path | None:
         if (folder / ".recto").is_dir() and folder != Path.home():
             return folder
     return None
+
+
+def vault_folder(home: Path, root: Path) -> Path:
+    """Where what is known of a vault is kept, outside of it: one folder for each."""
+    import hashlib  # two milliseconds that most commands do not need
+    import re
+
+    real = root.expanduser().resolve()
+    name = re.sub(r"[^a-z0-9]+", "-", real.name.lower()).strip("-")[:40] or "vault"
+    return home / "vaults" / f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"

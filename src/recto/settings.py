@@ -82,6 +82,14 @@ class ToolSettings:
     enabled: bool = _setting(True, "offer tools to models that can call them")
     step_limit: int = _setting(20, "rounds of tool calls in one turn", low=1, high=1000)
     timeout_s: float = _setting(60.0, "longest run of one tool, in seconds", low=1, high=3600)
+    allow_write: bool = _setting(False, "offer tools that write, rename and delete notes of the vault")
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSettings:
+    enabled: bool = _setting(True, "track which documents messages and replies refer to")
+    gists: bool = _setting(True, "let the model write a line about long documents, behind its reply")
+    outside: bool = _setting(False, "let @path bring in files from outside the project and the vault")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,7 @@ class Settings:
     context: ContextSettings = ContextSettings()
     reply: ReplySettings = ReplySettings()
     tools: ToolSettings = ToolSettings()
+    references: ReferenceSettings = ReferenceSettings()
     search: SearchSettings = SearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     origins: Mapping[str, str] = field(default_factory=dict)

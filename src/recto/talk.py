@@ -10,9 +10,10 @@ from recto import settings as configuration
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage
+from recto.chat.references import DocumentReference, once
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError, Unreachable
-from recto.events import BRANCHED, Appended, CompactionProposed, ContextCompacted, Event, Noticed, Replied
+from recto.events import BRANCHED, Appended, CompactionProposed, ContextCompacted, Event, Noticed, Referenced, Replied
 from recto.loop import Loop
 from recto.text import clean
 from recto.vault.vault import Vault
@@ -33,10 +34,13 @@ class Reply:
     window: Window
     request_id: str
     notes: tuple[str, ...] = ()
+    asked: Message | None = None
+    """The message that it answers, with the documents that it names."""
 
     @property
-    def references(self) -> tuple[dict[str, object], ...]:
-        return self.message.references
+    def references(self) -> tuple[DocumentReference, ...]:
+        """The documents of question and reply, each once."""
+        return once((*(self.asked.references if self.asked else ()), *self.message.references))
 
     @property
     def usage(self) -> Usage:
@@ -74,20 +78,21 @@ class Talk:
         self._engine, self._loop, self._vault = engine, loop, vault
         self._tree, self._settings = engine.store.tree, engine.settings
         self._choices = Choices(agent)
+        self._document: str | None = None
         # a model that was asked for by name stays with the conversation; one from the settings may change with them
         self._chosen = self._settings.model if self._settings.origin("model") == "option" else None
         self._standing: Standing | None = None
         if conversation is not None:
             model = self._chosen or str(conversation.details.get("model") or self._settings.model)
             choices = Choices(conversation.agent, conversation.details.get("strategy"))
-            self._standing = Standing(conversation.id, conversation.head, model, vault, choices)
+            self._standing = Standing(conversation.id, conversation.head, model, vault, choices=choices)
             if vault is None and conversation.details.get("vault"):
                 self._remember(self._standing, Path(conversation.details["vault"]))
 
     def _remember(self, standing: Standing, folder: Path) -> None:
         """The vault that the conversation was begun over; one that is gone is told, and the chat goes on."""
         try:
-            standing.vault = Vault(folder)
+            standing.vault = self._engine.libraries.open(folder)
         except RectoError as why:
             standing.notes.append(f"the vault of this conversation cannot be used: {why.message}")
 
@@ -107,7 +112,7 @@ class Talk:
     @property
     def _outside(self) -> Standing:
         """Where we stand as long as nothing is stored: in no conversation yet."""
-        return self._standing or Standing("", None, self.model, self._vault, self._choices)
+        return self._standing or Standing("", None, self.model, self._vault, self._document, self._choices)
 
     @property
     def id(self) -> str | None:
@@ -120,6 +125,22 @@ class Talk:
     @property
     def vault(self) -> Vault | None:
         return self._outside.vault
+
+    @property
+    def document(self) -> str | None:
+        """What is open beside the chat."""
+        return self._outside.document
+
+    def open_document(self, path: str | None) -> str | None:
+        """A document of the vault goes with every message from now on, as far as it fits; None closes it."""
+        if path is not None:
+            if self.vault is None:
+                raise Invalid("there is no vault to open a document of; --vault names one")
+            path = self.vault.read(path).path
+        self._document = path
+        if self._standing is not None:
+            self._standing.document = path
+        return path
 
     def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
@@ -166,10 +187,13 @@ class Talk:
 
     def ask(self, text: str | bytes, *, strategy: str | None = None) -> Reply:
         last: Replied | None = None
+        asked: Message | None = None
         notes: list[str] = []
         for event in self.stream(text, strategy=strategy, answers=False):
             if isinstance(event, Replied):
                 last = event
+            elif isinstance(event, Referenced):
+                asked = event.message
             elif isinstance(event, Noticed):
                 notes.append(event.text)
             elif isinstance(event, ContextCompacted):
@@ -178,7 +202,7 @@ class Talk:
                 notes.append(BRANCHED)
         if last is None:
             raise Unreachable("the model gave no reply")
-        return Reply(last.message.text, last.message, last.window, last.request, tuple(notes))
+        return Reply(last.message.text, last.message, last.window, last.request, tuple(notes), asked)
 
     def window(self, text: str | bytes = "", *, strategy: str | None = None) -> Window:
         """What would be sent for this message, without sending or changing anything."""

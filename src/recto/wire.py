@@ -4,9 +4,10 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from recto.chat.blocks import BLOCKS, Block, Made, Text
+from recto.chat.blocks import BLOCKS, Block, Made, References, Text
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
+from recto.chat.references import DocumentReference
 from recto.errors import Invalid
 
 Json = Any
@@ -41,8 +42,19 @@ def block_to_json(block: Block) -> dict[str, Json]:
             if value is not None:
                 out["made"] = {"provider": value.provider, "model": value.model, "duration_s": value.duration_s}
         elif value != spec.default and value not in ((), {}):
-            out[spec.name] = list(value) if isinstance(value, tuple) else value
+            out[spec.name] = [_plain(each) for each in value] if isinstance(value, tuple) else value
     return out
+
+
+def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
+    return asdict(reference)
+
+
+def _plain(value: object) -> Json:
+    """In a tuple of a block: texts, or references, whose defaults are left out."""
+    if not isinstance(value, DocumentReference):
+        return value
+    return {spec.name: given for spec in fields(value) if (given := getattr(value, spec.name)) != spec.default}
 
 
 def block_from_json(data: dict[str, Json]) -> Block:
@@ -55,10 +67,12 @@ def block_from_json(data: dict[str, Json]) -> Block:
     values = {name: value for name, value in data.items() if name in known}
     if made := values.get("made"):
         values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger"):
+    for name in ("lifted", "pinned", "notes", "ledger", "references"):
         if name in values:
             values[name] = tuple(values[name])
     try:
+        if kind is References:
+            values["references"] = tuple(DocumentReference(**each) for each in values["references"])
         return kind(**values)
     except TypeError as why:
         raise Invalid(f"a {kind.type} block lacks a field: {why}") from why
@@ -84,7 +98,7 @@ def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
         "active": active,
         "tokens": message.tokens.own,
         "request": message.request,
-        "references": list(message.references),
+        "references": [reference_to_json(each) for each in message.references],
         "created": message.created,
         "augmented_tokens": message.tokens.augmented,
         "tool_tokens": message.tokens.tools,

@@ -103,7 +103,6 @@ def test_everything_else_about_a_message_stays(old: Store) -> None:
         request="request-1",
         usage=Usage(7, 4),
         tokens=Tokens(5, None, 1),
-        references=({"path": "Harbour.md", "priority": 3},),
     )
     assert old.tree.message("aside").learning_points == ('say "priority": twice',)
     cut = old.tree.message("cut")

@@ -63,7 +63,6 @@ def test_a_message_comes_back_with_all_that_was_known_about_it(store: Store) -> 
         provider="openai",
         usage=Usage(10, 2, 3, 4),
         tokens=Tokens(5, 6, 7),
-        references=({"path": "a.md"},),
         memory_references=("f1",),
         learning_points=("l",),
         task_runs=({"task": 1},),

@@ -1,6 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recto.vault.links import Link, find_links
+from recto.vault.links import Link, find_all_links, find_links
+
+SIGNS = st.text(alphabet='[]()!|#^`~%<>-\\ \n"ab.md/é', max_size=60)
 
 
 def test_links_are_found_in_order_with_their_parts() -> None:
@@ -11,6 +15,32 @@ def test_links_are_found_in_order_with_their_parts() -> None:
         Link("[[Log^b1]]", "Log", block="b1"),
         Link("[[map.svg]]", "map.svg"),
     ]
+    assert [link.embed for link in found] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("[[a#^b1]]", Link("[[a#^b1]]", "a", block="b1")),
+        ("[[a#One#Two]]", Link("[[a#One#Two]]", "a", heading="One#Two")),
+        ("[[#Goals]]", Link("[[#Goals]]", "", heading="Goals")),
+        ("| [[a\\|b]] |", Link("[[a\\|b]]", "a", caption="b")),
+        ("[[a [draft] b]]", Link("[[a [draft] b]]", "a [draft] b")),
+        ("[[a [draft]]]", Link("[[a [draft]]]", "a [draft]")),
+        ("[[[draft] a]]", Link("[[[draft] a]]", "[draft] a")),
+        ("[[[a]]]", Link("[[a]]", "a")),
+        ("[[a]]]", Link("[[a]]", "a")),
+        ("[[a [[b]]", Link("[[b]]", "b")),
+        ("[[The `foo` function]]", Link("[[The `foo` function]]", "The `foo` function")),
+        ('---\nup: "[[a]]"\n---\n', Link("[[a]]", "a")),
+        ("100 %% of [[a]]", Link("[[a]]", "a")),
+        ("one ` tick\n\n[[a]] and another `", Link("[[a]]", "a")),
+        ("\\` [[a]] `", Link("[[a]]", "a")),
+        ("it is <!-- never closed [[a]]", Link("[[a]]", "a")),
+    ],
+)
+def test_forms_of_links(text: str, link: Link) -> None:
+    assert find_links(text) == [link]
 
 
 @pytest.mark.parametrize(
@@ -20,5 +50,97 @@ def test_code_empty_and_unclosed_links_are_no_links(text: str) -> None:
     assert find_links(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%% [[a]] %%",
+        "%%\n\n[[a]]\n\n%%",
+        "<!-- [[a]] -->",
+        "\\[[a]]",
+        "[[#]]",
+        "[[|caption]]",
+        "- ```\n  [[a]]\n  ```",
+        "> ```\n> [[a]]\n> ```",
+        "````\n```\n[[a]]\n````",
+        "`two\nlines [[a]]`",
+    ],
+)
+def test_comments_escapes_and_nested_code_hide_links(text: str) -> None:
+    assert find_all_links(text) == []
+
+
 def test_text_after_a_fence_is_read_again() -> None:
     assert [link.target for link in find_links("```\n[[a]]\n```\n[[b]] `[[c]]` [[d]]")] == ["b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[t](note.md)", ("note.md", None, None, "t", False)),
+        ("[t](<my note.md#A b>)", ("my note.md", "A b", None, "t", False)),
+        ("[t](my%20note.md#A%20b)", ("my note.md", "A b", None, "t", False)),
+        ("![img](../pic.png 'a title')", ("../pic.png", None, None, "img", True)),
+        ("[t](a_(b).md)", ("a_(b).md", None, None, "t", False)),
+        ("[t](C%23.md#^b1)", ("C#.md", None, "b1", "t", False)),
+        ("[](#here)", ("", "here", None, None, False)),
+        ("[t](<re: you.md>)", ("re: you.md", None, None, "t", False)),
+        ("[a [b] c](x.md)", ("x.md", None, None, "a [b] c", False)),
+        ("[`](` c](x.md)", ("x.md", None, None, "`](` c", False)),
+    ],
+)
+def test_markdown_links_to_files(text: str, parts: tuple[object, ...]) -> None:
+    (link,) = find_all_links(text)
+    assert (link.target, link.heading, link.block, link.caption, link.embed) == parts
+    assert link.kind == "markdown"
+
+
+@pytest.mark.parametrize("place", ["http://a.b/c.md", "mailto:a@b.c", "obsidian://open", "//a/b", "", "#", "a b.md"])
+def test_links_to_elsewhere_are_no_links_of_the_vault(place: str) -> None:
+    assert find_all_links(f"[t]({place})") == []
+
+
+def test_an_image_may_be_the_caption_of_a_link() -> None:
+    outer, inner = find_all_links("[![alt](pic.png)](note.md)")
+    assert (outer.target, inner.target, inner.embed) == ("note.md", "pic.png", True)
+
+
+def test_a_wikilink_is_never_read_as_a_markdown_link_too() -> None:
+    assert [link.kind for link in find_all_links("[[a]](b.md) and [c](d.md)")] == ["wikilink", "markdown"]
+
+
+@given(SIGNS)
+def test_a_link_knows_its_place(text: str) -> None:
+    links = find_all_links(text)
+    assert [link for link in links if link.kind == "wikilink"] == find_links(text)
+    assert links == sorted(links, key=lambda link: link.start)
+    for link in links:
+        assert text[link.start : link.end] == link.wikilink
+        assert link.line == text.count("\n", 0, link.start) + 1
+        assert link.embed == text[: link.start].endswith("!")
+        assert link.target or link.heading or link.block
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[" * 500_000,
+        "`" * 1_000_000,
+        "`a " * 300_000 + "[[",
+        " ".join("`" * size for size in range(1, 1400)) + "[[",
+        "[[" + "<!-- " * 200_000,
+        "[a](" * 200_000,
+        "[" * 200_000 + "](a.md)" * 100_000,
+        "[[" + "[a" * 400_000,
+        "[[x" + " " * 1_000_000,
+    ],
+    ids=range(9),
+)
+def test_a_hostile_megabyte_ends(text: str) -> None:
+    assert len(find_all_links(text)) < 2
+
+
+def test_ten_thousand_links_are_all_found() -> None:
+    text = "".join(f"- [[note {number}|n]] and [n](note%20{number}.md)\n" for number in range(10_000))
+    links = find_all_links(text)
+    assert len(links) == 20_000
+    assert links[-1].line == 10_000

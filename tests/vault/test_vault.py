@@ -1,21 +1,44 @@
+import sqlite3
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from recto.errors import Invalid, NotFound
-from recto.vault.links import find_links
-from recto.vault.vault import Vault
+from recto.errors import Invalid, NotFound, RectoError
+from recto.vault import vault as module
+from recto.vault.folder import Entry, Folder
+from recto.vault.links import Link, find_all_links, find_links
+from recto.vault.vault import Document, Vault
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
     root = tmp_path / "vault"
     for path in ("Plan.md", "people/Ned.md", "boats/Ned.md", "a/b/Deep.md", ".obsidian/Plan.md"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(f"text of {path}")
+        write(root, path, f"text of {path}")
     (tmp_path / "secret.md").write_text("secret")
     (root / "door.md").symlink_to(tmp_path / "secret.md")
     return Vault(root)
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[Vault]:
+    root = tmp_path / "linked"
+    write(root, "Plan.md", "---\naliases: [The Plan]\ntags: [work/now]\n---\n# Plan\n[[Ned]], [[nobody]], ![[pic.png]]")
+    write(root, "people/Ned.md", "long before " * 9 + "[[plan#Goals|it]] " + "long after " * 9 + "\n[p](../Plan.md)")
+    write(root, "people/Zoe.md", "# Zoe #work\n`[[Plan]]` [[the plan]] [[#Zoe]] [[Zoe]]")
+    (root / "pic.png").write_bytes(b"\x89PNG\r\n\0\0")
+    vault = Vault(root, tmp_path / "cache.db")
+    yield vault
+    vault.close()
 
 
 @pytest.mark.parametrize(
@@ -34,10 +57,17 @@ def test_a_link_resolves_without_case_and_by_suffix(vault: Vault, wikilink: str,
     assert vault.resolve(find_links(wikilink)[0]) == path
 
 
+def test_a_link_resolves_as_its_note_sees_it(vault: Vault) -> None:
+    assert vault.resolve(find_links("[[Ned]]")[0], "people/Zoe.md") == "people/Ned.md"
+    assert vault.resolve(find_links("[[#Top]]")[0], "people/Zoe.md") == "people/Zoe.md"
+    assert vault.resolve(find_links("[[#Top]]")[0]) is None
+
+
 def test_a_document_is_read_by_path_or_by_name(vault: Vault) -> None:
     assert vault.read("people/Ned.md").text == "text of people/Ned.md"
     assert vault.read("deep").path == "a/b/Deep.md"
     assert vault.read("[[Plan]]").path == "Plan.md"
+    assert vault.read("[[Plan#Goals|x]]") == Document("Plan.md", "text of Plan.md")
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "door.md", "people/../../secret.md"])
@@ -67,9 +97,292 @@ def test_a_note_that_is_not_utf8_is_read_with_replacements(vault: Vault) -> None
     assert vault.read("latin.md").text == "caf\N{REPLACEMENT CHARACTER}"
 
 
+def test_a_picture_is_no_text(linked: Vault) -> None:
+    with pytest.raises(Invalid, match=r"pic\.png is no text"):
+        linked.read("pic.png")
+
+
 def test_a_vault_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotFound):
         Vault(tmp_path / "nowhere")
     with pytest.raises(Invalid, match="is a file"):
         Vault(tmp_path / "file")
+
+
+def test_opening_a_vault_looks_at_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    walks: list[Path] = []
+    walk = Folder.walk
+
+    def counted(self: Folder) -> Iterator[Entry]:
+        walks.append(self.root)
+        return walk(self)
+
+    monkeypatch.setattr(Folder, "walk", counted)
+    opened = Vault(vault.root, tmp_path / "cache.db")
+    assert opened.read("Plan.md").text == "text of Plan.md"
+    assert not walks
+    assert not (tmp_path / "cache.db").exists()
+    for _ in range(5):
+        opened.resolve(Link("[[Plan]]", "Plan"))
+    assert len(walks) == 1
+
+
+def test_names_alone_read_no_note(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Folder, "read", lambda *_: pytest.fail("a note was read"))
+    assert vault.resolve(Link("[[Plan]]", "Plan")) == "Plan.md"
+
+
+def test_an_alias_is_found_when_no_name_is(linked: Vault) -> None:
+    assert linked.resolve(find_links("[[THE PLAN]]")[0]) == "Plan.md"
+
+
+def test_documents_are_listed_by_folder_and_by_tag(linked: Vault) -> None:
+    assert [each.title for each in linked.documents()] == ["Plan", "Ned", "Zoe #work"]
+    assert [each.path for each in linked.documents("people/")] == ["people/Ned.md", "people/Zoe.md"]
+    assert [each.path for each in linked.documents(tag="#Work")] == ["Plan.md", "people/Zoe.md"]
+    assert [each.path for each in linked.documents(tag="work/now")] == ["Plan.md"]
+    assert linked.documents(tag="wor") == []
+
+
+def test_links_of_a_document_come_in_order_with_what_they_lead_to(linked: Vault) -> None:
+    found = linked.forward("plan")
+    assert [(each.link.target, each.path) for each in found] == [
+        ("Ned", "people/Ned.md"),
+        ("nobody", None),
+        ("pic.png", "pic.png"),
+    ]
+    assert {(each.source, each.line) for each in found} == {("Plan.md", 6)}
+
+
+def test_backlinks_come_with_line_and_context(linked: Vault) -> None:
+    found = linked.backlinks("Plan")
+    assert [(each.source, each.line, each.link.wikilink) for each in found] == [
+        ("people/Ned.md", 1, "[[plan#Goals|it]]"),
+        ("people/Ned.md", 2, "[p](../Plan.md)"),
+        ("people/Zoe.md", 2, "[[the plan]]"),
+    ]
+    before, after = found[0].context.split("[[plan#Goals|it]]")
+    assert 45 <= len(before) <= 50
+    assert 45 <= len(after) <= 50
+    assert [each.source for each in linked.backlinks("pic.png")] == ["Plan.md"]
+    assert [each.source for each in linked.backlinks("people/Zoe.md")] == ["people/Zoe.md"]
+
+
+def test_backlinks_of_a_name_that_holds_a_sign(linked: Vault) -> None:
+    write(linked.root, "C.md", "")
+    write(linked.root, "C# notes.md", "")
+    write(linked.root, "from.md", "[[C# notes]] [[C#other]] [[C# notes#Types]]")
+    linked.refresh()
+    assert [each.link.wikilink for each in linked.backlinks("C# notes.md")] == ["[[C# notes]]", "[[C# notes#Types]]"]
+    assert [each.link.wikilink for each in linked.backlinks("C.md")] == ["[[C#other]]"]
+
+
+def test_a_heading_is_told_from_a_name_that_holds_a_sign(linked: Vault) -> None:
+    write(linked.root, "C# notes.md", "")
+    settled = linked.settle(find_links("[[C# notes#Types]]")[0])
+    assert (settled.target, settled.heading) == ("C# notes", "Types")
+
+
+def test_broken_links_are_listed_with_near_names(linked: Vault) -> None:
+    write(linked.root, "people/Ann.md", "[[Nedd]]")
+    linked.refresh()
+    assert [(each.source, each.link.target) for each in linked.broken()] == [
+        ("Plan.md", "nobody"),
+        ("people/Ann.md", "Nedd"),
+    ]
+    assert [each.link.target for each in linked.broken("Plan.md")] == ["nobody"]
+    assert linked.closest("Nedd", 1) == ["people/Ned.md"]
+    assert len(linked.links()) == 8
+
+
+def test_a_note_written_through_the_vault_is_known_at_once(linked: Vault) -> None:
+    assert linked.resolve(find_links("[[nobody]]")[0]) is None
+    assert linked.write("./people/Nobody.md", "# Nobody\n[[plan]]").title == "Nobody"
+    assert linked.resolve(find_links("[[nobody]]")[0]) == "people/Nobody.md"
+    assert "people/Nobody.md" in [each.source for each in linked.backlinks("Plan.md")]
+    linked.write("people/Nobody.md", "no link")
+    assert "people/Nobody.md" not in [each.source for each in linked.backlinks("Plan.md")]
+
+
+@pytest.mark.parametrize("path", ["../out.md", ".hidden.md", "a.txt", "/etc/x.md", "people"])
+def test_nothing_but_notes_is_written(linked: Vault, path: str) -> None:
+    with pytest.raises(RectoError):
+        linked.write(path, "text")
+
+
+def test_a_deleted_note_lies_in_the_trash(linked: Vault) -> None:
+    assert len(linked.backlinks("Plan.md")) == 3
+    assert linked.delete("Plan") == ".trash/Plan.md"
+    assert linked.resolve(find_links("[[plan]]")[0]) is None
+    assert len(linked.broken()) == 3
+    with pytest.raises(NotFound):
+        linked.read("Plan.md")
+
+
+def test_a_renamed_note_takes_its_links_along(linked: Vault) -> None:
+    renamed = linked.rename("Plan", "work/The Scheme.md")
+    assert renamed.path == "work/The Scheme.md"
+    assert renamed.links == {"people/Ned.md": 2}
+    assert "[[The Scheme#Goals|it]]" in linked.read("people/Ned.md").text
+    assert "(../work/The%20Scheme.md)" in linked.read("people/Ned.md").text
+    assert {each.source for each in linked.backlinks("work/The Scheme.md")} == {"people/Ned.md", "people/Zoe.md"}
+    assert [each.link.target for each in linked.broken()] == ["nobody"]
+
+
+def test_a_renamed_attachment_takes_its_links_along(linked: Vault) -> None:
+    assert linked.rename("pic.png", "files/map.png").links == {"Plan.md": 1}
+    assert "![[map.png]]" in linked.read("Plan.md").text
+
+
+def test_renaming_leaves_bytes_that_are_no_text_alone(linked: Vault) -> None:
+    (linked.root / "latin.md").write_bytes(b"caf\xe9 [[Plan]]\r\n\xff")
+    linked.rename("Plan.md", "Scheme.md")
+    assert (linked.root / "latin.md").read_bytes() == b"caf\xe9 [[Scheme]]\r\n\xff"
+
+
+def test_a_note_too_large_to_be_read_can_be_renamed(linked: Vault) -> None:
+    with (linked.root / "Huge.md").open("wb") as file:
+        file.truncate(100_000_000)
+    write(linked.root, "from.md", "[[huge]]")
+    assert linked.rename("Huge.md", "Vast.md").links == {"from.md": 1}
+    with pytest.raises(Invalid, match=r"100\.0 MB"):
+        linked.read("Vast.md")
+
+
+def test_a_note_that_vanished_meanwhile_stops_no_renaming(linked: Vault) -> None:
+    linked.refresh()
+    (linked.root / "people" / "Ned.md").unlink()
+    assert linked.rename("Plan.md", "Scheme.md").links == {}
+
+
+def test_changes_heard_of_while_the_vault_is_away_are_no_failure(linked: Vault) -> None:
+    linked.refresh()
+    away = linked.root.rename(linked.root.with_name("away"))
+    linked.changed(["unknown.md"])
+    assert linked.resolve(find_links("[[Ned]]")[0]) == "people/Ned.md"
+    away.rename(linked.root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("nothing.md", "x.md"), ("Plan.md", "people/Ned.md"), ("Plan.md", "../x.md"), ("Plan.md", ".x.md")]
+)
+def test_a_renaming_that_cannot_be_leaves_everything(linked: Vault, old: str, new: str) -> None:
+    before = {path: path.read_bytes() for path in linked.root.rglob("*.md")}
+    with pytest.raises(RectoError):
+        linked.rename(old, new)
+    assert {path: path.read_bytes() for path in linked.root.rglob("*.md")} == before
+
+
+def test_a_renaming_that_stops_half_way_says_how_far_it_came(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(linked.root, "people/Ann.md", "[[Plan]]")
+    write_file = Folder.write
+
+    def full_disk(self: Folder, path: str, content: str | bytes) -> object:
+        if path == "people/Ned.md":
+            raise Invalid("cannot write people/Ned.md: No space left on device")
+        return write_file(self, path, content)
+
+    monkeypatch.setattr(Folder, "write", full_disk)
+    with pytest.raises(
+        Invalid, match=r"of 2 notes .* 1 still have the old name, people/Ned.md first: .* No space"
+    ) as why:
+        linked.rename("Plan.md", "Scheme.md")
+    assert why.value.data["done"] == ("people/Ann.md",)
+    assert why.value.data["left"] == ("people/Ned.md",)
+    assert linked.read("people/Ann.md").text == "[[Scheme]]"
+    assert linked.resolve(find_links("[[Scheme]]")[0]) == "Scheme.md"
+
+
+def test_what_others_change_is_seen_after_a_while(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = find_links("[[Late]]")[0]
+    assert vault.resolve(link) is None
+    write(vault.root, "Late.md", "")
+    assert vault.resolve(link) is None
+    monkeypatch.setattr(module, "FRESH_S", 0.0)
+    assert vault.resolve(link) == "Late.md"
+    (vault.root / "Late.md").unlink()
+    assert vault.resolve(link) is None
+
+
+def test_a_vault_that_goes_away_keeps_its_names_and_says_so(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FRESH_S", 0.0)
+    link = find_links("[[Ned]]")[0]
+    assert linked.resolve(link) == "people/Ned.md"
+    away = linked.root.rename(linked.root.with_name("away"))
+    assert linked.resolve(link) == "people/Ned.md"
+    assert "there is no folder" in linked.notes[0]
+    with pytest.raises(NotFound):
+        linked.read("people/Ned.md")
+    away.rename(linked.root)
+    assert linked.resolve(link) == "people/Ned.md"
+    assert linked.notes == []
+
+
+def test_a_damaged_cache_is_made_anew_while_it_is_asked(linked: Vault, tmp_path: Path) -> None:
+    assert len(linked.backlinks("Plan.md")) == 3
+    with sqlite3.connect(tmp_path / "cache.db") as db:
+        db.execute("DROP TABLE links")
+    db.close()
+    assert len(linked.backlinks("Plan.md")) == 3
+    assert "damaged" in linked.notes[0]
+
+
+def test_two_vaults_with_the_same_names_do_not_mix(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name, "Plan.md", f"plan {name} [[{name}]]")
+    one, two = (Vault(tmp_path / name, tmp_path / f"{name}.db") for name in ("one", "two"))
+    assert (one.read("plan").text, two.read("plan").text) == ("plan one [[one]]", "plan two [[two]]")
+    assert [each.link.target for each in one.broken()] == ["one"]
+
+
+def test_many_threads_use_one_vault(linked: Vault) -> None:
+    failures: list[BaseException] = []
+
+    def use(number: int) -> None:
+        try:
+            for turn in range(10):
+                linked.write(f"t{number}.md", f"[[Plan]] {turn}")
+                assert linked.resolve(Link("[[Plan]]", "Plan")) == "Plan.md"
+                assert f"t{number}.md" in {each.source for each in linked.backlinks("Plan.md")}
+        except BaseException as why:
+            failures.append(why)
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+NAMES = st.sampled_from(["a", "b", "sub/a", "sub/b", "c# d", "sub/c", "x|y", "é"])
+TEXTS = st.lists(
+    st.sampled_from(
+        ["[[a]]", "[[sub/b|B]]", "![[b#h]]", "[t](b.md)", "[t](sub/a.md)", "[[c# d]]", "[[x|y]]", "[[É^1]]"]
+    ),
+    max_size=5,
+).map(" and ".join)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(NAMES, TEXTS, min_size=1), st.data())
+def test_after_a_renaming_every_link_leads_where_it_led(
+    tmp_path_factory: pytest.TempPathFactory, notes: dict[str, str], data: st.DataObject
+) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    for name, text in notes.items():
+        write(root, f"{name}.md", text)
+    old = data.draw(st.sampled_from(sorted(notes)))
+    new = data.draw(NAMES.filter(lambda name: name not in notes))
+    vault = Vault(root)
+    before = {name: [each.path for each in vault.forward(f"{name}.md")] for name in notes}
+    vault.rename(f"{old}.md", f"{new}.md")
+    for name, paths in before.items():
+        now = [each.path for each in vault.forward(f"{new if name == old else name}.md")]
+        expected = [f"{new}.md" if path == f"{old}.md" else path for path in paths]
+        # what was broken may by now have found a note
+        assert [path for path, was in zip(now, expected, strict=True) if was] == [path for path in expected if path]
+    assert len(find_all_links(" ".join(notes.values()))) == sum(
+        len(vault.forward(each.path)) for each in vault.documents()
+    )

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from recto.chat.references import DocumentReference
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -72,6 +74,19 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class References:
+    """The documents of a message. What the model was told of them stays with the message in later windows, as it was
+    told; the user's own text stays untouched."""
+
+    type: ClassVar[str] = "document_references"
+    references: tuple[DocumentReference, ...]
+    told: str = ""
+    vault: str = ""
+    """The folder that the paths are relative to."""
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Compaction:
     """Covers root..`last`; the only thing that changes the stable part of the window.
 
@@ -112,7 +127,7 @@ class Compaction:
     made: Made | None = None
 
 
-Block = Text | Thinking | ToolCall | ToolResult | File | Image | Compaction
+Block = Text | Thinking | ToolCall | ToolResult | File | Image | References | Compaction
 BLOCKS: dict[str, type[Block]] = {
-    block.type: block for block in (Text, Thinking, ToolCall, ToolResult, File, Image, Compaction)
+    block.type: block for block in (Text, Thinking, ToolCall, ToolResult, File, Image, References, Compaction)
 }

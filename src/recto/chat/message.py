@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from recto.chat.blocks import Block, Compaction, Text, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, References, Text, ToolCall, ToolResult
+from recto.chat.references import DocumentReference
 
 Role = Literal["system", "user", "assistant", "tool"]
 Status = Literal["done", "unfinished", "stopped", "error"]
@@ -51,7 +52,6 @@ class Message:
     request: str | None = None
     usage: Usage | None = None
     tokens: Tokens = Tokens()
-    references: tuple[dict[str, object], ...] = ()
     memory_references: tuple[str, ...] = ()
     learning_points: tuple[str, ...] = ()
     task_runs: tuple[dict[str, object], ...] = field(default=())
@@ -67,6 +67,11 @@ class Message:
     @property
     def results(self) -> tuple[ToolResult, ...]:
         return tuple(block for block in self.blocks if isinstance(block, ToolResult))
+
+    @property
+    def references(self) -> tuple[DocumentReference, ...]:
+        """The documents that it speaks of, or was made with."""
+        return tuple(each for block in self.blocks if isinstance(block, References) for each in block.references)
 
     @property
     def compaction(self) -> Compaction | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("text", nargs=-1)
 @options.settings_options
 @options.place_options
+@options.document_option
 @click.option("--show-context", is_flag=True, help="Show what goes in before the answer.")
 @click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
 @options.as_json_option
@@ -28,6 +29,7 @@ def command(
     text: tuple[str, ...],
     flags: dict[str, str],
     place: Callable[["Desk"], "Talk"],
+    document: str | None,
     show_context: bool,
     thinking: bool,
     as_json: bool,
@@ -39,6 +41,8 @@ def command(
     message = _message(" ".join(text))
     with options.open_desk(flags) as desk:
         talk = place(desk)
+        if document:
+            talk.open_document(document)
         if as_json:
             before = talk.compaction()
             reply = talk.ask(message)
@@ -69,7 +73,7 @@ def _to_json(reply: "Reply") -> dict[str, Any]:
         "message": reply.message.id,
         "request": reply.request_id,
         "text": reply.text,
-        "references": list(reply.references),
+        "references": [wire.reference_to_json(each) for each in reply.references],
         "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write")},
         "tokens": {
             "total": window.total,

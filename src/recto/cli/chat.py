@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,9 +29,12 @@ WARN_PERCENT = 80
 @click.command()
 @options.settings_options
 @options.place_options
+@options.document_option
 @click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
 @click.option("--show-context", is_flag=True, help="Show what goes in before each answer.")
-def command(flags: dict[str, str], place: Callable[["Desk"], "Talk"], thinking: bool, show_context: bool) -> None:
+def command(
+    flags: dict[str, str], place: Callable[["Desk"], "Talk"], document: str | None, thinking: bool, show_context: bool
+) -> None:
     """Talk with a model, in the terminal or line by line.
 
     Example: recto chat --vault notes --continue
@@ -38,7 +42,12 @@ def command(flags: dict[str, str], place: Callable[["Desk"], "Talk"], thinking: 
     from recto.cli.ongoing import Chat  # rich: a tenth of a second
 
     with options.open_desk(flags) as desk:
-        chat = Chat(desk, place(desk), show.console(), thinking=thinking, shows_context=show_context)
+        talk = place(desk)
+        if document:
+            talk.open_document(document)
+        if talk.vault:
+            talk.vault.watch()
+        chat = Chat(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
         if options.has_keyboard() and chat.console.is_terminal and not chat.console.is_dumb_terminal:
             _at_terminal(chat)
         elif not _line_by_line(chat):
@@ -78,7 +87,9 @@ def _at_terminal(chat: "Chat") -> None:
     from recto.cli.prompt import open_prompt  # prompt_toolkit: a fifth of one
 
     commands = {name: (known.help, known.words) for name, known in slash.COMMANDS.items()}
-    prompt = open_prompt(chat.desk.home, commands, lambda: _toolbar(chat))
+    prompt = open_prompt(
+        chat.desk.home, commands, lambda: _toolbar(chat), lambda: chat.talk.vault, chat.desk.project or Path.cwd()
+    )
     chat.tell(f"{chat.talk.model} · {_vault(chat)} · {slash.began(chat)} · /help")
     # between prompt and reply Ctrl-C means nothing, and would break the prompt that is just being opened
     with _on_interrupt(lambda *_: None):

@@ -44,7 +44,7 @@ def lines(found: "Found", wanted: str) -> tuple[str, str]:
     title = f" ({show.shortened(found.title, 40)})" if found.title else ""
     which = f"{message.id}  {show.when(message.created)}  {message.role} #{message.said}{PLACES.get(found.place, '')}"
     head = click.style(f"{which}, in {found.conversation}{title}", dim=True)
-    return head, f"  {_bold(*around(found.text, wanted))}"
+    return head, f"  {bold(*around(found.text, wanted))}"
 
 
 def around(text: str, wanted: str) -> tuple[str, list[Span]]:
@@ -93,7 +93,7 @@ def _start(line: str, places: list[Span]) -> int:
     return line.find(" ", start, best[0]) + 1 or start if start else 0
 
 
-def _bold(line: str, spans: list[Span]) -> str:
+def bold(line: str, spans: list[Span]) -> str:
     out, at = "", 0
     for first, last in spans:
         if first >= at:

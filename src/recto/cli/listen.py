@@ -10,6 +10,7 @@ import click
 
 from recto.cli import recalled, show
 from recto.cli.compaction import besides, event_in_words, request_in_words
+from recto.cli.gathered import Gathered
 from recto.events import (
     BRANCHED,
     Appended,
@@ -84,6 +85,7 @@ class Lines:
         self._at_start = True
         self._writer = ""
         self._is_sent = False
+        self._gathered = Gathered(is_terminal=sys.stderr is not None and sys.stderr.isatty())
 
     def __enter__(self) -> Self:
         return self
@@ -106,6 +108,8 @@ class Lines:
             show.note(words)
         if isinstance(event, SummaryRequested):
             self._writer = event.model
+        for line in self._gathered.hear(event):
+            click.echo(line, err=True)
 
     def _tell_sent(self, event: Sent) -> None:
         """Once: further rounds of tool calls go out with what was recalled for the first."""

@@ -27,6 +27,7 @@ COMMANDS = {
     "conversations": "List, read, search, rename and branch conversations; pin messages.",
     "context": "See and steer what the model is sent: windows, summaries, strategies.",
     "request": "See, rebuild and prove what was sent.",
+    "vault": "Search a folder of notes, follow its links, see what is used.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
 }

@@ -19,12 +19,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # What an option of its own sets; every other setting goes through --set.
-SETTINGS = {"vault": "vault", "model": "model", "strategy": "context.strategy", "system_file": "system_prompt_file"}
+SETTINGS = {
+    "vault": "vault",
+    "model": "model",
+    "strategy": "context.strategy",
+    "system_file": "system_prompt_file",
+    "allow_write": "tools.allow_write",
+}
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
 conversation_argument = click.argument("id", required=False)
 message_argument = click.argument("message", metavar="MESSAGE")
+document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
 home_option = click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
 
 
@@ -35,6 +42,7 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
     @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
     @click.option("--system-file", metavar="FILE", help="File with what the model is told first.")
+    @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
     @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call.")
     @wraps(command)
     def run(*args: Any, assignments: tuple[str, ...], **named: Any) -> R:

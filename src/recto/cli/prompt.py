@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
@@ -14,6 +15,8 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
+
+from recto.cli.complete import FileCompleter, LinkCompleter, OpenVault
 
 MARK = "› "
 HISTORY_FILE = "history"
@@ -70,14 +73,22 @@ class SlashCompleter(Completer):
                 yield Completion(f"/{name}", start_position=-len(typed) - 1, display_meta=help)
 
 
-def open_prompt(home: Path, commands: Commands, toolbar: Callable[[], FormattedText]) -> PromptSession[str]:
+def open_prompt(
+    home: Path,
+    commands: Commands,
+    toolbar: Callable[[], FormattedText],
+    vault: OpenVault = lambda: None,
+    project: Path | None = None,
+) -> PromptSession[str]:
+    completers = [SlashCompleter(commands), LinkCompleter(vault), FileCompleter(vault, project)]
     return PromptSession(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
         history=KeptHistory(home / HISTORY_FILE),
-        completer=SlashCompleter(commands),
+        completer=merge_completers(completers),
         complete_while_typing=True,
+        complete_in_thread=True,
         reserve_space_for_menu=5,
         key_bindings=_keys(),
         bottom_toolbar=toolbar,
@@ -91,7 +102,9 @@ def _keys() -> KeyBindings:
     @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
     def send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.document.text_before_cursor.endswith("\\"):
+        if _is_choosing(buffer):
+            buffer.complete_state = None
+        elif buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.newline(copy_margin=False)
         else:
@@ -102,3 +115,9 @@ def _keys() -> KeyBindings:
         event.current_buffer.newline(copy_margin=False)
 
     return keys
+
+
+def _is_choosing(buffer: Buffer) -> bool:
+    """Whether a name in the menu was chosen within a message; a command that was chosen is carried out."""
+    state = buffer.complete_state
+    return state is not None and state.current_completion is not None and not buffer.text.startswith("/")

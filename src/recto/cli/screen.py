@@ -17,6 +17,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from recto.cli.compaction import besides, event_in_words, request_in_words
+from recto.cli.gathered import Gathered
 from recto.cli.keys import echo
 from recto.cli.listen import KEPT, in_words
 from recto.cli.markdown import Growing, Page, last_lines
@@ -54,6 +55,7 @@ class Screen:
         self._writer = ""
         """Who was last asked for a summary."""
         self._is_sent = False
+        self._gathered = Gathered(is_terminal=console.is_terminal)
         self._last = ""
         """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
         self._waiting = Waiting("getting ready")
@@ -108,6 +110,8 @@ class Screen:
             # first, since whatever is printed draws the wait again below itself
             self._wait_for(event)
             self._tell(event)
+            for line in self._gathered.hear(event):
+                self._print_line(Text.from_ansi(line))
 
     def _tell(self, event: Event) -> None:
         match event:

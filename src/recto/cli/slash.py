@@ -9,6 +9,7 @@ from rich.text import Text
 
 from recto.cli import steer
 from recto.cli.compaction import block_in_words
+from recto.cli.gathered import shown
 from recto.cli.hits import lines
 from recto.cli.ongoing import Chat
 from recto.cli.picture import draw_request, draw_window
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # How many messages `/search` shows.
 SHOWN = 8
+# So many messages back `/references` looks for a turn that has any.
+LATEST = 200
 STRATEGY_WORDS = (*STRATEGIES, FOLLOWS_SETTINGS)
 
 
@@ -59,6 +62,28 @@ def _search(chat: Chat, argument: str) -> None:
             chat.console.print(Text.from_ansi(line))
     for text in filter(None, (found.note, "" if found else "nothing was found")):
         chat.tell(text)
+
+
+def _references(chat: Chat, argument: str) -> None:
+    """Of the last turn that has any, all of them; of all turns with `all`."""
+    found = chat.talk.messages(limit=None if argument == "all" else LATEST)
+    turns = [message for message in found if message.references]
+    if not turns:
+        chat.tell("no documents were referred to")
+        return
+    if argument != "all":
+        last = max(at for at, message in enumerate(found) if message.references)
+        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
+        turns = found[starts[-1] if starts else last : last + 1]
+    for line in shown(turns, is_terminal=chat.console.is_terminal, fold=None):
+        chat.console.print(Text.from_ansi(line))
+
+
+def _document(chat: Chat, argument: str) -> None:
+    if argument:
+        chat.talk.open_document(None if argument == "none" else argument)
+    now = chat.talk.document
+    chat.tell(f"{now} goes with every message; /document none closes it" if now else "no document is open")
 
 
 def _undo(chat: Chat, argument: str) -> None:
@@ -125,6 +150,8 @@ COMMANDS = {
     "priority": Command("MESSAGE N: how much a message matters to hybrid, from 1 to 10", steer.priority),
     "strategy": Command("what happens when the window is full, or NAME to change that", steer.strategy, STRATEGY_WORDS),
     "search": Command("find messages by words and meaning, in all conversations", _search),
+    "references": Command("the documents of the last turn; all for those of all turns", _references, ("all",)),
+    "document": Command("a note that goes with every message: PATH, or none to close it", _document, ("none",)),
     "undo": Command("take back your last message and its reply", _undo),
     "fork": Command("go on from an earlier message, on a branch of its own", _fork),
     "model": Command("who answers, or NAME to change that", _model),

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from recto.chat.blocks import Block, Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, File, Image, References, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.compaction import besides, block_in_words
+from recto.cli.references import references_shown
 
 if TYPE_CHECKING:
     from recto.talk import Covered
@@ -48,7 +49,8 @@ def tell_message(message: Message, place: Place, *, with_tools: bool = True) -> 
     for block in message.blocks:
         if with_tools or not isinstance(block, ToolCall | ToolResult):
             is_dim = not place.active or isinstance(block, Thinking | ToolCall | ToolResult)
-            show.say(_in_words(block), dim=is_dim or None)
+            for line in _lines(block):
+                show.say(line, dim=is_dim or None)
     if message.error:
         show.say(f"failed: {message.error}", fg="red")
     show.say("")
@@ -77,6 +79,12 @@ def _tell_compaction(block: Compaction) -> None:
     show.say("")
 
 
+def _lines(block: Block) -> list[str]:
+    if isinstance(block, References):
+        return references_shown(block.references, None, is_terminal=False)
+    return [_in_words(block)]
+
+
 def _in_words(block: Block) -> str:
     match block:
         case Text(text=text):
@@ -95,3 +103,5 @@ def _in_words(block: Block) -> str:
             return f"[image, {block.media_type}]"
         case Compaction():
             return block.summary
+        case References():
+            return block.told

@@ -4,7 +4,7 @@ The file is a list of steps, or {"limit": the window in tokens, null for unknown
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may have besides
-    "when"      "reply" or "summary": answers requests of that purpose only
+    "when"      "reply", "summary" or "gist": answers requests of that purpose only
     "usage"     what is reported: {"input", "output", "cache_read", "cache_write"}, or null; else what we count
     "finish"    what is reported as the end: "length", "refusal", any word; else "tool_calls" or "stop"
     "hang_s"    seconds of silence before anything comes
@@ -69,7 +69,8 @@ class Script:
 
     def next(self, purpose: str) -> Step:
         named = any(step.when == purpose for step in self.steps)
-        fits = {purpose, None} if purpose == "reply" or not named else {purpose}
+        # a gist is asked for unasked: it must not take the step of a reply
+        fits = {purpose, None} if purpose == "reply" or (not named and purpose == "summary") else {purpose}
         mine = [number for number, step in enumerate(self.steps) if step.when in fits]
         if not mine:
             raise Invalid(f'The script has no step for a {purpose}; give it a step without "when".')

@@ -1,41 +1,107 @@
-"""Documents that a message names: found by its [[links]], fenced so that a model can tell them from the chat."""
+"""Documents that a message names, by [[link]] or @path: found, read, and fenced so that a model can tell them from
+the chat."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
-from recto.errors import RectoError
-from recto.vault.links import find_links
-from recto.vault.vault import Document, Vault
+from recto.errors import NotFound, RectoError
+from recto.text import clean
+from recto.vault.document import Document, block_text, section_text
+from recto.vault.imports import Import, files_of, find_imports, resolve_import
+from recto.vault.links import Link, find_links
+from recto.vault.vault import Vault
+
+UNREADABLE = "[This document could not be read.]"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A link of the message: the document it leads to, or why there is none."""
+    """What a message names: the document, the part of it that is meant, or why there is none."""
 
     wikilink: str
     document: Document | None
     problem: str | None = None
+    path: str | None = None
+    """Where it should be; None when nothing of that name is there."""
+    part: str | None = None
+    """The section or block that is meant; None for all of it."""
+
+    @property
+    def text(self) -> str:
+        return self.part if self.part is not None else self.document.text if self.document else UNREADABLE
 
 
-def find_documents(text: str, vault: Vault | None) -> list[Finding]:
-    """Each linked document once, in order of appearance; what is broken or unreadable says so."""
-    if vault is None:
-        return []
-    findings: dict[str, Finding] = {}
-    for link in find_links(text):
-        path = vault.resolve(link) if link.target else None
-        finding = _read(vault, link.wikilink, path)
-        findings.setdefault(path or link.wikilink, finding)
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where @paths lead: into the project and the vault, and anywhere else only where that is allowed."""
+
+    project: Path | None = None
+    vault: Path | None = None
+    outside: bool = False
+
+    @property
+    def folders(self) -> list[Path]:
+        return [folder for folder in (self.project, self.vault) if folder]
+
+    @property
+    def base(self) -> Path:
+        """What paths are told relative to, so that a file has one name however it was named."""
+        return (self.vault or self.project or Path()).resolve()
+
+
+def find_documents(text: str, vault: Vault | None, roots: Roots = Roots()) -> list[Finding]:  # noqa: B008  frozen
+    """Each document, or part of one, once, in order of appearance; what is broken or unreadable says so."""
+    findings: dict[tuple[str, str | None], Finding] = {}
+    for each in _named(text, vault, roots):
+        found = _linked(vault, each) if isinstance(each, Link) and vault else _imported(each, roots)
+        findings.setdefault((found.path or found.wikilink, found.part), found)
     return list(findings.values())
 
 
-def _read(vault: Vault, wikilink: str, path: str | None) -> Finding:
+def _named(text: str, vault: Vault | None, roots: Roots) -> list[Link | Import]:
+    named: list[Link | Import] = [*find_links(text)] if vault else []
+    if roots.folders or roots.outside:
+        named += find_imports(text, files_of(roots.folders, roots.outside))
+    return sorted(named, key=lambda each: each.start)
+
+
+def _linked(vault: Vault, link: Link) -> Finding:
+    link = vault.settle(link)
+    path = vault.resolve(link) if link.target else None
     if path is None:
-        return Finding(wikilink, None, f"{wikilink} leads to no document of the vault")
+        return Finding(link.wikilink, None, f"{link.wikilink} leads to no document of the vault{_near(vault, link)}")
     try:
-        return Finding(wikilink, vault.read(path))
+        document = vault.read(path)
     except RectoError as why:
-        return Finding(wikilink, None, f"{wikilink}: {why.message}")
+        return Finding(link.wikilink, None, f"{link.wikilink}: {why.message}", path)
+    return _meant(link.wikilink, document, link.heading, link.block)
 
 
-def fenced(document: Document, text: str) -> str:
-    return f"BEGIN DOCUMENT {document.path}\n{text.strip()}\nEND DOCUMENT {document.path}"
+def _near(vault: Vault, link: Link) -> str:
+    near = vault.closest(link.target, 1) if link.target else []
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _meant(named: str, document: Document, heading: str | None, block: str | None) -> Finding:
+    part = block_text(document, block) if block else section_text(document, heading) if heading else None
+    problem = None
+    if part is None and (heading or block):
+        problem = f"{document.path} has no {'block' if block else 'heading'} {block or heading}: all of it is meant"
+    return Finding(named, document, problem, document.path, part)
+
+
+def _imported(found: Link | Import, roots: Roots) -> Finding:
+    assert isinstance(found, Import)
+    try:
+        place = resolve_import(found, roots.folders, roots.outside)
+        document = Document(Path(os.path.relpath(place, roots.base)).as_posix(), clean(place.read_bytes())[0])
+    except NotFound as why:
+        return Finding(found.raw, None, f"{found.raw}: {why.message}")
+    except (RectoError, OSError) as why:
+        return Finding(found.raw, None, f"{found.raw}: {why}", found.path)
+    return _meant(found.raw, document, found.section, None)
+
+
+def fenced(path: str, text: str) -> str:
+    return f"BEGIN DOCUMENT {path}\n{text.strip()}\nEND DOCUMENT {path}"

@@ -9,13 +9,10 @@ from typing import Any
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
 from recto.sources.source import Tool
-from recto.vault.vault import Vault
 
 RECALL = "recall"
 """The tool that brings archived messages back."""
 CANCELLED = "cancelled: the call was stopped before a result came"
-# One page of a document for one call: about 5,000 tokens of English. The model asks for the rest with `offset`.
-PAGE_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +61,3 @@ def _arguments(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
     if missing:
         raise RectoError(f"missing argument: {', '.join(missing)}")
     return given
-
-
-def read_document(vault: Vault) -> Runnable:
-    tool = Tool(
-        "read_document",
-        "Read a note of the vault by its path or name.",
-        {
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "path relative to the vault, or the note's name"},
-                "offset": {"type": "integer", "description": "character to start at, for long notes; default 0"},
-            },
-            "required": ["path"],
-        },
-    )
-
-    def run(arguments: Mapping[str, Any]) -> str:
-        document = vault.read(str(arguments["path"]))
-        try:
-            start = max(0, int(arguments.get("offset") or 0))
-        except (TypeError, ValueError):
-            raise RectoError("offset must be a whole number") from None
-        page = document.text[start : start + PAGE_CHARACTERS]
-        rest = len(document.text) - start - len(page)
-        more = f"\n\n[{rest} more characters; go on with offset {start + len(page)}]" if rest > 0 else ""
-        return f"{document.path}\n\n{page}{more}"
-
-    return Runnable(tool, run)

@@ -18,6 +18,7 @@ from recto.store.queries import (
     MOVE_HEAD,
 )
 from recto.store.reading import message_row
+from recto.store.references import note_uses
 from recto.store.rows import AnyRow, message_of, written
 from recto.store.schema import messages
 from recto.store.trails import is_on_path
@@ -72,6 +73,7 @@ def insert_message(connection: Connection, home: int, parent: Parent, message: M
         BEGIN_BRANCH(connection, number=number)
     if message.compaction:
         COVER_ITSELF(connection, number=number)
+    note_uses(connection, number, message.blocks)
     return number
 
 

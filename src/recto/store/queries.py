@@ -112,6 +112,10 @@ NUMBERED = (
     .outerjoin(conversations, conversations.c.n == messages.c.conversation)
     .outerjoin(_parents, _parents.c.n == messages.c.parent)
 )
+# As one text of JSON: a list of parameters would be another statement for each length.
+BY_NUMBER = Prepared(
+    NUMBERED.where(messages.c.n.in_(select(func.json_each(bindparam("numbers")).table_valued("value").c.value)))
+)
 AFTER = Prepared(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
 NEWEST_NUMBER = Prepared(select(func.max(messages.c.n)))
 _ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
@@ -173,6 +177,12 @@ MOVE_HEAD = Prepared(
 )
 SET_DETAILS = Prepared(
     update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("new_details"))
+)
+SET_BLOCKS = Prepared(
+    update(messages)
+    .where(messages.c.id == bindparam("message"))
+    .values(blocks=bindparam("new_blocks"))
+    .returning(messages.c.n)
 )
 SET_PRIORITY = Prepared(
     update(messages)

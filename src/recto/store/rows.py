@@ -23,7 +23,6 @@ DETAILS = (
     "provider",
     "usage",
     "tokens",
-    "references",
     "memory_references",
     "learning_points",
     "task_runs",
@@ -119,10 +118,11 @@ def read_details(text: str) -> dict[str, Any]:
     details: dict[str, Any] = wire.loads(text)
     # an older version that was running while the store was migrated still writes it here
     details.pop("priority", None)
+    details.pop("references", None)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
         if name in details:
             details[name] = kind(**details[name])
-    for name in ("references", "memory_references", "learning_points", "task_runs"):
+    for name in ("memory_references", "learning_points", "task_runs"):
         if name in details:
             details[name] = tuple(details[name])
     if "made" in details:

@@ -6,7 +6,7 @@ A change here goes with a migration in `migrations/versions`; a test holds the t
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 # Newest last. A store that names any other revision was written by a newer version.
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 
 metadata = MetaData()
 
@@ -90,6 +90,21 @@ requests = Table(
     # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
     Column("marks", Text),
     Index("requests_conversation", "conversation"),
+)
+
+# Which documents messages refer to, to be counted; the blocks of a message say the same, and more.
+uses = Table(
+    "uses",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("message", Integer, ForeignKey("messages.n"), nullable=False),
+    Column("vault", Text, nullable=False),
+    # Null for a broken link.
+    Column("path", Text),
+    Column("wikilink", Text, nullable=False),
+    Column("direct", Integer, nullable=False),
+    Index("uses_message", "message"),
+    Index("uses_path", "vault", "path"),
 )
 
 meters = Table(

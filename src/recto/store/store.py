@@ -7,6 +7,7 @@ from typing import Self
 from recto.store.counts import Counts
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
+from recto.store.references import Uses
 from recto.store.tree import Tree
 
 
@@ -16,6 +17,7 @@ class Store:
         self.tree = Tree(self.database)
         self.records = Records(self.database)
         self.counts = Counts(self.database)
+        self.references = Uses(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -27,6 +27,7 @@ from recto.store.placing import (
 )
 from recto.store.queries import (
     AFTER,
+    BY_NUMBER,
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
     CONVERSATION,
@@ -36,19 +37,19 @@ from recto.store.queries import (
     MESSAGE,
     MOVE_HEAD,
     NEWEST_NUMBER,
-    NUMBERED,
     PATH,
     REQUEST_OF,
+    SET_BLOCKS,
     SET_DETAILS,
     SET_PRIORITY,
 )
 from recto.store.reading import bare_page, conversation_row, message_row, read, read_numbered
+from recto.store.references import note_uses
 from recto.store.rows import AnyRow, Numbered, conversation_of, message_of, written
 from recto.store.schema import conversations, messages
 from recto.store.trails import is_on_path, track_to, trail_of
 
 PRIORITIES = range(1, 11)
-AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,15 @@ class Tree:
             if row is None:
                 raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
+            note_uses(connection, row.n, message.blocks)
+
+    def refer(self, message: Message) -> None:
+        """Notes which documents a message refers to, once that is known; what was said stays as it is."""
+        with self._database.write() as connection:
+            row = SET_BLOCKS(connection, message=message.id, new_blocks=written(message)["blocks"]).first()
+            if row is None:
+                raise NotFound(f"there is no message {message.id}", id=message.id)
+            note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
         """Notes what a message costs, once that is known."""
@@ -280,13 +290,9 @@ class Tree:
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Numbered]:
         """The messages of these numbers; one that is not there is left out."""
-        wanted = list(dict.fromkeys(numbers))
         with self._database.read() as connection:
-            found: dict[int, Numbered] = {}
-            for start in range(0, len(wanted), AT_ONCE):
-                rows = connection.execute(NUMBERED.where(messages.c.n.in_(wanted[start : start + AT_ONCE]))).all()
-                found |= {each.n: each for each in read_numbered(connection, rows)}
-            return found
+            rows = BY_NUMBER(connection, numbers=wire.dumps(list(dict.fromkeys(numbers)))).all()
+            return {each.n: each for each in read_numbered(connection, rows)}
 
     def numbered(self, head: str, said: Sequence[int]) -> dict[int, Message]:
         """Bare messages of the path to `head` by their number on it; one that was never said is left out."""

@@ -10,12 +10,22 @@ from recto.chat.priority import BINDING, CHATTER, weigh
 from recto.summary.facts import Fact, plain
 from recto.summary.figures import word_set
 from recto.summary.layout import PROSE, layout
-from recto.summary.sentences import sentences, terms
+from recto.summary.sentences import placed, terms
+from recto.summary.settled import settles_at
+from recto.summary.worth import weight_of
 
 _READ_FOR_DECISIONS = 20_000
+_SHORTEST, _LONGEST, _LATE, _CLAUSE = 6, 400, 30, 16
 _CLAUSE_END = re.compile(r"(?:,? (?:because|since|so that|which|weil|damit|parce que|porque)\b|, so |[;(–—]|: )")
+_DECIDES = re.compile(
+    r"\b(?:decid|agree|chose|choos|pick|settl|opt(?:ed|s)? |went with|let's|must|never|always|should|don't|do not"
+    r"|only|rather|prefer|use |have to|need|budget|deadline|due|allergic|make sure|muss|soll|nie|immer|nehmen"
+    r"|entschieden|geeinigt|doit|faut|toujours|jamais|debe|siempre|nunca)|it is$|\d",
+    re.IGNORECASE,
+)
 _LEAD = re.compile(
-    r"(?:(?:by the way|please|pls|ok|okay|so|and|but|also|then|well|hi|yes|no|actually|bitte|und|aber)\b[,.!:]?\s+)+",
+    r"(?:(?:by the way|hm+|fine|alright|please|pls|ok|okay|so|and|but|also|then|well|hi|yes|no|actually|bitte|und"
+    r"|aber)\b[,.!:]?\s+)+",
     re.IGNORECASE,
 )
 
@@ -26,16 +36,21 @@ def decisions(text: str) -> list[Fact]:
     if len(text) > _READ_FOR_DECISIONS:
         text = f"{text[: _READ_FOR_DECISIONS // 2]}\n{text[-_READ_FOR_DECISIONS // 2 :]}"
     lines = layout(text)
-    found, place = [], 0
-    for sentence in sentences(text):
-        start = text.find(sentence, place)
-        place = start + len(sentence) if start >= 0 else place
-        if start < 0 or not 12 <= len(sentence) <= 400 or lines.at(start) != PROSE or weigh(sentence) != BINDING:
-            continue
-        content = content_words(sentence)
-        if len(content) > 1:
-            found.append(Fact("decision", sentence, " ".join(sorted(content)), start, place))
+    found = []
+    for start, sentence in placed(text):
+        if _SHORTEST <= len(sentence) <= _LONGEST and lines.at(start) == PROSE and weight_of(sentence) == BINDING:
+            found += _decided(sentence, start)
     return found
+
+
+def _decided(sentence: str, start: int) -> list[Fact]:
+    """The sentence, from where it settles something if that comes late. What was settled in one word is told by it."""
+    at = settles_at(sentence)
+    late = at if at is not None and at > _LATE else 0
+    content = content_words(sentence[late:])
+    if len(content) < (2 if at is None else 1):
+        return []
+    return [Fact("decision", sentence[late:], " ".join(sorted(content)), start + late, start + len(sentence))]
 
 
 def answers(text: str, role: str) -> list[Fact]:
@@ -52,17 +67,29 @@ def answers(text: str, role: str) -> list[Fact]:
 
 
 def shortest(sentence: str) -> str:
-    """A decision in its telling words: without its lead and what follows its first clause, where enough is left."""
+    """A decision in its telling words: the clause that decides, without its lead, where enough is left."""
     said = " ".join(sentence.split()).rstrip(".!。")
-    said = said[lead.end() :] if (lead := _LEAD.match(said)) else said
-    end = next((match.start() for match in _CLAUSE_END.finditer(said) if match.start() >= 24), len(said))
-    return said[:end].rstrip(" ,")
+    clauses = _clauses(said)
+    clause = next((each for each in clauses if _DECIDES.search(each)), clauses[0])
+    clause = clause[lead.end() :] if (lead := _LEAD.match(clause)) else clause
+    return clause.rstrip(" ,")
+
+
+def _clauses(said: str) -> list[str]:
+    """Pieces that are long enough to tell something."""
+    found, start = [], 0
+    for match in _CLAUSE_END.finditer(said):
+        if match.start() - start >= _CLAUSE:
+            found.append(said[start : match.start()])
+            start = match.end() if match[0].strip() in (",", ", so", ";", "(", ":", "–", "—") else match.start()
+    return [*found, said[start:].strip()] if len(said) - start >= _CLAUSE or not found else found
 
 
 _SMALL = word_set(
     "the and for with that this from have has had will would should could must not are was were been its our your "
     "their they them you she his her him but all any can let us use using get got one two into over than then there "
     "here what when who how why does did don't let's we'll i'll we're it's i'm always never only decided agreed "
+    "against instead rather chose chosen choose went gone opted settled sich haben gegen statt entschi "
     "please make sure user assistant tool now also just der die das und ist nicht ein eine einen wir ich sie mit "
     "für von auf den dem des les des une est pas que qui pour dans nous vous el los las una que por con para"
 )

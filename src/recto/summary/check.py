@@ -3,7 +3,6 @@
 What nobody said is marked in the text, right behind it. What was lost goes into the ledger, as far as there is room.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -13,15 +12,15 @@ from recto.chat.message import Message
 from recto.summary import ledger
 from recto.summary.bindings import answers, decisions
 from recto.summary.facts import Fact, facts
-from recto.summary.figures import LETTER
 from recto.summary.ground import Ground
-from recto.summary.layout import MACHINE, PROSE, layout
+from recto.summary.items import item
+from recto.summary.layout import MACHINE, PROSE
 from recto.summary.ledger import Lead
+from recto.summary.marks import Known, doubted, marked, marks_in, unmarked
+from recto.summary.sentences import placed
+from recto.summary.stances import content
+from recto.summary.turned import KIND, Voices
 
-MARK = " [unverified]"
-_MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
-_WORD_GOES_ON = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
-_OUTER = ("quote", "command", "url", "path", "error")
 # Of one text that is read for facts; its words are all taken in, however long it is.
 _READ = 400_000
 # Facts of one kind that a single output of a machine may put forward, and leads that are held at once.
@@ -33,6 +32,7 @@ class Covered:
     """What the covered messages say: all of it as ground, and the facts that may be missed."""
 
     ground: Ground = field(default_factory=Ground)
+    voices: Voices = field(default_factory=Voices)
     leads: dict[tuple[str, str], Lead] = field(default_factory=dict)
     dropped: int = 0
     """Leads that were too many to hold."""
@@ -47,15 +47,16 @@ class Covered:
     def _read(self, text: str, by: str, message: Message) -> None:
         found = facts(text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}", by=by)
         self.ground.add(text, found)
+        self.voices.add(text, said=message.said, refutes=by != MACHINE)
         if by != MACHINE and message.role in ("user", "assistant"):
             found = [*found, *decisions(text), *answers(text, message.role)]
         of_kind: dict[str, int] = {}
         for fact in found:
             if fact.counts and (by != MACHINE or _takes(of_kind, fact)):
-                item = ledger.item(fact, text)
+                said = item(fact, text)
                 # a bare figure that nothing is said of tells a reader nothing
-                if not item.isdigit():
-                    self._put(Lead(fact, item, message.said, by=message.role))
+                if not said.isdigit():
+                    self._put(Lead(fact, said, message.said, by=message.role))
 
     def _put(self, lead: Lead) -> None:
         key = lead.fact.key
@@ -136,26 +137,59 @@ def check(text: str, covered: Covered, former: Former, beside: Iterable[str] = (
     """`beside` is what else may be told: the user's wish, messages still sent. Without `marks` the text is trusted: it
     is made of sentences of the originals."""
     before = doubted(former.summary)
+    wrong: list[Fact] = []
+    invented = marks_in(text)
     if marks:
-        known = _ground([before.sure, *former.ledger, *former.places, *beside])
-        text, invented = marked(text, (covered.ground, known), before.facts)
-    else:
-        invented = len(_MARKS.findall(text))
-    plain = _MARKS.sub("", text)
-    told = Ground()
-    told.add(plain, facts(plain, by=PROSE))
+        text, strange = marked(text, _known(covered, former, before.sure, [*beside]), before.facts)
+        invented, wrong = len(strange), [fact for fact in strange if fact.kind == KIND]
+    told = _told(text, wrong)
     leads = _together(former.leads, covered.leads.values())
     kept = [lead for lead in leads if told.tells(lead.fact)]
-    lost = [lead for lead in leads if not told.tells(lead.fact)]
+    lost = [_missed(lead, wrong) for lead in leads if not told.tells(lead.fact)]
     old = len(former.leads)
     new = len(leads) - old + covered.dropped
     return Checked(text, tuple(kept), tuple(lost), invented, max(old, former.facts or 0) + new)
 
 
-def _ground(texts: Iterable[str]) -> Ground:
-    ground = Ground()
-    for text in texts:
+def _missed(lead: Lead, wrong: Sequence[Fact]) -> Lead:
+    if lead.fact.kind != "decision" or not wrong:
+        return lead
+    words = content(lead.fact.text)
+    return replace(lead, is_turned=any(words.issuperset(fact.normal[1:].split()) for fact in wrong))
+
+
+def recounted(text: str, block: Compaction) -> dict[str, int]:
+    """The counts of a Compaction whose summary the user has written anew: what of the facts that are known the text
+    tells now, and what its ledger holds besides."""
+    former, told = former_of(block), _told(text, ())
+    leads = _together(former.leads)
+    kept = {lead.fact.key for lead in leads if told.tells(lead.fact)}
+    beside = {lead.fact.key for lead in ledger.read(former.ledger)} - kept
+    total = max(former.facts or 0, len(leads))
+    archive = total - len(kept) - len(beside)
+    counts = {"facts": total, "kept": len(kept), "ledger": len(beside), "archive": archive, "invented": marks_in(text)}
+    return block.checks | counts
+
+
+def _known(covered: Covered, former: Former, sure: str, beside: Sequence[str]) -> Known:
+    ground, voices = Ground(), Voices()
+    for text in (sure, *former.ledger, *former.places, *beside):
         ground.add(text)
+    for text in (sure, *(lead.item for lead in former.leads)):
+        voices.add(text, refutes=True)
+    for text in beside:
+        voices.add(text)
+    return Known((covered.ground, ground), voices.with_others(covered.voices))
+
+
+def _told(text: str, wrong: Sequence[Fact]) -> Ground:
+    """What a summary says; a decision that it turns round it does not tell."""
+    plain = unmarked(text)
+    for start, sentence in reversed([*placed(plain)] if wrong else []):
+        if any(start <= fact.start < start + len(sentence) for fact in wrong):
+            plain = plain[:start] + plain[start + len(sentence) :]
+    ground = Ground()
+    ground.add(plain, facts(plain, by=PROSE))
     return ground
 
 
@@ -166,89 +200,3 @@ def _together(*known: Iterable[Lead]) -> list[Lead]:
         key = lead.fact.key
         found[key] = lead.again(found[key]) if key in found else lead
     return list(found.values())
-
-
-def marked(text: str, grounds: Sequence[Ground], before: Iterable[Fact] = ()) -> tuple[str, int]:
-    """The text with a mark behind the first mention of each fact that none of the grounds holds. What was marked
-    `before` is looked for by its words, wherever it stands."""
-    plain = _MARKS.sub("", text)
-    strange = _invented(plain, grounds, before)
-    lines = layout(plain, by=PROSE)
-    places = []
-    for fact in strange:
-        fence = lines.fence_around(fact.start)
-        places.append(_behind(plain, fact) if fence is None else fence[1])
-    for place in sorted(set(places), reverse=True):
-        at_line = place and plain[place - 1] == "\n"
-        mark = MARK.strip() + "\n" if at_line else MARK
-        plain = plain[:place] + mark + plain[place:]
-    return plain, len(strange)
-
-
-def _invented(plain: str, grounds: Sequence[Ground], before: Iterable[Fact]) -> list[Fact]:
-    """Each once, the smaller one where a sentence holds another, the larger where a quotation does."""
-    found: dict[tuple[str, str], Fact] = {}
-    for fact in (*facts(plain, by=PROSE), *decisions(plain), *_again(plain, before)):
-        is_cut = "…" in plain[max(0, fact.start - 1) : fact.start] + plain[fact.end : fact.end + 1]
-        if fact.counts and not is_cut and fact.key not in found and not any(ground.holds(fact) for ground in grounds):
-            found[fact.key] = fact
-    every = list(found.values())
-    outer = [fact for fact in every if fact.kind in _OUTER]
-    inner = [fact for fact in every if fact.kind != "decision" and not any(_is_in(fact, other) for other in outer)]
-    rest = [fact for fact in every if fact.kind == "decision" and not any(_is_in(other, fact) for other in inner)]
-    return [*inner, *rest]
-
-
-def _again(plain: str, before: Iterable[Fact]) -> Iterable[Fact]:
-    for fact in before:
-        if match := re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", plain):
-            yield replace(fact, start=match.start(), end=match.end())
-
-
-def _is_in(fact: Fact, other: Fact) -> bool:
-    return fact is not other and other.start <= fact.start and fact.end <= other.end and fact.text != other.text
-
-
-def _behind(text: str, fact: Fact) -> int:
-    """The first place behind a fact that is in no word, path or span of code."""
-    noun = ledger.noun_behind(text, fact)
-    end = fact.end + (1 + len(noun) if noun else 0)
-    going_on = _WORD_GOES_ON.match(text, end)
-    end = going_on.end() if going_on else end
-    line = text.rfind("\n", 0, fact.start) + 1
-    if text.count("`", line, end) % 2:
-        closing = text.find("`", end)
-        end = closing + 1 if closing >= 0 else end
-    return end
-
-
-@dataclass(frozen=True, slots=True)
-class Doubted:
-    """A summary taken apart: what it says for sure, and the facts that were marked in it."""
-
-    sure: str
-    facts: tuple[Fact, ...] = ()
-
-
-def doubted(summary: str) -> Doubted:
-    if MARK.strip() not in summary:
-        return Doubted(summary)
-    plain, ends = _unmarked(summary)
-    found = [*facts(plain, by=PROSE), *decisions(plain)]
-    keys = {fact.key for fact in found if _behind(plain, fact) in ends}
-    bad = [fact for fact in found if fact.key in keys]
-    sure, place = "", 0
-    for fact in sorted(bad, key=lambda fact: fact.start):
-        sure += plain[place : fact.start] + " … " if fact.start >= place else ""
-        place = max(place, fact.end)
-    return Doubted(sure + plain[place:], tuple(bad))
-
-
-def _unmarked(summary: str) -> tuple[str, set[int]]:
-    """The text without its marks, and where they stood in it."""
-    plain, ends, place = "", set(), 0
-    for match in _MARKS.finditer(summary):
-        plain += summary[place : match.start()]
-        ends.add(len(plain))
-        place = match.end()
-    return plain + summary[place:], ends

@@ -8,16 +8,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from recto.summary.bindings import decisions, shortest
+from recto.summary.bindings import decisions
 from recto.summary.facts import Fact, facts
-from recto.summary.figures import word_set
 from recto.summary.layout import PROSE
-from recto.summary.shorten import Measure, cut
+from recto.summary.shorten import Measure
 
 BETWEEN = "; "
 Keys = set[tuple[str, str]]
 _LINE = re.compile(r"#(\d+) (.+)")
-_LONGEST_ITEM = 90
 # What a kind is worth beside the others; a decision binds what comes, a quotation mostly tells how.
 _KINDS = {
     "decision": 1.6, "date": 1.2, "number": 1.0, "path": 1.0, "command": 1.0, "url": 1.0, "version": 1.0, "name": 0.9,
@@ -26,15 +24,7 @@ _KINDS = {
 _ROLES = {"user": 1.4, "assistant": 1.0, "tool": 0.7}
 # A line that is there has won its place before: it yields only to clearly better ones.
 _HELD = 1.2
-_LABEL = re.compile(r"[^\W\d_][\w'’-]{2,24}")
-_CLAUSE = re.compile(r"[.!?;:]\s|\n")
-_NOUN = re.compile(r"[ \xa0]([a-z][a-z-]{2,})\b")
-_EMPTY = word_set(
-    "the and for with that this from have has had will would should could must are was were been its our your their "
-    "they which them you she his her him but all any can than then there here what when who how about only just "
-    "also around at most more other further least until till der die das und ist für mit von auf bis les des une "
-    "est pour que los las"
-)
+_TURNED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +40,8 @@ class Lead:
     by: str = "assistant"
     is_held: bool = False
     """It stands in the ledger that there is."""
+    is_turned: bool = False
+    """The summary tells the opposite: nothing is missed more."""
 
     def again(self, other: "Lead") -> "Lead":
         """The same fact said twice: told as it was said last, by whoever weighs more."""
@@ -60,37 +52,8 @@ class Lead:
     def worth(self, newest: int) -> float:
         lately = 0.8 + 0.4 * min(1.0, self.said / max(1, newest))
         often = 1 + 0.25 * math.log2(self.times)
-        return (
-            _KINDS.get(self.fact.kind, 1.0) * _ROLES.get(self.by, 1.0) * lately * often * (_HELD if self.is_held else 1)
-        )
-
-
-def noun_behind(text: str, fact: Fact) -> str:
-    """What a bare figure counts: the word that follows it."""
-    is_bare = fact.kind == "number" and fact.text[-1:].isdigit()
-    noun = _NOUN.match(text, fact.end) if is_bare else None
-    return noun[1] if noun and noun[1] not in _EMPTY else ""
-
-
-def item(fact: Fact, text: str) -> str:
-    """A fact in as few words as still tell something: a figure or a date comes with the word that it is about."""
-    written = shortest(fact.text) if fact.kind == "decision" else fact.text
-    if noun := noun_behind(text, fact):
-        return _terse(f"{written} {noun}")
-    if fact.kind in ("number", "date", "time") and (label := _label(text, fact.start)):
-        return _terse(f"{label} {written}")
-    return _terse(written)
-
-
-def _terse(words: str) -> str:
-    """On one line, and without the sign that parts items."""
-    return cut(" ".join(words.split()).replace(";", ","), _LONGEST_ITEM).strip(" ,")
-
-
-def _label(text: str, start: int) -> str:
-    before = _CLAUSE.split(text[max(0, start - 40) : start])[-1]
-    words = [word.strip("\"'`*_()[],") for word in before.split()[-4:]]
-    return next((word for word in reversed(words) if _LABEL.fullmatch(word) and word.lower() not in _EMPTY), "")
+        own = _KINDS.get(self.fact.kind, 1.0) * _ROLES.get(self.by, 1.0)
+        return own * lately * often * (_HELD if self.is_held else 1) * (_TURNED if self.is_turned else 1)
 
 
 def read(lines: Iterable[str]) -> list[Lead]:

@@ -42,6 +42,16 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence, _ in marked(text)]
 
 
+def placed(text: str) -> Iterator[tuple[int, str]]:
+    """Each sentence and where it begins."""
+    place = 0
+    for sentence in sentences(text):
+        start = text.find(sentence, place)
+        if start >= 0:
+            yield start, sentence
+            place = start + len(sentence)
+
+
 def marked(text: str) -> list[tuple[str, bool]]:
     """The same, and whether each is a line of fenced code; the fences count as code."""
     found: list[tuple[str, bool]] = []
@@ -175,6 +185,8 @@ def _is_hex(words: list[str]) -> bool:
     return len(found) >= 8 and len(found) * 5 > len(words) * 3 and not all(word.isdigit() for word in found)
 
 
+# How far back a cut looks for an edge in a text without spaces.
+_RUN = 24
 _FINISHED = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？]""")
 _SPACE = re.compile(r"\s+")
 # What belongs to the sign before it: accents, joiners, variants and tones of an emoji.
@@ -186,11 +198,32 @@ def beginning(text: str, size: int) -> str:
     if size >= len(text):
         return text
     at = max(size, 0)
-    if at and not text[at].isspace() and not _IS_UNSPACED.match(text, at):
+    if at and _IS_UNSPACED.match(text, at):
+        at = next((edge for edge in range(at, max(at // 2, at - _RUN), -1) if _is_edge(text, edge)), at)
+    elif at and not text[at].isspace():
         at = max(text.rfind(" ", at // 2, at), text.rfind("\n", at // 2, at)) + 1 or at
     while at and _JOINED.match(text, at):
         at -= 1
     return text[:at].rstrip()
+
+
+def _is_edge(text: str, at: int) -> bool:
+    """Whether a word may end here: at a space, behind a sign, or where the script changes; an ending in hiragana
+    belongs to what is before it."""
+    before, after = _script(text[at - 1]), _script(text[at])
+    return before == "" or after == " " or (before != after and (before, after) != ("han", "hiragana"))
+
+
+def _script(sign: str) -> str:
+    if sign.isspace():
+        return " "
+    if "\u3041" <= sign <= "\u309f":
+        return "hiragana"
+    if "\u30a1" <= sign <= "\u30ff":
+        return "katakana"
+    if "\u3400" <= sign <= "\u9fff":
+        return "han"
+    return "other" if sign.isalnum() else ""
 
 
 def first_lines(text: str, size: int) -> str:

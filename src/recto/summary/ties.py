@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from recto.chat.priority import CHATTER
+from recto.summary.figures import word_set
 from recto.summary.lines import BEFORE, TOOL, Part, Reader, Sentence
 from recto.summary.sentences import is_noise
 from recto.summary.worth import Weights, is_heading, is_machine_made, is_question, leans, numbers, weight_of
@@ -30,6 +32,12 @@ _CORRECTS = re.compile(
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경",
     re.IGNORECASE,
+)
+# Of the terms of what corrects one is among these, in ASCII: the search above takes longer than all else here.
+_SIGNS = word_set(
+    "actuall instead rather correct scratch wrong mistake changed moved postpon longer second meant not stattde lieber "
+    "statt korrekt falsch verscho mehr sondern meinte fait erreur lieu finalem vez mejor realida equivoc cambio cambia "
+    "cambiar cambiad cambiam no nein non"
 )
 # How much of what is told two sentences must share, by weight, for one to be a correction of the other.
 _SAME_SUBJECT, _SAME_WORDS = 0.35, 0.7
@@ -139,48 +147,58 @@ def _is_elliptic(text: str) -> bool:
     return text.isascii() and text.count(" ") < _ELLIPTIC_WORDS
 
 
+class Told(NamedTuple):
+    """A sentence taken apart: what it is about, without numbers and small words, and the numbers that it says of it."""
+
+    sentence: Sentence
+    key: Key
+    about: set[str]
+    numbers: set[str]
+    weight: int
+
+
 def corrections(pool: Sequence[Sentence], weights: Weights) -> dict[Key, Sentence]:
     """What was said, and the latest that takes it back or says it with another number."""
     found: dict[Key, Sentence] = {}
-    seen: dict[str, list[Sentence]] = {}
+    seen: dict[str, list[Told]] = {}
     times: Counter[Key] = Counter()
     for each in pool:
-        former = list(_corrected(each, seen, weights))
-        found |= {one.key: each for one in former}
-        times.update([one.key for one in former] + [each.key] * len(former))
-        for term in each.terms:
-            seen.setdefault(term, []).append(each)
+        told = _told(each, weights)
+        former = list(_corrected(told, seen, weights))
+        found |= dict.fromkeys(former, each)
+        times.update([*former, *[told.key] * len(former)])
+        for term in told.about:
+            seen.setdefault(term, []).append(told)
     return {key: each for key, each in found.items() if max(times[key], times[each.key]) < _SERIES}
 
 
-def _corrected(each: Sentence, seen: Mapping[str, Sequence[Sentence]], weights: Weights) -> Iterator[Sentence]:
-    signed = _CORRECTS.search(each.text[:_SHORT]) is not None
-    told = numbers(each.terms)
-    if not signed and not told:
+def _told(each: Sentence, weights: Weights) -> Told:
+    said = numbers(each.terms)
+    about = {term for term in each.terms - said if len(term) > _SMALL or not term.isascii()}
+    return Told(each, each.key, about, said, weights.of(about) or 1)
+
+
+def _corrected(each: Told, seen: Mapping[str, Sequence[Told]], weights: Weights) -> Iterator[Key]:
+    signed = _is_signed(each.sentence)
+    if not signed and not each.numbers:
         return
-    about = _subject(each)
-    near = {one.key: one for term in sorted(about) for one in seen.get(term, ())[-_POSTINGS:]}
+    near = {one.key: one for term in sorted(each.about) for one in seen.get(term, ())[-_POSTINGS:]}
     by_sign: list[tuple[float, Key]] = []
     for key, one in near.items():
-        shared = _shared(_subject(one), about, weights)
-        if shared >= _SAME_WORDS and _has_other_numbers(one, told):
-            yield one
+        shared = weights.of(one.about & each.about) / one.weight
+        if shared >= _SAME_WORDS and _has_other_numbers(one, each):
+            yield key
         elif signed:
-            by_sign.append((shared + _NEARNESS * (each.line - one.line <= _NEAR), key))
+            by_sign.append((shared + _NEARNESS * (each.key[0] - key[0] <= _NEAR), key))
     if by_sign and max(by_sign)[0] >= _SAME_SUBJECT:
-        yield near[max(by_sign)[1]]
+        yield max(by_sign)[1]
 
 
-def _subject(each: Sentence) -> set[str]:
-    """What it is about, without what it says of it: no numbers, no small words."""
-    return {term for term in each.terms - numbers(each.terms) if len(term) > _SMALL or not term.isascii()}
+def _is_signed(each: Sentence) -> bool:
+    if each.text.isascii() and _SIGNS.isdisjoint(each.terms):
+        return False
+    return _CORRECTS.search(each.text[:_SHORT]) is not None
 
 
-def _has_other_numbers(one: Sentence, told: set[str]) -> bool:
-    former = numbers(one.terms)
-    return bool(former and told) and not former <= told
-
-
-def _shared(about: set[str], other: set[str], weights: Weights) -> float:
-    """How much of what one is about the other is about too."""
-    return weights.of(about & other) / (weights.of(about) or 1)
+def _has_other_numbers(one: Told, other: Told) -> bool:
+    return bool(one.numbers and other.numbers) and not one.numbers <= other.numbers

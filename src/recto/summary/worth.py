@@ -12,6 +12,7 @@ from itertools import chain
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, weigh
 from recto.summary.lines import ASSISTANT, TOOL, USER, Line, Part
 from recto.summary.sentences import is_noise
+from recto.summary.settled import settles_at
 
 NOISE = 0.0001
 LEAST = 0.02
@@ -179,7 +180,11 @@ def _form(part: Part, start: str, facts: int | None, is_wanted: bool) -> float:
 def weight_of(sentence: str) -> int:
     """On the scale of priorities, in spaced languages and others."""
     weight = weigh(sentence)
-    if weight in (BINDING, CHATTER) or sentence.isascii() or not _UNSPACED.search(sentence):
+    if weight in (BINDING, CHATTER):
+        return weight
+    if settles_at(sentence) is not None:
+        return BINDING
+    if sentence.isascii() or not _UNSPACED.search(sentence):
         return weight
     if _UNSPACED_SMALL_TALK.fullmatch(sentence):
         return CHATTER
@@ -190,7 +195,12 @@ def weight_of(sentence: str) -> int:
 
 def numbers(about: set[str]) -> set[str]:
     """The terms that are numbers or have one, in figures or signs of East Asia, and those of the calendar."""
-    return {term for term in about if _NUMBER.search(term) or term in _CALENDAR}
+    # most terms are plain words, which need no search
+    return {
+        term
+        for term in about
+        if term in _CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMBER.search(term))
+    }
 
 
 def is_question(sentence: str) -> bool:

@@ -19,7 +19,7 @@ from recto.walk.scale import Weighed
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
 from recto.window.plan import NOTHING, Plan
-from recto.window.request import Entry, Parameters, Piece, Request, marked
+from recto.window.request import Entry, Parameters, Piece, Purpose, Request, marked
 from recto.window.window import Tally, Window
 
 TEMPERATURE = 0.3
@@ -78,10 +78,17 @@ class Answer:
 
 
 async def ask(
-    question: Question, store: Store, clerk: Clerk, standing: Standing, message: str | None, timeout_s: float
+    question: Question,
+    store: Store,
+    clerk: Clerk,
+    standing: Standing,
+    message: str | None,
+    timeout_s: float,
+    *,
+    purpose: Purpose = "summary",
 ) -> Answer:
     """The answer, valid or not. A ProviderError when none came; either way the record says what became of it."""
-    request = _request(question, standing, message)
+    request = _request(question, standing, message, purpose)
     await clerk.do(_save, store, question.ready, standing, request)
     started = asyncio.get_running_loop().time()
     attempts: list[dict[str, object]] = []
@@ -108,7 +115,7 @@ async def ask(
 async def _gather(ready: Ready, request: Request, attempts: list[dict[str, object]]) -> tuple[list[str], bool, Done]:
     texts: list[str] = []
     called, done = False, Done("stop")
-    async with aclosing(ready.provider.stream(request.body, "summary")) as parts:
+    async with aclosing(ready.provider.stream(request.body, request.purpose)) as parts:
         async for part in parts:
             if isinstance(part, TextPart):
                 texts.append(part.text)
@@ -121,12 +128,12 @@ async def _gather(ready: Ready, request: Request, attempts: list[dict[str, objec
     return texts, called, done
 
 
-def _request(question: Question, standing: Standing, message: str | None) -> Request:
+def _request(question: Question, standing: Standing, message: str | None, purpose: Purpose) -> Request:
     ready, pieces = question.ready, question.pieces
     return Request(
         id=new_id(),
         conversation=standing.conversation,
-        purpose="summary",
+        purpose=purpose,
         model=ready.model.name,
         format=ready.scale.format.name,
         parameters=question.parameters.given(),
@@ -168,7 +175,9 @@ def _account(question: Question, conversation: str) -> dict[str, object]:
 def _save(store: Store, ready: Ready, standing: Standing, request: Request) -> None:
     with store.database.write():
         ready.scale.save()
-        store.records.save(request, standing.request or store.records.latest(standing.conversation))
+        # what is asked beside the conversation shares nothing with it
+        base = None if request.purpose == "gist" else standing.request or store.records.latest(standing.conversation)
+        store.records.save(request, base)
 
 
 async def weigh_text(ready: Ready, texts: Sequence[str]) -> list[Weighed]:

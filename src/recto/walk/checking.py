@@ -20,7 +20,8 @@ SHARE = 0.4
 # Below this, in tokens, all of the room is the summary's; what it leaves may still be used.
 WORTH_DIVIDING = 160
 LEAST = 12
-TRIES = 6
+# How much of the ledger's room is used, and how close to it the next try aims.
+FULL, CLOSE, TRIES = 0.96, 0.985, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,9 @@ class Checking:
             used = await self._as_sent(found.text, lines) - base if lines else 0
             if used <= room:
                 best = lines if len("".join(lines)) >= len("".join(best)) else best
-            if not lines or room * 0.93 <= used <= room or (used <= room and len(_items(lines)) >= len(found.lost)):
+            if not lines or room * FULL <= used <= room or (used <= room and len(_items(lines)) >= len(found.lost)):
                 break
-            aim = int(aim * room / max(1, used) * 0.97)
+            aim = int(aim * room / max(1, used) * CLOSE)
         return best
 
     async def _fitting(self, text: str, lines: Sequence[str]) -> tuple[str, ...]:

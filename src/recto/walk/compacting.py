@@ -12,7 +12,7 @@ from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, U
 from recto.sources.tools import RECALL
 from recto.store.clerk import Clerk
 from recto.store.store import Store
-from recto.summary.check import former_of
+from recto.summary.check import former_of, recounted
 from recto.summary.order import Wanted, told
 from recto.summary.shorten import cut_to
 from recto.text import clean
@@ -282,7 +282,8 @@ class Compacting:
         """The user's own words, with the ledger that was made beside the others as far as it fits."""
         archived = self.turn.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting(self.turn.scale, text, block.ledger, archived, self._most(cut))
-        return Written(text, "user", ledger=ledger)
+        checks = recounted(text, replace(block, ledger=ledger))
+        return Written(text, "user", checks=checks, ledger=ledger, places=block.places)
 
     def _most(self, cut: Cut) -> int:
         return max(cut.summary or 0, self.ready.budget.summary)

@@ -9,10 +9,11 @@ from typing import Any
 from recto.chat.blocks import Block, ToolCall
 from recto.chat.message import Message, Role, Tokens, Usage
 from recto.errors import ProviderError, RectoError, StoreError
-from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
+from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolFinished
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.walk.referring import Referring
 from recto.walk.reply import Incoming, draft, step_of
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
@@ -29,6 +30,7 @@ class Exchange:
     ready: Ready
     turn: Turn
     request: Request
+    referring: Referring
     calls: tuple[ToolCall, ...] = ()
     """What the reply asks for, once it is there."""
     _attempts: list[dict[str, Any]] = field(default_factory=list)
@@ -68,6 +70,8 @@ class Exchange:
         try:
             async with aclosing(run_calls(incoming, self.ready.toolbox, self.calls if may_run else ())) as events:
                 async for event in events:
+                    if isinstance(event, ToolFinished):
+                        self.referring.took(event.call, event.result)
                     yield event
         finally:
             message = await close_calls(incoming, self.calls, self._own)
@@ -98,6 +102,7 @@ class Exchange:
         counted = self.turn.window.total
         message = await incoming.finish(
             "done",
+            blocks=await self._with_references(incoming.blocks),
             tokens=Tokens(own),
             usage=done.usage or Usage(counted, own or 0, reported=False),
             outcome=self._outcome(done.finish),
@@ -105,6 +110,13 @@ class Exchange:
         assert message is not None
         self.calls = message.calls
         return message
+
+    async def _with_references(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The last reply of a turn names the documents that it was made with."""
+        if any(isinstance(block, ToolCall) for block in blocks):
+            return blocks
+        found = await asyncio.to_thread(self.referring.block)
+        return (*blocks, found) if found else blocks
 
     async def _own(self, role: Role, blocks: tuple[Block, ...]) -> int | None:
         """What a message will cost as history; unknown when it cannot be counted now."""

@@ -191,9 +191,9 @@ def _want(ready: Ready, turn: Turn, message: Message) -> Want | None:
 
 
 def _telling(found: Sequence[Recalled], floor: Floor) -> list[Recalled]:
-    """Without what bears too little on it; nothing at all when even the best hardly does."""
+    """Without what bears too little on it; nothing at all when even the best hardly does, unless all is wanted."""
     best = found[:BEST]
-    if not any(each.hit.words >= WORDS or (each.hit.meaning or 0.0) >= MEANING for each in best):
+    if floor != FAINT and not any(each.hit.words >= WORDS or (each.hit.meaning or 0.0) >= MEANING for each in best):
         return []
     words, meaning = floor
     return [each for each in found if each.hit.words >= words or (each.hit.meaning or 0.0) >= meaning]

@@ -10,6 +10,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
 from recto.store.store import Store
+from recto.summary.check import recounted
 from recto.walk.standing import Standing
 from recto.window.compact import Written, compaction_message, next_block, revised
 
@@ -70,7 +71,8 @@ class Revising:
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
-        by_user: dict[str, Any] = {"summary": text, "made_by": "user", "made": None, "checks": {}, "notes": ()}
+        checks = recounted(text, self._block)
+        by_user: dict[str, Any] = {"summary": text, "made_by": "user", "made": None, "checks": checks, "notes": ()}
         return self._revise("edit", "the user edited the summary", **by_user)
 
     def uncompact(self) -> Compaction:

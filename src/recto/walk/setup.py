@@ -14,12 +14,14 @@ from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
 from recto.settings import ContextSettings, Settings
+from recto.sources.reading import READ, reading_tools, writing_tools
 from recto.sources.source import Tool
-from recto.sources.tools import Runnable, Toolbox, read_document
+from recto.sources.tools import Runnable, Toolbox
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
 from recto.vault.vault import Vault
+from recto.walk.libraries import Libraries
 from recto.walk.opening import Opening, open_window
 from recto.walk.scale import Scale
 from recto.window.budget import Budget, Shares, limit_of, reserve_of
@@ -94,6 +96,11 @@ class Ready:
         return self.context.strategy if self.compacts else "discard"
 
     @property
+    def reader(self) -> str | None:
+        """The tool that reads documents, where the model has it."""
+        return READ if any(tool.name == READ for tool, _ in self.opening.tools) else None
+
+    @property
     def free(self) -> int:
         """The room that instructions and tools leave."""
         return self.budget.room - self.opening.count.tokens
@@ -111,10 +118,12 @@ class Setup:
         home: Path,
         project: Path | None,
         environment: Mapping[str, str],
+        libraries: Libraries,
     ) -> None:
         self._store = store
         self._clerk = clerk
         self._settings = settings
+        self._libraries = libraries
         self._home, self._project = home, project
         self._open = partial(
             open_provider,
@@ -142,6 +151,7 @@ class Setup:
         parameters = self._parameters(model, provider)
         offered = self._offered(model, vault)
         recall = recall if model.tools and self._settings.tools.enabled and context.recall_ratio else None
+        offered, kept_back = await self._fitting(scale, model, context, parameters, offered)
         toolbox = self._toolbox([*offered, recall] if recall else offered)
         opening, with_recall = await self._openings(scale, parameters, toolbox.tools, bool(recall))
         is_known = bool(model.window or context.max_prompt_tokens)
@@ -150,11 +160,34 @@ class Setup:
         if with_recall and with_recall.for_tools - opening.for_tools > budget.room * LARGEST_TOOL:
             with_recall = None
         notes = [note for note in (scale.meter.note, None if is_known else _unknown_window(model)) if note]
+        if kept_back:
+            notes.append(f"the window is small: the model is not offered {', '.join(kept_back)}")
         if model.fixed_temperature and self._settings.reply.temperature >= 0:
             notes.append(f"{model.name} takes no temperature: reply.temperature is not sent")
         return Ready(
             provider, scale, parameters, toolbox, opening, budget, context, compacts, tuple(notes), with_recall
         )
+
+    async def _fitting(
+        self,
+        scale: Scale,
+        model: Model,
+        context: ContextSettings,
+        parameters: Parameters,
+        offered: list[Runnable],
+    ) -> tuple[list[Runnable], list[str]]:
+        """The first tools that stay in their share of the room, and the names of the others."""
+        if not offered:
+            return offered, []
+        limit = limit_of(model.window, context.max_prompt_tokens, ASSUMED_WINDOW)
+        room = limit - reserve_of(limit, context.reserved_response_tokens, parameters.max_tokens)
+        opening = await open_window(scale, parameters, self._system_prompt(), [each.tool for each in offered])
+        left = int(room * context.budgets.tools)
+        for place, (_, count) in enumerate(opening.tools):
+            left -= count.tokens
+            if left < 0:
+                return offered[:place], [each.tool.name for each in offered[place:]]
+        return offered, []
 
     async def _openings(
         self, scale: Scale, parameters: Parameters, tools: Sequence[Tool], has_recall: bool
@@ -202,7 +235,11 @@ class Setup:
         return Toolbox(runnables, timeout_s=self._settings.tools.timeout_s)
 
     def _offered(self, model: Model, vault: Vault | None) -> list[Runnable]:
-        return [read_document(vault)] if vault and model.tools and self._settings.tools.enabled else []
+        """What the model may call; tools that write are really withheld unless the user has allowed them."""
+        if vault is None or not model.tools or not self._settings.tools.enabled:
+            return []
+        writing = writing_tools(vault) if self._settings.tools.allow_write else []
+        return [*reading_tools(vault, self._libraries.of(vault)), *writing]
 
     def _system_prompt(self) -> str:
         """Read anew at every turn; the record keeps the text that was really sent."""

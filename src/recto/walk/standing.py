@@ -22,6 +22,8 @@ class Standing:
     head: str | None
     model: str
     vault: Vault | None = None
+    document: str | None = None
+    """What the user has open beside the chat, by its path in the vault."""
     choices: Choices = field(default_factory=Choices)
     branched: bool = False
     request: str | None = None

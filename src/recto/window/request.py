@@ -13,7 +13,7 @@ from recto.chat.message import Role
 from recto.sources.source import Tool
 
 PieceKind = Literal["head", "tool", "system", "message", "join", "tail"]
-Purpose = Literal["reply", "summary"]
+Purpose = Literal["reply", "summary", "gist"]
 MOST_MARKS = 4  # Anthropic, the only one that takes marks, refuses a fifth
 
 

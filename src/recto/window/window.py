@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recto.chat.blocks import Block, Compaction, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Compaction, Image, References, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.pick import Pick
 from recto.sources.tools import CANCELLED
@@ -121,15 +121,27 @@ def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPT
     first, *rest = unit
     if first.role == "tool":
         return []
+    blocks = _readable(first)
     if not first.calls:
-        return [Entry(first.role, first.blocks, first.id)]
+        return [Entry(first.role, blocks, first.id)]
     if first.status != "done":
-        return [Entry(first.role, tuple(block for block in first.blocks if not _is_turn(block)), first.id)]
+        return [Entry(first.role, tuple(block for block in blocks if not _is_turn(block)), first.id)]
     found = {result.call_id: result for message in rest for result in message.results}
     results = tuple(
         found.get(call.id) or ToolResult(call.id, call.name, CANCELLED, is_error=True) for call in first.calls
     )
-    return [Entry(first.role, first.blocks, first.id), Entry("tool", results, rest[0].id if rest else None)]
+    return [Entry(first.role, blocks, first.id), Entry("tool", results, rest[0].id if rest else None)]
+
+
+def _readable(message: Message) -> tuple[Block, ...]:
+    """With the documents that the model was told of as text behind the rest; what is for people alone is left out."""
+    if not any(isinstance(block, References) for block in message.blocks):
+        return message.blocks
+    told = [block.told for block in message.blocks if isinstance(block, References) and block.told]
+    return (
+        *(block for block in message.blocks if not isinstance(block, References)),
+        *(Text(f"\n\n{text}") for text in told),
+    )
 
 
 def _is_turn(block: object) -> bool:
@@ -140,7 +152,7 @@ def _is_turn(block: object) -> bool:
 def current_entry(message: Message, volatile: Sequence[str]) -> Entry:
     """The user's message with what was picked for it in front, as one user message."""
     ahead = tuple(Text(text + "\n\n") for text in volatile)
-    return Entry("user", ahead + message.blocks, message.id)
+    return Entry("user", ahead + _readable(message), message.id)
 
 
 def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
@@ -152,8 +164,8 @@ def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
         return replace(message, blocks=tuple(_shorter(block, shorter) for block in message.blocks))
     if message.id not in excerpts:
         return message
-    images = tuple(block for block in message.blocks if isinstance(block, Image))
-    return replace(message, blocks=(Text(excerpts[message.id]), *images))
+    others = tuple(block for block in message.blocks if isinstance(block, Image | References))
+    return replace(message, blocks=(Text(excerpts[message.id]), *others))
 
 
 def _shorter(block: Block, excerpts: Mapping[str, str]) -> Block:

@@ -1,0 +1,205 @@
+"""Completion of what points into files while it is typed: [[links]] to notes and their headings, @paths.
+
+Whatever goes wrong with the vault, there is nothing to complete, and typing goes on.
+"""
+
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from recto.cli.fuzzy import Fuzzy
+from recto.cli.show import shortened, visible
+from recto.errors import RectoError
+from recto.vault.document import name_of
+from recto.vault.folder import Folder, is_note
+from recto.vault.links import Link, split
+from recto.vault.names import fold
+
+if TYPE_CHECKING:
+    from recto.vault.folder import Entry
+    from recto.vault.vault import Vault
+
+MOST = 50
+# A folder with more files than this is no place to pick one by its name.
+MOST_FILES = 50_000
+# What was looked up is looked up again after this, behind; until then the names as they were do.
+FRESH_S = 3.0
+META_WIDTH = 40
+
+_LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
+_MENTION = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*))$")
+_NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
+# What would end or part a link; headings are found without such signs.
+_PARTING = re.compile(r"[\[\]#^|]+")
+
+OpenVault = Callable[[], "Vault | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    key: str
+    """What is typed is compared with this."""
+    insert: str
+    shown: str
+    meta: str = ""
+
+
+class _Known:
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        self._choices = choices
+        self._fuzzy = Fuzzy([choice.key for choice in choices])
+
+    def best(self, typed: str) -> list[Choice]:
+        return [self._choices[number] for number in self._fuzzy.best(fold(typed), MOST)]
+
+
+class Kept:
+    """Choices that take a while to look up: the first time that is waited for, later they are renewed behind."""
+
+    def __init__(self, look_up: Callable[[], Iterable[Choice]]) -> None:
+        self._look_up = look_up
+        self._known = _Known(())
+        self._since: float | None = None
+        self._fresh_s = FRESH_S
+        self._lock = threading.Lock()
+
+    def best(self, typed: str) -> list[Choice]:
+        if self._since is None:
+            self._renew()
+        elif time.monotonic() - self._since > self._fresh_s and not self._lock.locked():
+            threading.Thread(target=self._renew, name="recto-complete", daemon=True).start()
+        return self._known.best(typed)
+
+    def _renew(self) -> None:
+        with self._lock:
+            began = time.monotonic()
+            try:
+                choices = tuple(self._look_up())
+            except RectoError:
+                choices = ()
+            self._known, self._since = _Known(choices), time.monotonic()
+            # a folder that takes long to go through is not gone through all the time
+            self._fresh_s = max(FRESH_S, 10 * (self._since - began))
+
+
+# -- [[links]]
+
+
+class LinkCompleter(Completer):
+    def __init__(self, vault: OpenVault) -> None:
+        self._vault = vault
+        self._kept: dict[Path, Kept] = {}
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = _LINK.search(document.current_line_before_cursor)
+        vault = self._vault() if typed and "|" not in typed[1] else None
+        if typed is None or vault is None:
+            return
+        closing = _closing(document.text_after_cursor)
+        name, sign, heading = typed[1].rpartition("#")
+        choices = self._names(vault, typed[1])
+        for choice in choices if not sign else (choice for choice in choices if "#" in choice.key):
+            yield _completion(choice, typed[1], closing)
+        for choice in _headings(vault, name, heading) if sign else ():
+            yield _completion(choice, heading, closing)
+
+    def _names(self, vault: "Vault", typed: str) -> list[Choice]:
+        if vault.root not in self._kept:
+            self._kept[vault.root] = Kept(lambda: name_choices(vault))
+        return self._kept[vault.root].best(typed.lstrip())
+
+
+def name_choices(vault: "Vault") -> Iterator[Choice]:
+    """Every file by the shortest link that means it, what was changed last first; then notes by their aliases."""
+    paths = [entry.path for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns)]
+    names = {path: name_of(path) if is_note(path) else path.rpartition("/")[2] for path in paths}
+    bearers = Counter(fold(name) for name in names.values())
+    links = {path: name if bearers[fold(name)] == 1 else path.removesuffix(".md") for path, name in names.items()}
+    for path, link in links.items():
+        folder = path.rpartition("/")[0]
+        yield Choice(fold(link), link, link, f"{folder}/" if folder else "")
+    for note in vault.documents():
+        for alias in note.aliases if note.path in links else ():
+            link = links[note.path]
+            yield Choice(fold(alias), f"{link}|{_PARTING.sub(' ', alias).strip()}", alias, f"→ {link}")
+
+
+def _headings(vault: "Vault", name: str, typed: str) -> list[Choice]:
+    """The headings of the note that is named, in their order while nothing is typed."""
+    try:
+        path = vault.resolve(Link(f"[[{name}]]", *split(name))) if name.strip("# ") else None
+        headings = vault.read(path).parsed.headings if path and is_note(path) else ()
+    except RectoError:
+        return []
+    plain = [" ".join(_PARTING.sub(" ", heading.text).split()) for heading in headings]
+    choices = [
+        Choice(fold(text), text, text, "#" * heading.level)
+        for text, heading in zip(plain, headings, strict=True)
+        if text
+    ]
+    return _Known(choices).best(typed.lstrip())
+
+
+def _closing(after: str) -> str:
+    return "]]"[len(after[:2]) - len(after[:2].lstrip("]")) :]
+
+
+# -- @paths
+
+
+class FileCompleter(Completer):
+    def __init__(self, vault: OpenVault, project: Path | None) -> None:
+        self._vault, self._project = vault, project
+        self._kept: dict[tuple[Path, ...], Kept] = {}
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = _MENTION.search(document.current_line_before_cursor)
+        if typed is None:
+            return
+        quoted, bare = typed.groups()
+        said = quoted if bare is None else bare
+        roots = self._roots()
+        if roots not in self._kept:
+            self._kept[roots] = Kept(lambda: file_choices(roots))
+        for choice in self._kept[roots].best(said) if said[:1].isalpha() else ():
+            yield _completion(choice, typed[0][1:], "")
+
+    def _roots(self) -> tuple[Path, ...]:
+        vault = self._vault()
+        found = (self._project, vault.root if vault else None)
+        return tuple(dict.fromkeys(root.resolve() for root in found if root))
+
+
+def file_choices(roots: Sequence[Path]) -> Iterator[Choice]:
+    """Files below the roots as they are written behind an `@`; what lies in both is named from the nearer one."""
+    known: dict[Path, str] = {}
+    for root in roots:
+        for entry in _files(Folder(root)):
+            place = root / entry.path
+            if place not in known or len(entry.path) < len(known[place]):
+                known[place] = entry.path
+    for path in dict.fromkeys(known.values()):
+        if '"' not in path:
+            yield Choice(fold(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
+
+
+def _files(folder: Folder) -> Iterator["Entry"]:
+    return islice(folder.walk(), MOST_FILES)
+
+
+def _completion(choice: Choice, typed: str, closing: str) -> Completion:
+    return Completion(
+        choice.insert + closing,
+        start_position=-len(typed),
+        display=visible(choice.shown),
+        display_meta=shortened(choice.meta, META_WIDTH),
+    )

@@ -1,0 +1,101 @@
+"""Referring: the documents of a turn: those that the message names, and those that tools read or found for the reply.
+
+Over all rounds of the tool calls, each document once. What a tool gives out is known by its name and its JSON.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from recto.chat.blocks import References, ToolCall, ToolResult
+from recto.chat.message import Message
+from recto.chat.references import DocumentReference, once, told
+from recto.errors import RectoError
+from recto.sources.documents import Finding
+from recto.sources.reading import FIND_DOCUMENTS, FIND_EXCERPTS, READ
+from recto.vault.document import Document, name_of
+from recto.vault.gists import Gists
+from recto.vault.vault import Vault
+from recto.walk.gisting import about
+
+SNIPPET = 100
+UNREADABLE = "this document could not be read"
+FOUND = "found by a search"
+
+
+@dataclass(slots=True)
+class Referring:
+    vault: Vault | None
+    gists: Gists | None = None
+    is_on: bool = True
+    project: Path | None = None
+    documents: dict[str, Document] = field(default_factory=dict)
+    """What was read of those that were referred to."""
+    _found: list[DocumentReference] = field(default_factory=list)
+
+    def asked(self, message: Message, findings: Sequence[Finding], reader: str | None) -> Message:
+        """The message with the documents that it names; as it is where it names none.
+
+        The model is told of them where it can read them: a list of what it cannot look up only leads it astray.
+        """
+        references = once(self._direct(each) for each in findings)
+        if not self.is_on or not references:
+            return message
+        block = References(references, told(references, reader) if reader else "", self._root)
+        return replace(message, blocks=(*message.blocks, block))
+
+    def took(self, call: ToolCall, result: ToolResult) -> None:
+        """A tool has answered: what it read or found is remembered for the reply."""
+        if self.is_on and self.vault and not result.is_error:
+            self._found += _given(call.name, _read(result.text))
+
+    def block(self) -> References | None:
+        """The documents that the reply was made with, with a line about each."""
+        found = once(self._found)
+        if not found:
+            return None
+        return References(tuple(replace(each, summary=self._about(each)) for each in found), vault=self._root)
+
+    def _direct(self, finding: Finding) -> DocumentReference:
+        document = finding.document
+        return DocumentReference(finding.wikilink, finding.path, "direct", self._line(document) if document else None)
+
+    def _line(self, document: Document) -> str | None:
+        self.documents[document.path] = document
+        return about(document, self.gists) or None
+
+    @property
+    def _root(self) -> str:
+        """What paths are relative to."""
+        return str(self.vault.root if self.vault else (self.project or Path()).resolve())
+
+    def _about(self, reference: DocumentReference) -> str | None:
+        try:
+            assert self.vault is not None
+            return self._line(self.vault.read(reference.relative_path or ""))
+        except RectoError:
+            return UNREADABLE
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _given(tool: str, answer: Mapping[str, Any]) -> Iterator[DocumentReference]:
+    if tool == READ:
+        yield from _reference(answer, None)
+    for name, key in ((FIND_DOCUMENTS, "documents"), (FIND_EXCERPTS, "excerpts")):
+        for each in answer.get(key, ()) if tool == name else ():
+            yield from _reference(each, " ".join(str(each.get("text") or FOUND).split())[:SNIPPET])
+
+
+def _reference(given: Mapping[str, Any], snippet: str | None) -> Iterator[DocumentReference]:
+    """Whoever searched saw a snippet, whoever read saw it all."""
+    if path := given.get("path"):
+        yield DocumentReference(f"[[{name_of(str(path))}]]", str(path), "search", None, snippet)

@@ -1,0 +1,193 @@
+"""Completion of links and paths while a message is typed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from tests.cli.test_vault import boat
+
+from recto.cli.complete import FileCompleter, LinkCompleter
+from recto.cli.fuzzy import Fuzzy
+from recto.cli.prompt import open_prompt
+from recto.vault.vault import Vault
+
+__all__ = ["boat"]
+
+
+@pytest.fixture
+def vault(boat: Path) -> Iterator[Vault]:
+    opened = Vault(boat)
+    yield opened
+    opened.close()
+
+
+def offered(completer: Completer, before: str, after: str = "") -> list[str]:
+    """The message as it would be with each of what is offered."""
+    document = Document(before + after, len(before))
+    found = completer.get_completions(document, CompleteEvent())
+    return [before[: len(before) + each.start_position] + each.text + after for each in found]
+
+
+# -- which fits best
+
+
+def best(typed: str, *keys: str, most: int = 50) -> list[str]:
+    return [keys[number] for number in Fuzzy(keys).best(typed, most)]
+
+
+def test_what_begins_with_it_comes_before_what_holds_it_and_letters_come_last() -> None:
+    keys = ("my embargo", "a barge", "rebar", "bar", "barge", "b a r", "nothing")
+    assert best("bar", *keys) == ["bar", "barge", "a barge", "rebar", "my embargo", "b a r"]
+
+
+def test_words_may_come_in_any_order() -> None:
+    assert best("meeting spring", "spring meeting", "spring", "meeting") == ["spring meeting"]
+
+
+def test_signs_are_letters_like_others() -> None:
+    assert best("c++ [", "c++ [draft]", "c plus") == ["c++ [draft]"]
+    assert best("^]\\-", "a^]\\-b", "x") == ["a^]\\-b"]
+
+
+@given(st.text(max_size=8), st.lists(st.text(max_size=12), max_size=20), st.integers(1, 30))
+def test_no_more_are_found_than_asked_for_none_twice_and_all_that_hold_it(
+    typed: str, keys: list[str], most: int
+) -> None:
+    found = Fuzzy(keys).best(typed, most)
+    assert len(found) == len(set(found)) <= most
+    assert all(0 <= number < len(keys) for number in found)
+    holding = {number for number, key in enumerate(keys) if typed[:60] in key}
+    assert len(found) == most or holding <= set(found)
+
+
+# -- [[links]]
+
+
+def test_a_name_is_completed_and_closed(vault: Vault) -> None:
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "see [[bud")[0] == "see [[Budget]]"
+    assert offered(links, "see [[egn") == ["see [[Engine]]"], "letters in order will do"
+    assert offered(links, "[[bud", "]] and more")[0] == "[[Budget]] and more"
+    assert offered(links, "[[bud", "] x")[0] == "[[Budget]] x"
+    assert offered(links, "![[pl")[0] == "![[plan.svg]]"
+
+
+def test_notes_of_one_name_are_told_apart_by_their_folders(vault: Vault) -> None:
+    assert set(offered(LinkCompleter(lambda: vault), "[[notes")) == {"[[people/Notes]]", "[[parts/Notes]]"}
+
+
+def test_an_alias_is_completed_to_the_note_with_a_caption(vault: Vault) -> None:
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "[[cost") == ["[[Budget|Costs]]"]
+    document = Document("[[cost", 6)
+    (alias,) = links.get_completions(document, CompleteEvent())
+    assert (alias.display_text, alias.display_meta_text) == ("Costs", "→ Budget")
+
+
+def test_the_folder_is_shown_beside_the_name(vault: Vault) -> None:
+    document = Document("[[engine", 8)
+    (engine,) = LinkCompleter(lambda: vault).get_completions(document, CompleteEvent())
+    assert (engine.display_text, engine.display_meta_text) == ("Engine", "parts/")
+
+
+def test_everything_is_offered_before_anything_is_typed_what_changed_last_first(vault: Vault) -> None:
+    found = offered(LinkCompleter(lambda: vault), "[[")
+    assert len(found) >= 7
+    assert found[0] == "[[plan.svg]]", "it was written last"
+
+
+def test_headings_are_completed_behind_a_name(vault: Vault) -> None:
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "[[Engine#") == ["[[Engine#Engine]]", "[[Engine#Serial number]]"]
+    assert offered(links, "[[engine#ser") == ["[[engine#Serial number]]"]
+    assert offered(links, "[[Engine#Engine#ser") == ["[[Engine#Engine#Serial number]]"]
+    assert offered(links, "[[Nope#") == []
+    assert offered(links, "[[#") == []
+
+
+def test_a_name_that_holds_a_sign_is_completed_too(vault: Vault) -> None:
+    vault.write("C# tips.md", "# Tips\n\n## Async | await\n")
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "[[c# t") == ["[[C# tips]]"]
+    assert offered(links, "[[C# tips#asy") == ["[[C# tips#Async await]]"]
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "bud", "[bud", "[[Budget]]", "[[Budget]] bud", "[[bud|", "[[bud|cap", "[[bud\n", "/context", "[[zzzz"]
+)
+def test_nothing_is_offered_where_no_link_is_being_typed(vault: Vault, typed: str) -> None:
+    assert offered(LinkCompleter(lambda: vault), typed) == []
+
+
+def test_the_newest_link_of_a_line_counts(vault: Vault) -> None:
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "[[a]] [[bud")[0] == "[[a]] [[Budget]]"
+    assert offered(links, "[[unclosed [[bud")[0] == "[[unclosed [[Budget]]"
+    assert offered(links, "first\n[[bud")[0] == "first\n[[Budget]]"
+
+
+def test_without_a_vault_or_with_one_that_is_gone_nothing_is_offered(vault: Vault) -> None:
+    assert offered(LinkCompleter(lambda: None), "[[bud") == []
+    vault.root.rename(vault.root.with_name("away"))
+    assert offered(LinkCompleter(lambda: vault), "[[bud") == []
+    assert offered(LinkCompleter(lambda: vault), "[[Engine#") == []
+    assert offered(FileCompleter(lambda: vault, None), "@bud") == []
+
+
+# -- @paths
+
+
+def test_paths_of_vault_and_project_are_completed(vault: Vault, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "engine.py").write_text("x = 1\n")
+    (project / "my plan.md").write_text("x\n")
+    (project / ".env").write_text("secret\n")
+    files = FileCompleter(lambda: vault, project)
+    assert set(offered(files, "read @engine")) == {"read @src/engine.py", "read @parts/Engine.md"}
+    assert offered(files, "read @my")[0] == 'read @"my plan.md"'
+    assert offered(files, 'read @"my pl')[0] == 'read @"my plan.md"'
+    assert offered(files, "(@src/e") == ["(@src/engine.py"]
+    assert offered(files, "@env") == []
+
+
+def test_a_file_of_both_is_offered_once(vault: Vault, tmp_path: Path) -> None:
+    assert offered(FileCompleter(lambda: vault, tmp_path), "@budg") == ["@Budget.md"]
+
+
+@pytest.mark.parametrize("typed", ["", "@", "@1", "me@bud", "a@b.c", "@/", '@"', "@bud ", "bud", "@@bud"])
+def test_what_is_no_path_is_left_alone(vault: Vault, typed: str) -> None:
+    assert offered(FileCompleter(lambda: vault, None), typed) == []
+
+
+# -- at the prompt
+
+
+def typed_at_prompt(keys: str, vault: Vault, home: Path) -> str:
+    """What is sent when these keys are typed; a `~` waits until the menu is there."""
+    home.mkdir(exist_ok=True)
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        prompt = open_prompt(home, {"context": ("", ())}, lambda: FormattedText([]), lambda: vault)
+        first, *rest = keys.split("~")
+
+        def go_on(buffer: Buffer) -> None:
+            if rest and buffer.complete_state and buffer.complete_state.completions:
+                pipe.send_text(rest.pop(0))
+
+        prompt.default_buffer.on_completions_changed += go_on
+        pipe.send_text(first)
+        return str(prompt.prompt())
+
+
+def test_enter_takes_what_was_chosen_and_then_sends(vault: Vault, home: Path) -> None:
+    assert typed_at_prompt("see [[budg~\t\r now\r", vault, home) == "see [[Budget]] now"
+    assert typed_at_prompt("/cont~\t\r", vault, home) == "/context"

@@ -1,0 +1,218 @@
+"""Links from the command line: what leads where, what leads nowhere, and the picture of it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.test_vault import at, boat
+
+from recto.cli.vault_graph import around
+from recto.vault.graph import graph_of
+
+__all__ = ["boat"]
+
+
+# -- resolve
+
+
+def test_resolve_gives_exactly_these_fields(run: Run, boat: Path) -> None:
+    assert one(run("vault", "resolve", "[[engine#Serial number|the engine]]", *at(boat), "--json")) == {
+        "wikilink": "[[engine#Serial number|the engine]]",
+        "relative_path": "parts/Engine.md",
+        "heading": "Serial number",
+        "block": None,
+        "embed": False,
+        "caption": "the engine",
+    }
+    embedded = one(run("vault", "resolve", "![[plan.svg]]", *at(boat), "--json"))
+    assert (embedded["relative_path"], embedded["embed"], embedded["wikilink"]) == ("plan.svg", True, "[[plan.svg]]")
+
+
+@pytest.mark.parametrize(
+    "link", ["Budget", "budget.md", " [[ Budget ]] ", "[[Costs]]", "[money](Budget.md)", "/Budget"]
+)
+def test_a_link_may_be_written_in_many_ways(run: Run, boat: Path, link: str) -> None:
+    done = run("vault", "resolve", link, *at(boat))
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "Budget.md\n", "")
+
+
+def test_the_note_in_which_it_stands_decides_between_equals(run: Run, boat: Path) -> None:
+    near = [
+        one(run("vault", "resolve", "[[Notes]]", "--from", source, *at(boat), "--json"))["relative_path"]
+        for source in ("Engine", "people/Notes.md")
+    ]
+    assert near == ["parts/Notes.md", "people/Notes.md"]
+    within = one(run("vault", "resolve", "[[#Serial number]]", "--from", "Engine", *at(boat), "--json"))
+    assert (within["relative_path"], within["heading"]) == ("parts/Engine.md", "Serial number")
+    assert "--from DOC" in failure(run("vault", "resolve", "[[#Serial number]]", *at(boat)))
+
+
+def test_a_broken_link_is_a_failure_with_what_may_be_meant(run: Run, boat: Path) -> None:
+    assert "[[Budgte]] leads to no document of the vault; did you mean Budget.md?" in failure(
+        run("vault", "resolve", "[[Budgte]]", *at(boat))
+    )
+    told = json.loads(failure(run("vault", "resolve", "[[Budgte]]", *at(boat), "--json")))
+    assert told["error"]["type"] == "NotFound"
+    assert "there is no document Nope" in failure(run("vault", "resolve", "[[Budget]]", "--from", "Nope", *at(boat)))
+
+
+@pytest.mark.parametrize(
+    "link", ["", "  ", "[[]]", "[[Budget", "[[Budget]] and [[Engine]]", "[[ # ]]", "a\nb", "\x1b[31m"]
+)
+def test_what_is_no_link_is_told(run: Run, boat: Path, link: str) -> None:
+    told = failure(run("vault", "resolve", link, *at(boat)))
+    assert told.startswith("recto: ")
+    assert "\x1b" not in told
+
+
+def test_a_heading_that_is_not_there_is_noted(run: Run, boat: Path) -> None:
+    done = run("vault", "resolve", "[[Engine#Colour]]", *at(boat))
+    assert (done.stdout, done.stderr) == ("parts/Engine.md\n", "note: parts/Engine.md has no heading Colour\n")
+    assert "has no block b1" in run("vault", "resolve", "[[Engine^b1]]", *at(boat)).stderr
+
+
+# -- links, backlinks, broken
+
+FIELDS = ["source", "line", "wikilink", "relative_path", "heading", "block", "embed", "caption", "kind", "context"]
+
+
+def test_links_have_line_context_and_target(run: Run, boat: Path) -> None:
+    first, second, third = rows(run("vault", "links", "Welcome", *at(boat), "--json"))
+    assert list(first) == FIELDS
+    assert (first["source"], first["line"], first["relative_path"]) == ("Welcome.md", 3, "Budget.md")
+    assert first["context"].startswith("# Welcome Start with [[Budget]] and [[Engine#Serial")
+    assert (second["heading"], second["caption"]) == ("Serial number", "the engine")
+    assert (third["embed"], third["relative_path"]) == (True, "plan.svg")
+    told = run("vault", "links", "Welcome", *at(boat)).stdout.splitlines()
+    assert told[0] == "Welcome.md:3  [[Budget]] → Budget.md"
+    assert told[4] == "Welcome.md:5  ![[plan.svg]] → plan.svg"
+
+
+def test_backlinks_are_found_from_every_note_and_for_attachments(run: Run, boat: Path) -> None:
+    assert [row["source"] for row in rows(run("vault", "backlinks", "Budget", *at(boat), "--json"))] == [
+        "Welcome.md",
+        "parts/Engine.md",
+    ]
+    assert [row["source"] for row in rows(run("vault", "backlinks", "plan.svg", *at(boat), "--json"))] == ["Welcome.md"]
+    done = run("vault", "backlinks", "people/Notes", *at(boat))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "note: no link leads to people/Notes.md\n"
+
+
+def test_broken_links_are_marked_and_something_close_is_named(run: Run, boat: Path) -> None:
+    told = run("vault", "broken", *at(boat)).stdout.splitlines()
+    assert told[0] == "Budget.md:7  [[Engin]] → ⚠ not found; did you mean parts/Engine.md?"
+    assert one(run("vault", "broken", *at(boat), "--json"))["relative_path"] is None
+    assert "⚠ not found" in run("vault", "links", "Budget", *at(boat)).stdout
+    assert len(rows(run("vault", "broken", "Budget", *at(boat), "--json"))) == 1
+
+
+def test_where_nothing_is_broken_a_friendly_line_says_so(run: Run, notes: Path) -> None:
+    for args, said in (
+        ((), "no link is broken: all lead somewhere"),
+        (("Welcome",), "no link of Welcome.md is broken"),
+    ):
+        done = run("vault", "broken", *args, *at(notes))
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"note: {said}\n")
+
+
+@pytest.mark.parametrize("command", ["links", "backlinks", "broken"])
+def test_a_document_that_there_is_not_is_named_with_the_closest(run: Run, boat: Path, command: str) -> None:
+    told = failure(run("vault", command, "Welcom", *at(boat)))
+    assert told == "recto: there is no document Welcom in the vault; did you mean Welcome.md?\n"
+
+
+def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -> None:
+    for name in ("boat/parts/Engine.md", str(boat / "parts" / "Engine.md"), "parts/Engine", "[[Engine]]", "ENGINE"):
+        assert rows(run("vault", "links", name, *at(boat), "--json"))[0]["source"] == "parts/Engine.md", name
+    assert "there is no document" in failure(run("vault", "links", "../home/config.toml", *at(boat)))
+    assert "is no text" in failure(run("vault", "links", "raw.bin", *at(with_bytes(boat))))
+
+
+def with_bytes(root: Path) -> Path:
+    (root / "raw.bin").write_bytes(bytes(range(256)))
+    return root
+
+
+@pytest.mark.parametrize("name", ["", " ", "n" * 5000, "~nobody/x", "a/../../b", "\x00", "/", ".", "#", "🐟", "\udcff"])
+def test_odd_names_of_documents_are_told_in_a_sentence(run: Run, boat: Path, name: str) -> None:
+    for command in ("links", "backlinks", "broken" if name else "links"):
+        told = failure(run("vault", command, "--vault", str(boat), "--", name))
+        assert told.startswith("recto: ")
+        assert len(told) < 300
+
+
+def test_names_of_files_may_hold_anything(run: Run, boat: Path) -> None:
+    for name in ('we "ird" 🐟', "new\nline", "C# [x] ^y", "'; DROP TABLE notes; --"):
+        (boat / f"{name}.md").write_text("[[Budget]]\n")
+        assert rows(run("vault", "links", f"{name}.md", *at(boat), "--json"))[0]["source"] == f"{name}.md"
+        lines = run("vault", "links", f"{name}.md", *at(boat)).stdout.splitlines()
+        assert len(lines) == 2, name
+    assert len(rows(run("vault", "backlinks", "Budget", *at(boat), "--json"))) == 6
+
+
+def test_a_note_cannot_steer_the_terminal(run: Run, boat: Path) -> None:
+    (boat / "Evil.md").write_text("\x1b]0;owned\x07 [[Budget]] \x1b[31m\n")
+    assert "\x1b" not in run("vault", "links", "Evil", *at(boat)).stdout
+
+
+# -- graph
+
+
+def test_the_graph_is_written_where_one_stands_and_said(run: Run, boat: Path, tmp_path: Path) -> None:
+    done = run("vault", "graph", *at(boat))
+    assert done.stdout == "vault-graph.html: 8 nodes, 5 links\n"
+    page = (tmp_path / "vault-graph.html").read_text()
+    assert "parts/Engine.md" in page
+    assert boat.as_uri() in page
+
+
+def test_the_graph_does_not_land_among_the_notes_unless_asked_to(
+    run: Run, boat: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(boat)
+    told = one(run("vault", "graph", *at(boat), "--json"))
+    assert Path(told["file"]).is_relative_to(home)
+    assert (told["nodes"], told["links"], told["format"]) == (8, 5, "html")
+    assert not (boat / "vault-graph.html").exists()
+    run("vault", "graph", *at(boat), "-o", "mine.svg")
+    assert (boat / "mine.svg").read_text().startswith("<svg")
+
+
+def test_the_graph_comes_in_the_form_that_was_asked_for(run: Run, boat: Path) -> None:
+    assert run("vault", "graph", *at(boat), "--format", "dot", "-o", "-").stdout.startswith("digraph vault {")
+    found = json.loads(run("vault", "graph", *at(boat), "--format", "json", "-o", "-").stdout)
+    assert {node["path"] for node in found["nodes"] if node["is_broken"]} == {"Engin"}
+    assert "</svg>" in run("vault", "graph", *at(boat), "--format", "svg", "-o", "-").stdout
+    assert "</html>" in run("vault", "graph", *at(boat), "-o", "-").stdout
+
+
+def test_the_graph_of_a_part(run: Run, boat: Path) -> None:
+    def paths(*args: str) -> set[str]:
+        text = run("vault", "graph", *at(boat), "--format", "json", "-o", "-", *args).stdout
+        return {node["path"] for node in json.loads(text)["nodes"]}
+
+    assert paths("--from", "Engine", "--depth", "1") == {"parts/Engine.md", "Budget.md", "Welcome.md"}
+    assert paths("--from", "Engine") == {"parts/Engine.md", "Budget.md", "Welcome.md", "plan.svg", "Engin"}
+    assert paths("--from", "people/Notes") == {"people/Notes.md"}
+    assert paths("--tag", "#money") == {"Budget.md"}
+    assert "no note has the tag nope" in failure(run("vault", "graph", *at(boat), "--tag", "nope"))
+    assert "no document Nope" in failure(run("vault", "graph", *at(boat), "--from", "Nope"))
+
+
+def test_a_place_that_cannot_be_written_is_told(run: Run, boat: Path) -> None:
+    assert "cannot write" in failure(run("vault", "graph", *at(boat), "-o", os.path.join("no", "such", "folder.html")))
+    assert "--open needs a file" in failure(run("vault", "graph", *at(boat), "-o", "-", "--open"), 2)
+
+
+def test_what_lies_around_a_note_is_followed_both_ways() -> None:
+    whole = graph_of(
+        {"a": "A", "b": "B", "c": "C", "d": "D"}, [("a", "b", False), ("c", "b", False), ("c", "d", False)]
+    )
+    assert [{node.path for node in around(whole, "a", depth).nodes} for depth in (1, 2, 3)] == [
+        {"a", "b"},
+        {"a", "b", "c"},
+        {"a", "b", "c", "d"},
+    ]

@@ -1,0 +1,223 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.vault.document import Document, block_text, parse, section_text
+
+NOTE = """---
+title: "Trip: north"
+aliases: [North, 2024]
+tags: [travel/sea, '#plan']
+date: 2024-05-01
+---
+Before all. #idea `#code` [[x #y]] #1984
+
+# Top ##
+Text of the top. ^b1
+
+- first ^i1
+- second
+  wraps ^i2
+
+> said
+> twice
+
+^said
+
+Underlined
+==========
+```
+# no heading
+```
+## A: b!
+### Deep `code`
+y
+
+Second
+------
+z
+"""
+
+
+def test_a_note_is_taken_apart() -> None:
+    parsed = parse(NOTE)
+    assert parsed.title == "Trip: north"
+    assert parsed.aliases == ("North", "2024")
+    assert parsed.tags == ("travel/sea", "plan", "idea")
+    assert [(each.level, each.text, each.line) for each in parsed.headings] == [
+        (1, "Top", 9),
+        (1, "Underlined", 21),
+        (2, "A: b!", 26),
+        (3, "Deep `code`", 27),
+        (2, "Second", 30),
+    ]
+    assert NOTE[parsed.body_start :].startswith("Before all.")
+    assert parsed.problem is None
+
+
+def test_sections_hold_what_is_below_them() -> None:
+    sections = parse(NOTE).sections
+    assert [each.heading_path for each in sections] == [
+        (),
+        ("Top",),
+        ("Underlined",),
+        ("Underlined", "A: b!"),
+        ("Underlined", "A: b!", "Deep `code`"),
+        ("Underlined", "Second"),
+    ]
+    assert NOTE[sections[3].start : sections[3].end] == "## A: b!\n### Deep `code`\ny\n\n"
+    assert NOTE[sections[0].start : sections[0].end].startswith("Before all.")
+
+
+@pytest.mark.parametrize(
+    ("heading", "begins"),
+    [
+        ("top", "# Top"),
+        ("a b", "## A: b!"),
+        ("Underlined#A b", "## A: b!"),
+        ("underlined # deep CODE", "### Deep"),
+        ("Top#A b", None),
+        ("no heading", None),
+        ("", None),
+    ],
+)
+def test_a_section_is_found_as_obsidian_finds_it(heading: str, begins: str | None) -> None:
+    found = section_text(Document("a.md", NOTE), heading)
+    assert found is None if begins is None else found and found.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ("b1", "Text of the top."),
+        ("i1", "- first"),
+        ("I2", "- second\n  wraps"),
+        ("said", "> said\n> twice"),
+        ("none", None),
+    ],
+)
+def test_a_block_is_a_paragraph_or_an_item(block: str, text: str | None) -> None:
+    assert block_text(Document("a.md", NOTE), block) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("---\ntitle: 42\n---\n# H", "42"),
+        ("---\ntitle: ''\n---\n# H", "H"),
+        ("## Two\n# One", "One"),
+        ("One\n===", "One"),
+        ("no heading", "My note"),
+        ("", "My note"),
+        ("#nospace", "My note"),
+    ],
+)
+def test_the_title_is_the_property_or_the_first_heading_or_the_name(text: str, title: str) -> None:
+    assert Document("folder/My note.md", text).title == title
+
+
+@pytest.mark.parametrize(
+    ("front", "problem"),
+    [
+        ("title: a: b", "not valid YAML, line 2"),
+        ("- a\n- b", "no list of properties"),
+        ("just text", "no list of properties"),
+        ("a: &a [x]\nb: [*a, *a]", "uses aliases"),
+        ("a: " + "[" * 50_000, "nested too deeply"),
+        ("a: " + "{a: " * 10_000, "nested too deeply"),
+        ("- " * 20_000, "nested too deeply"),
+        ("a:\n" + "".join(" " * depth + "- \n" for depth in range(300)), "nested too deeply"),
+        ("a: " + "x" * 70_000, "longer than 64 kB"),
+        ("a: " + "9" * 50_000, "not valid YAML"),
+        ("a: 2024-13-45", "month"),
+        ("a: !!python/object/apply:os.system [x]", "not valid YAML"),
+        ("? [a]\n: b", "not valid YAML"),
+        ("a: \x07", "not valid YAML"),
+        ("<<: 5", "not valid YAML"),
+    ],
+)
+def test_broken_or_hostile_front_matter_is_told_and_the_note_still_read(front: str, problem: str) -> None:
+    parsed = parse(f"---\n{front}\n---\n# Title\n\ntext #tag")
+    assert parsed.problem is not None
+    assert problem in parsed.problem
+    assert (parsed.properties, parsed.body_start, parsed.title, parsed.tags) == ({}, 0, "Title", ("tag",))
+
+
+def test_front_matter_that_is_never_closed_is_told() -> None:
+    assert parse("---\ntitle: x\n\ntext").problem == "the front matter is never closed"
+    assert parse("---\n\nonly a rule").problem is None
+
+
+def test_numbers_too_long_to_write_are_no_names() -> None:
+    parsed = parse(f"---\ntitle: 0x{'f' * 9000}\naliases: [0x{'f' * 9000}, b]\n---\n")
+    assert (parsed.title, parsed.aliases, parsed.problem) == (None, ("b",), None)
+
+
+@pytest.mark.parametrize(
+    ("front", "aliases", "tags"),
+    [
+        ("aliases: One\ntags: a, b", ("One",), ("a", "b")),
+        ("alias: [One, [x], null, One]\ntag: a b", ("One",), ("a", "b")),
+        ("aliases:\ntags:", (), ()),
+        ("aliases: {a: b}\ntags: 5", (), ("5",)),
+    ],
+)
+def test_names_and_tags_are_taken_in_every_form(front: str, aliases: tuple[str, ...], tags: tuple[str, ...]) -> None:
+    parsed = parse(f"---\n{front}\n---\n")
+    assert (parsed.aliases, parsed.tags) == (aliases, tags)
+
+
+def test_windows_line_ends_and_a_mark_of_byte_order_change_nothing() -> None:
+    parsed = parse("\ufeff---\r\ntitle: a\r\n---\r\n# One\r\n\r\ntext ^b\r\n\r\nTwo\r\n---\r\n")
+    assert [(each.level, each.text) for each in parsed.headings] == [(1, "One"), (2, "Two")]
+    assert (parsed.title, parsed.problem, list(parsed.blocks)) == ("a", None, ["b"])
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n---\n", "> a\n---\n", "| a |\n---\n", "\n---\n", "-\n-\n", "# a\n---\n", "***\n---"]
+)
+def test_a_rule_below_what_is_no_paragraph_is_no_heading(text: str) -> None:
+    assert not [each for each in parse(text).headings if each.level == 2]
+
+
+MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)
+
+
+@given(MARKDOWN)
+def test_sections_are_made_of_the_text(text: str) -> None:
+    parsed = parse(text)
+    flat = [each for each in parsed.sections if each.level in (0, 1)]
+    assert len(parsed.sections) == len(parsed.headings) + any(each.level == 0 for each in parsed.sections)
+    for section in parsed.sections:
+        assert parsed.body_start <= section.start < section.end <= len(text)
+    for one, other in pairwise(flat):
+        assert one.end <= other.start
+    for heading in parsed.headings:
+        assert heading.line == text.count("\n", 0, heading.start) + 1
+        assert heading.start == 0 or text[heading.start - 1] == "\n"
+    for start, end in parsed.blocks.values():
+        assert 0 <= start <= end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a\n" * 30_000,
+        "a\n-\n" * 30_000,
+        "a ^a\n" * 30_000,
+        "# " + " " * 1_000_000 + "x",
+        " #a" * 200_000,
+        "^" * 10**6,
+    ],
+    ids=range(6),
+)
+def test_a_hostile_text_ends(text: str) -> None:
+    assert parse(text).problem is None
+
+
+def test_a_document_is_equal_by_what_it_says() -> None:
+    one, other = Document("a.md", "# A"), Document("a.md", "# A")
+    assert one.parsed is one.parsed
+    assert one == other

@@ -1,0 +1,221 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.errors import Invalid, NotFound, RectoError
+from recto.vault.imports import Import, files_of, find_imports, resolve_import
+
+
+def paths(text: str, *existing: str) -> list[tuple[str, str | None]]:
+    return [(each.path, each.section) for each in find_imports(text, existing.__contains__)]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "section"),
+    [
+        ("@plan.md", "plan.md", None),
+        ("see @docs/plan.md please", "docs/plan.md", None),
+        ("@src/main", "src/main", None),
+        ("@plan.md#Goals", "plan.md", "Goals"),
+        ("@docs/plan#Goals", "docs/plan", "Goals"),
+        ("@~/notes/x.txt", "~/notes/x.txt", None),
+        ("@/etc/hosts", "/etc/hosts", None),
+        ("@./x.md", "./x.md", None),
+        ("@../x.md", "../x.md", None),
+        ('@"name with spaces.md"', "name with spaces.md", None),
+        ('@"my plan.md#Two words"', "my plan.md", "Two words"),
+        ('@"Plan"', "Plan", None),
+        ("@my\\ plan.md now", "my plan.md", None),
+        ("(@plan.md)", "plan.md", None),
+        ("„@plan.md“", "plan.md", None),
+        ("**@plan.md**", "plan.md", None),
+        ("请看@plan.md。", "plan.md", None),
+        ("@.gitignore", ".gitignore", None),
+        ("@überblick.md", "überblick.md", None),
+        ("@🦊.md", "🦊.md", None),
+    ],
+)
+def test_a_path_after_an_at_sign_is_an_import(text: str, path: str, section: str | None) -> None:
+    assert paths(text) == [(path, section)]
+
+
+@pytest.mark.parametrize("end", [".", ",", ";", ":", "!", "?", "...", ").", "?!", "'", "…", "，"])
+def test_what_ends_the_sentence_is_no_part_of_it(end: str) -> None:
+    assert paths(f"look at @docs/plan.md{end}") == [("docs/plan.md", None)]
+    assert paths(f"look at @docs/plan.md#Goals{end}") == [("docs/plan.md", "Goals")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write to ada@example.org or first.last+tag@sub.example.org",
+        "@ada what do you think, @planner?",
+        "@rule:tone and @ref:style.md",
+        "@",
+        "@ x",
+        "@@x.md",
+        '@"',
+        '@""',
+        "@...",
+        "@2.0 is out; react@18.2.0 too",
+        "https://example.org/@ada/post.html",
+        "git@example.org:x/y.git",
+        "\\@plan.md",
+        "```python\n@app.route\n@docs/plan.md\n```",
+        "`@app.route` and `@docs/plan.md`",
+    ],
+)
+def test_addresses_names_and_code_are_no_imports(text: str) -> None:
+    assert paths(text) == []
+
+
+def test_a_word_alone_is_an_import_only_where_such_a_file_exists() -> None:
+    assert paths("ask @ada about @Makefile.", "Makefile") == [("Makefile", None)]
+    assert paths("@Plan#Goals", "Plan") == [("Plan", "Goals")]
+
+
+def test_an_existing_name_beats_the_rules() -> None:
+    assert paths("@what?", "what?") == [("what?", None)]
+    assert paths("@C#.md", "C#.md") == [("C#.md", None)]
+    assert paths("@C#.md#Goals", "C#.md") == [("C#.md", "Goals")]
+    assert paths("@plan(2)", "plan(2)") == [("plan(2)", None)]
+    assert paths("(@plan(2))", "plan(2)") == [("plan(2)", None)]
+
+
+def test_imports_come_in_order_with_their_place() -> None:
+    text = 'first @a/b.md, then @"c d.md"; mail x@y.org'
+    found = find_imports(text)
+    assert found == [Import("@a/b.md", "a/b.md", None, 6, 13), Import('@"c d.md"', "c d.md", None, 20, 29)]
+    assert [text[each.start : each.end] for each in found] == [each.raw for each in found]
+
+
+@given(st.text(alphabet='@a./#"~\\ \n`()x:é。', max_size=60), st.booleans())
+def test_every_import_stands_in_the_text_and_apart(text: str, exists: bool) -> None:
+    end = 0
+    for each in find_imports(text, lambda path: exists):
+        assert each.start >= end
+        assert text[each.start : each.end] == each.raw
+        assert each.path
+        end = each.end
+
+
+@pytest.mark.parametrize("piece", ["@", ' @"', " @a/", "@a.", "@a#", " @a.md)", "\\ ", "`@", " @!"])
+def test_a_megabyte_of_signs_is_read_in_time(piece: str) -> None:
+    find_imports(" @x" + piece * (1_000_000 // len(piece)))
+
+
+# -- to a file
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> list[Path]:
+    project, vault = tmp_path / "project", tmp_path / "vault"
+    for place in (project / "src" / "main.py", project / "Plan.md", vault / "Plan.md", vault / "a b" / "Note.md"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"text of {place.name}")
+    (tmp_path / "secret.md").write_text("secret")
+    return [project, vault]
+
+
+def resolved(path: str, roots: list[Path], allowed_outside: bool = False) -> str:
+    found = Import(f"@{path}", path, None, 0, 0)
+    return resolve_import(found, roots, allowed_outside).relative_to(roots[0].parent.resolve()).as_posix()
+
+
+def test_the_first_root_that_has_it_gives_the_file(roots: list[Path]) -> None:
+    assert resolved("Plan.md", roots) == "project/Plan.md"
+    assert resolved("Plan.md", roots[::-1]) == "vault/Plan.md"
+    assert resolved("a b/Note", roots) == "vault/a b/Note.md"
+    assert resolved("../vault/Plan.md", roots) == "vault/Plan.md"
+    assert resolved(str(roots[1] / "Plan.md"), roots) == "vault/Plan.md"
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.md", "src/../../secret.md", "door.md", "door", "/etc/hosts", "~/x.md", "../nowhere.md"]
+)
+def test_nothing_outside_is_taken_in_unless_allowed(roots: list[Path], path: str) -> None:
+    (roots[0] / "door.md").symlink_to("../secret.md")
+    with pytest.raises(Invalid, match="outside the project and the vault"):
+        resolved(path, roots)
+
+
+def test_what_is_allowed_outside_is_found(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(roots[0].parent))
+    assert resolved("../secret.md", roots, allowed_outside=True) == "secret.md"
+    assert resolved("~/secret.md", roots, allowed_outside=True) == "secret.md"
+
+
+@pytest.mark.parametrize(
+    "path", ["nothing.md", "a\0b.md", "x" * 5000, "Plan.md/x.md", "loop.md", "\ud800.md", "src/nothing"]
+)
+def test_a_missing_file_is_one_sentence(roots: list[Path], path: str) -> None:
+    (roots[0] / "loop.md").symlink_to("loop.md")
+    with pytest.raises(RectoError, match="leads to no file") as failure:
+        resolved(path, roots)
+    assert len(failure.value.message) < 200
+    failure.value.message.encode()
+
+
+def test_a_near_name_is_offered(roots: list[Path]) -> None:
+    with pytest.raises(NotFound, match=r"is main\.py meant\?"):
+        resolved("src/mian.py", roots)
+
+
+def test_a_folder_names_its_files(roots: list[Path]) -> None:
+    with pytest.raises(Invalid, match=r"@src is a folder; name one of its files: main\.py"):
+        resolved("src", roots)
+    (roots[0] / "empty").mkdir()
+    with pytest.raises(Invalid, match="it has no files to name"):
+        resolved("empty", roots)
+    for n in range(9):
+        (roots[0] / "empty" / f"{n}.md").write_text("")
+    with pytest.raises(Invalid, match=r"0\.md, 1\.md, 2\.md, 3\.md, 4\.md …"):
+        resolved("empty", roots)
+
+
+def test_a_file_of_another_root_comes_before_a_folder(roots: list[Path]) -> None:
+    (roots[0] / "a b").mkdir()
+    (roots[0] / "a b" / "Note").mkdir()
+    assert resolved("a b/Note", roots) == "vault/a b/Note.md"
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(128, 256)) * 9, "a".encode("utf-16")])
+def test_binary_files_are_refused(roots: list[Path], content: bytes) -> None:
+    (roots[0] / "x.bin").write_bytes(content)
+    with pytest.raises(Invalid, match=r"@x\.bin is a binary file"):
+        resolved("x.bin", roots)
+
+
+def test_text_of_another_encoding_an_empty_file_and_emoji_are_taken_in(roots: list[Path]) -> None:
+    for content in ("déjà vu, très élégant, oui".encode("latin-1"), b"", "🦊".encode() * 3000):
+        (roots[0] / "x.txt").write_bytes(content)
+        assert resolved("x.txt", roots) == "project/x.txt"
+
+
+def test_a_huge_file_a_pipe_and_an_unreadable_one_are_one_sentence(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (roots[0] / "huge.log").open("wb") as file:
+        file.truncate(100_000_000)
+    with pytest.raises(Invalid, match=r"has 100\.0 MB; at most 2 MB"):
+        resolved("huge.log", roots)
+    os.mkfifo(roots[0] / "pipe.md")
+    with pytest.raises(Invalid, match="no file that can be read"):
+        resolved("pipe.md", roots)
+
+    def refuse(*given: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(Invalid, match=r"cannot read @Plan\.md: Permission denied"):
+        resolved("Plan.md", roots)
+
+
+def test_the_roots_say_what_exists(roots: list[Path]) -> None:
+    exists = files_of([*roots, roots[0].parent / "nowhere"])
+    assert [exists(path) for path in ("Plan", "src", "../secret.md", "a b/Note.md")] == [True, False, False, True]
+    found = find_imports("@Plan and @ada and @src", exists)
+    assert [each.path for each in found] == ["Plan"]
