@@ -2,7 +2,7 @@
 
 _GROUPS = """
 begin began begun, break broke broken, bring brought, build built, buy bought, catch caught, choose chose chosen,
-come came, deal dealt, draw drew drawn, drink drank drunk, drive drove driven, eat ate eaten, fall fell fallen,
+come came, deal dealt, draw drew drawn, drink drank drunk, drive drove driven, eat eaten, fall fell fallen,
 feed fed, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten, freeze froze frozen,
 give gave given, go went gone, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
 know knew known, lead led, learn learnt, leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid,

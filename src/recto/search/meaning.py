@@ -16,32 +16,34 @@ from recto.search.aside import Aside
 from recto.search.embedder import Embedder
 from recto.search.finder import Answer
 from recto.search.index import Index, Passage, spoken
-from recto.search.rank import CLOSE
 from recto.search.vectors import Vectors
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from recto.search.matrix import Matrix
+
 # So many texts go to the embedder at once: a batch that fails, or that is stopped, is all that is lost.
 BATCH = 32
-# So many nearest are told.
-NEAREST = 1500
 # After a failure nobody is asked for so long.
 REST_S = 60.0
 
 # Everywhere, more are not compared: their vectors would take more than 150 megabytes of memory.
 MOST_EVERYWHERE = 100_000
 
+# A vector is kept in two bytes a number.
+HALF = 2
+
 Read = Callable[[Sequence[Passage]], Mapping[int, str]]
 """The texts of passages, by their numbers: an index holds none."""
 
 
 @dataclass(slots=True)
-class Shelf:
-    """The vectors of a shelf, in the order of its passages."""
+class Held:
+    """What is in memory of a shelf."""
 
-    numbers: "np.ndarray"
-    vectors: "np.ndarray"
+    matrix: "Matrix | None" = None
+    """None as long as nothing on it has a vector."""
     seen: str = ""
     """What the index's `changes` were when it was read."""
     came: int = 0
@@ -58,7 +60,7 @@ class Meaning:
         self._timeout_s = timeout_s
         self._aside = Aside("recto-meaning")
         self._asked: Future[Mapping[int, float]] | None = None
-        self._shelves: dict[int | None, Shelf] = {}
+        self._shelves: dict[int | None, Held] = {}
         self._rests_until = 0.0
         self._why = ""
 
@@ -127,44 +129,35 @@ class Meaning:
         asked = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
         known = self._on_shelf(shelf)
         # while most have no vector yet, those that happen to have one would be favoured
-        if not len(known.numbers) or len(known.numbers) < len(known.without):
+        if known.matrix is None or len(known.matrix) < len(known.without):
             return {}
-        if known.vectors.shape[1] != len(asked):
+        if known.matrix.length != len(asked):
             self._kept.forget(self._embedder.key)
             self._shelves.clear()
             raise NoVectors(f"{self.name} gives vectors of another length than before, and all are made anew")
-        near = _smoothed(known.numbers, known.vectors @ asked)
-        best = np.argpartition(-near, NEAREST)[:NEAREST] if len(near) > NEAREST else np.arange(len(near))
-        return dict(zip(known.numbers[best].tolist(), near[best].tolist(), strict=True))
+        return known.matrix.nearest(asked)
 
-    def _on_shelf(self, shelf: int | None) -> Shelf:
+    def _on_shelf(self, shelf: int | None) -> Held:
         """As it was read before, with what has come since, and what has got its vector since."""
-        import numpy as np
+        from recto.search.matrix import Matrix  # numpy: a tenth of a second
 
-        changes, known = self._index.file.changes, self._shelves.get(shelf)
-        if known is None:
-            known = Shelf(np.empty(0, np.int64), np.empty((0, 0), np.float32))
+        changes, known = self._index.file.changes, self._shelves.setdefault(shelf, Held())
         if known.seen == changes:
             return known
         removed, came = self._index.mark("removed"), self._index.came
         if known.came and removed != known.removed:
-            self._shelves.pop(shelf)
-            return self._on_shelf(shelf)
+            known = self._shelves[shelf] = Held()
         wanted = known.without | dict(self._index.hashes(shelf, known.came))
-        made = self._vectors(list(set(wanted.values())))
-        ready = {number: np.frombuffer(made[sha], np.float16) for number, sha in wanted.items() if made.get(sha)}
-        length = known.vectors.shape[1] or max(map(len, ready.values()), default=0)
-        ready = {number: vector for number, vector in ready.items() if len(vector) == length}
-        numbers = np.concatenate([known.numbers, np.fromiter(ready, np.int64, len(ready))])
-        fresh = np.array(list(ready.values()), np.float32).reshape(len(ready), length)
-        vectors = np.concatenate([known.vectors, fresh]) if len(known.numbers) else fresh
-        order = np.argsort(numbers, kind="stable")
-        without = {number: sha for number, sha in wanted.items() if number not in ready}
-        self._shelves[shelf] = Shelf(numbers[order], vectors[order], changes, came, removed, without)
-        return self._shelves[shelf]
-
-    def _vectors(self, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        return self._kept.get(self._embedder.key, hashes)
+        made = self._kept.get(self._embedder.key, list(set(wanted.values())), whole=not known.came)
+        ready = {number: vector for number, sha in wanted.items() if (vector := made.get(sha))}
+        if ready and known.matrix is None:
+            known.matrix = Matrix(max(map(len, ready.values())) // HALF)
+        if known.matrix is not None:
+            ready = {number: vector for number, vector in ready.items() if len(vector) == known.matrix.length * HALF}
+            known.matrix.put(list(ready), list(ready.values()))
+        known.without = {number: sha for number, sha in wanted.items() if number not in ready}
+        known.seen, known.came, known.removed = changes, came, removed
+        return known
 
     # -- making
 
@@ -220,20 +213,3 @@ class Meaning:
 
 def _packed(row: "np.ndarray") -> bytes:
     return row.astype("float16").tobytes()
-
-
-def _smoothed(numbers: "np.ndarray", near: "np.ndarray") -> "np.ndarray":
-    """Each with a part of its neighbours': the mean, weighted by how close they stand."""
-    import numpy as np
-
-    total, weights = near.astype(np.float64) * CLOSE[0], np.full(len(near), CLOSE[0])
-    for distance, part in enumerate(CLOSE[1:], 1):
-        for step in range(1, distance + 1):
-            if step >= len(numbers):
-                break
-            beside = numbers[step:] - numbers[:-step] == distance
-            total[step:][beside] += part * near[:-step][beside]
-            total[:-step][beside] += part * near[step:][beside]
-            weights[step:][beside] += part
-            weights[:-step][beside] += part
-    return np.asarray(total / weights)

@@ -44,11 +44,13 @@ class Patience:
 
     messages: int
     seconds: float
+    newest: int = 0
+    """So many of the newest may be missing: they are not what is looked for."""
 
 
 BEING_MADE = "the search index is being made"
-# About two milliseconds of a turn; of somebody who asked to search, a moment.
-OF_A_TURN, OF_A_USER = Patience(24, 0.004), Patience(8 * BATCH, 1.0)
+# About a millisecond of a turn, whose latest messages are in its window; of somebody who asked to search, a moment.
+OF_A_TURN, OF_A_USER = Patience(16, 0.003, newest=2), Patience(8 * BATCH, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,9 @@ class Archive:
         """Opens what is to be searched; what is missing in it is made behind, unless it is next to nothing."""
         self._open_meaning()
         left = self.left
+        if left <= patience.newest and patience.newest:
+            self.stir()
+            return self._why
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
         if left > 0:

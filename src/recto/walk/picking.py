@@ -9,7 +9,7 @@ from recto.sources.documents import UNREADABLE, Finding, fenced
 from recto.sources.pick import Pick
 from recto.sources.reading import READ
 from recto.vault.document import Document
-from recto.vault.relevant import relevant
+from recto.vault.relevant import relevant, shown
 from recto.walk.scale import Scale
 from recto.walk.turn import Picked
 from recto.window.request import Entry
@@ -102,7 +102,7 @@ async def _relevant(scale: Scale, finding: Finding, question: str, room: int) ->
         chosen = relevant(document, question, room=aim, count=lambda text: int(len(text) * PER_LETTER) + 1)
         if not chosen:
             return None
-        text = fenced(document.path, "\n[…]\n".join(document.text[each.start : each.end].strip() for each in chosen))
+        text = fenced(document.path, shown(document, chosen))
         tokens = await _tokens(scale, text)
         if tokens <= room:
             return text, f"{len(chosen)} relevant part{'s' * (len(chosen) > 1)} of it"
