@@ -15,6 +15,7 @@ from recto.providers.model import Model
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.talk import Talk
+from recto.vault.library import Library
 from recto.vault.vault import Vault
 from recto.walk.archive import Filled, Progress
 from recto.walk.searching import Findings, Sought, Time, search
@@ -68,6 +69,11 @@ class Desk:
         what is found says what is missing in it, and `index()` makes that."""
         sought = Sought(text, conversation, role, since, before, limit)
         return search(self.engine.archive, self.store, sought)
+
+    @property
+    def library(self) -> Library | None:
+        """The vault as it is searched: `find_documents`, `find_excerpts`; None without a vault."""
+        return self.engine.libraries.of(self.vault) if self.vault else None
 
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> Filled:
         """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""

@@ -14,14 +14,13 @@ from recto import places
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message, Tokens, now
 from recto.chat.priority import priority_of
-from recto.errors import Invalid, NotFound, Overflow, RectoError
+from recto.errors import Invalid, NotFound, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
 from recto.providers.registry import embedding_address
 from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
 from recto.settings import Settings
-from recto.sources.documents import Finding, Roots, find_documents
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
@@ -30,11 +29,10 @@ from recto.walk.compacting import Compacting, Replan
 from recto.walk.exchange import Exchange
 from recto.walk.gisting import Gisting
 from recto.walk.libraries import Libraries
+from recto.walk.linking import Linking
 from recto.walk.loading import Loaded, follow, load
-from recto.walk.picking import Room, pick_current, pick_documents
 from recto.walk.reaching import recall_tool
 from recto.walk.recalling import Recalling
-from recto.walk.referring import Referring
 from recto.walk.revising import Revising
 from recto.walk.scale import Scale
 from recto.walk.setup import LARGEST_SUMMARY, Ready, Setup, tightened
@@ -93,16 +91,14 @@ class Engine:
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
         ready = await self._ready(standing, strategy)
-        findings, problems = await self._find(standing, message)  # 2 find
-        referring = self._referring(standing)
-        message = await self._refer(ready, message, findings, referring)
+        linking = self._linking(standing, ready)
+        message = await linking.keep(message, self.store, self.clerk)  # 2 find
         if message.references:
             yield Referenced(message)
-        picked, notes = await self._pick(standing, ready, message, findings)  # 3 pick
-        notes = [*problems, *notes]
-        for note in standing.fresh((*ready.notes, *notes), always=notes):
+        picked = await linking.pick(message, partial(self._load, standing, ready, message.id))  # 3 pick
+        for note in standing.fresh((*ready.notes, *linking.notes), always=linking.notes):
             yield Noticed(note)
-        plan = partial(self._plan, standing, message=message, picked=picked, notes=notes)
+        plan = partial(self._plan, standing, message=message, picked=picked, notes=linking.notes)
         recalling = Recalling(self.archive, self.store, self.clerk, standing, message)
         steps, overflow = 0, None
         while steps < self.settings.tools.step_limit:
@@ -121,7 +117,7 @@ class Engine:
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             for event in _sent(standing, turn, request):
                 yield event
-            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request, referring)
+            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request, linking.referring)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:
@@ -135,7 +131,7 @@ class Engine:
                 continue
             self.archive.stir()
             if not exchange.calls:
-                self._write_gists(standing, ready, referring)
+                linking.end(self.gisting)
                 return
             steps, overflow = steps + 1, None
             async with aclosing(exchange.run_tools(may_run=steps < self.settings.tools.step_limit)) as events:
@@ -152,12 +148,10 @@ class Engine:
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
         ready = await self._ready(standing, strategy)
-        findings, problems = await self._find(standing, message)
-        referring = self._referring(standing)
-        message = referring.asked(message, findings, ready.reader)
-        picked, notes = await self._pick(standing, ready, message, findings)
-        plan = partial(self._plan, standing, message=message, picked=picked, notes=[*problems, *notes])
-        reload = partial(self._load, standing, ready, None)
+        linking, reload = self._linking(standing, ready), partial(self._load, standing, ready, None)
+        message = await linking.find(message)
+        picked = await linking.pick(message, reload)
+        plan = partial(self._plan, standing, message=message, picked=picked, notes=linking.notes)
         loaded = await reload()
         turn = await plan(ready, replace(loaded, view=replace(loaded.view, current=message.id)))
         recalling = Recalling(self.archive, self.store, self.clerk, standing, message, OF_A_USER)
@@ -213,59 +207,8 @@ class Engine:
         recall = recall_tool(self.archive, self.store, standing)
         return await self.setup.ready(standing.model, standing.vault, choices, recall)
 
-    async def _find(self, standing: Standing, message: Message) -> tuple[list[Finding], list[str]]:
-        """What the message names; a vault that fails here is noted, and the turn goes on without it."""
-        vault = standing.vault.root if standing.vault else None
-        roots = Roots(self._project, vault, self.settings.references.outside)
-        try:
-            return await asyncio.to_thread(find_documents, message.text, standing.vault, roots), []
-        except (RectoError, OSError) as why:
-            return [], [f"the linked documents could not be read: {why}"]
-
-    def _referring(self, standing: Standing) -> Referring:
-        gists = self.libraries.gists(standing.vault) if standing.vault else None
-        return Referring(standing.vault, gists, self.settings.references.enabled, self._project)
-
-    def _write_gists(self, standing: Standing, ready: Ready, referring: Referring) -> None:
-        if referring.gists and referring.documents and self.settings.references.gists:
-            self.gisting.begin(standing, ready, list(referring.documents.values()), referring.gists)
-
-    async def _refer(
-        self, ready: Ready, message: Message, findings: Sequence[Finding], referring: Referring
-    ) -> Message:
-        """The message with the documents that it names, stored with it before anything is sent."""
-        told = referring.asked(message, findings, ready.reader)
-        if told is not message:
-            await self.clerk.do(self.store.tree.refer, told)
-        return told
-
-    async def _pick(
-        self, standing: Standing, ready: Ready, message: Message, findings: Sequence[Finding]
-    ) -> tuple[list[Picked], list[str]]:
-        """What this message calls for, in the room that is not used."""
-        if not findings and not standing.document:
-            return [], []
-        loaded = await self._load(standing, ready, message.id if standing.head == message.id else None)
-        own = (await weigh_current(ready.scale, message, ())).own.tokens
-        used = own + sum(entry.count.tokens for entry in loaded.before)
-        # a compaction may come first, and makes at least this much room
-        unused = max(ready.free - used, ready.budget.room - ready.budget.low_water - own, 0)
-        picked, notes = await pick_documents(ready.scale, findings, message.text, Room(unused, bool(ready.reader)))
-        if standing.document and standing.vault:
-            more, note = await self._open_document(standing, ready, max(0, ready.free - used))
-            picked, notes = [*picked, *more], [*notes, *note]
-        return picked, notes
-
-    async def _open_document(self, standing: Standing, ready: Ready, room: int) -> tuple[list[Picked], list[str]]:
-        """What the user has open beside the chat, as far as it fits."""
-        assert standing.vault is not None
-        assert standing.document is not None
-        try:
-            document = await asyncio.to_thread(standing.vault.read, standing.document)
-        except RectoError as why:
-            return [], [f"{standing.document} could not be read: {why.message}"]
-        picked = await pick_current(ready.scale, document, room)
-        return ([picked], []) if picked else ([], [f"{document.path} does not fit in the window and was left out"])
+    def _linking(self, standing: Standing, ready: Ready) -> Linking:
+        return Linking(standing, ready, self.settings.references, self._project, self.libraries)
 
     async def _load(self, standing: Standing, ready: Ready, current: str | None) -> Loaded:
         known = standing.loaded.get(ready.scale)

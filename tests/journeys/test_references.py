@@ -268,3 +268,11 @@ def test_a_model_that_fails_to_write_a_line_disturbs_nobody(desk: Open, script: 
     reply = talk.ask("See [[Essay]]")
     assert reply.text == "ok"
     assert talk.ask("Again [[Essay]]").text == "ok"
+
+
+def test_a_desk_searches_its_vault(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script({"text": "ok"}), vault=vault)
+    assert at.library is not None
+    assert [hit.path for hit in at.library.find_documents("mainsail", 1).hits] == ["Budget.md"]
+    assert "3,200 euros" in at.library.find_excerpts("mainsail", 1).hits[0].text
+    assert desk(script({"text": "ok"})).library is None

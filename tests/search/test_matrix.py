@@ -29,9 +29,8 @@ def exact(matrix: Matrix, asked: "np.ndarray", number: int) -> float:
     """The mean of it and its neighbours, written out."""
     near = dict(zip(matrix.numbers.tolist(), (matrix.rows @ asked).tolist(), strict=True))
     parts = [(near.get(number + step), (1.0, 0.3, 0.09)[abs(step)]) for step in range(-2, 3)]
-    return sum(value * part for value, part in parts if value is not None) / sum(
-        part for value, part in parts if value is not None
-    )
+    known = [(float(value), part) for value, part in parts if value is not None]
+    return sum(value * part for value, part in known) / sum(part for _, part in known)
 
 
 @given(st.sets(st.integers(0, 60), min_size=1))

@@ -47,6 +47,7 @@ def command(
             talk.open_document(document)
         if talk.vault:
             talk.vault.watch()
+            desk.engine.libraries.of(talk.vault).stir()
         chat = Chat(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
         if options.has_keyboard() and chat.console.is_terminal and not chat.console.is_dumb_terminal:
             _at_terminal(chat)

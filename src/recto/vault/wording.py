@@ -54,7 +54,7 @@ def best_part(text: str, question: Wording, most: int) -> tuple[int, int]:
     all; its beginning when none do. Parted where a line or a sentence ends, if that can be."""
     if len(text) <= most:
         return 0, len(text)
-    parts = list(_sentences(text, most))
+    parts = list(_sentences(text, most)) or [(0, 0)]
     holds = [question.held(text[start:end]) for start, end in parts]
     places = Counter(word for held in holds for word in held)
     ends = [_end(parts, first, most) for first in range(len(parts))]
@@ -81,5 +81,6 @@ def _end(parts: Sequence[tuple[int, int]], first: int, most: int) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    part = text[start:end]
-    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    own = text[start:end].strip()
+    begin = text.index(own, start)
+    return begin, begin + len(own)

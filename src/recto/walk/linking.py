@@ -1,0 +1,92 @@
+"""Linking: the documents of one turn: what the message names is found, told and picked; what tools open is followed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recto.chat.message import Message
+from recto.errors import RectoError
+from recto.settings import ReferenceSettings
+from recto.sources.documents import Finding, Roots, find_documents
+from recto.store.clerk import Clerk
+from recto.store.store import Store
+from recto.walk.gisting import Gisting
+from recto.walk.libraries import Libraries
+from recto.walk.loading import Loaded
+from recto.walk.picking import Room, pick_current, pick_documents
+from recto.walk.referring import Referring
+from recto.walk.setup import Ready
+from recto.walk.standing import Standing
+from recto.walk.turn import Picked, weigh_current
+
+
+@dataclass(slots=True)
+class Linking:
+    standing: Standing
+    ready: Ready
+    settings: ReferenceSettings
+    project: Path
+    libraries: Libraries
+    notes: list[str] = field(default_factory=list)
+    """What the user should know: broken links, what does not fit."""
+    referring: Referring = field(init=False)
+    _findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        vault = self.standing.vault
+        gists = self.libraries.gists(vault) if vault else None
+        self.referring = Referring(vault, gists, self.settings.enabled, self.project)
+
+    async def find(self, message: Message) -> Message:
+        """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
+        vault = self.standing.vault
+        roots = Roots(self.project, vault.root if vault else None, self.settings.outside)
+        try:
+            self._findings = await asyncio.to_thread(find_documents, message.text, vault, roots)
+            return await asyncio.to_thread(self.referring.asked, message, self._findings, self.ready.reader)
+        except (RectoError, OSError) as why:
+            self.notes.append(f"the linked documents could not be read: {why}")
+            return message
+
+    async def keep(self, message: Message, store: Store, clerk: Clerk) -> Message:
+        """The same, stored with its documents before anything is sent."""
+        told = await self.find(message)
+        if told is not message:
+            await clerk.do(store.tree.refer, told)
+        return told
+
+    async def pick(self, message: Message, load: Callable[[], Awaitable[Loaded]]) -> list[Picked]:
+        """What this message calls for, in the room that is not used."""
+        if not self._findings and not self.standing.document:
+            return []
+        ready, before = self.ready, (await load()).before
+        own = (await weigh_current(ready.scale, message, ())).own.tokens
+        used = own + sum(entry.count.tokens for entry in before)
+        # a compaction may come first, and makes at least this much room
+        unused = max(ready.free - used, ready.budget.room - ready.budget.low_water - own, 0)
+        room = Room(unused, bool(ready.reader))
+        picked, notes = await pick_documents(ready.scale, self._findings, message.text, room)
+        self.notes += notes
+        return [*picked, *await self._open_document(max(0, ready.free - used))]
+
+    async def _open_document(self, room: int) -> list[Picked]:
+        """What the user has open beside the chat, as far as it fits."""
+        path, vault = self.standing.document, self.standing.vault
+        if path is None or vault is None:
+            return []
+        try:
+            document = await asyncio.to_thread(vault.read, path)
+        except RectoError as why:
+            self.notes.append(f"{path} could not be read: {why.message}")
+            return []
+        picked = await pick_current(self.ready.scale, document, room)
+        if picked is None:
+            self.notes.append(f"{path} does not fit in the window and was left out")
+        return [picked] if picked else []
+
+    def end(self, gisting: Gisting) -> None:
+        """The reply is there: lines about long documents are written behind it."""
+        referring = self.referring
+        if referring.gists and referring.documents and self.settings.gists:
+            gisting.begin(self.standing, self.ready, list(referring.documents.values()), referring.gists)
