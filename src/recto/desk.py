@@ -12,12 +12,13 @@ from recto.chat.conversation import Conversation
 from recto.engine import Engine
 from recto.loop import Loop
 from recto.providers.model import Model
+from recto.search.lookup import Progress
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.talk import Talk
 from recto.vault.library import Library
 from recto.vault.vault import Vault
-from recto.walk.archive import Filled, Progress
+from recto.walk.archive import Filled
 from recto.walk.searching import Findings, Sought, Time, search
 
 T = TypeVar("T")

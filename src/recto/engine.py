@@ -4,6 +4,7 @@ Whoever reads `send` knows the product; each step is a paragraph below it, or a 
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -63,6 +64,8 @@ class Engine:
         self.gisting = Gisting(store, self.clerk)
         self._home, self._environment = home, environment
         self._project = project or Path.cwd()
+        self._opened: Embedder | None = None
+        self._opening = threading.Lock()
         self.libraries = Libraries(home, self._embedder, timeout_s=settings.search.timeout_s)
         self.setup = Setup(
             store,
@@ -181,10 +184,13 @@ class Engine:
             standing.loaded = {}
 
     def _embedder(self) -> Embedder | None:
-        """Who makes vectors, as the settings say."""
-        name = self.settings.search.embedder
-        address = embedding_address(name, self._environment) if ":" in name else None
-        return open_embedder(name, home=self._home, address=address)
+        """Who makes vectors, as the settings say: one for messages and notes, since its weights are large."""
+        with self._opening:
+            if self._opened is None:
+                name = self.settings.search.embedder
+                address = embedding_address(name, self._environment) if ":" in name else None
+                self._opened = open_embedder(name, home=self._home, address=address)
+            return self._opened
 
     # -- the steps
 

@@ -5,8 +5,7 @@ over before an answer when it is little, and behind it when it is much.
 """
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,10 +13,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from recto.errors import Invalid, NotFound, RectoError
 from recto.search.behind import Behind
-from recto.search.embedder import Embedder
-from recto.search.finder import Finder, Found, Hit, Wanted
-from recto.search.index import Index
-from recto.search.meaning import Meaning
+from recto.search.finder import Found, Hit, Wanted
+from recto.search.lookup import Lookup, Open
 from recto.vault.catalog import Progress
 from recto.vault.document import Document
 from recto.vault.folder import is_note
@@ -44,11 +41,9 @@ MOST_SHARED = 15_000
 LEAST_NEAR = 0.2
 # What further pieces of a note add to its best one, each less than the one before.
 MORE, FADING = 0.1, 0.7
-TELLS_EVERY_S = 0.1
 LET_GO_S = 1.0
 BEING_MADE = "the search index of the vault is being made"
 
-Open = Callable[[], Embedder | None]
 T = TypeVar("T")
 
 
@@ -99,16 +94,13 @@ class Status:
 class Library:
     def __init__(self, vault: Vault, index: Path, embedder: Open, *, timeout_s: float = 2.0) -> None:
         self._vault = vault
-        self._index = Index(index)
+        self._lookup = Lookup(index, embedder, lambda passages: self._intake.texts(passages), timeout_s=timeout_s)
+        self._index, self._finder = self._lookup.index, self._lookup.finder
         self._intake = Intake(vault, self._index)
-        self._finder = Finder(self._index)
-        self._embedder, self._timeout_s = embedder, timeout_s
-        self._meaning: Meaning | None = None
-        self._is_open = False
-        self._why = self._trouble = ""
+        self._trouble = ""
         self._behind = Behind(self._some, "recto-library")
         self._looked = threading.Event()
-        self._asking, self._opening = threading.Lock(), threading.Lock()
+        self._asking = threading.Lock()
 
     # -- finding
 
@@ -182,7 +174,7 @@ class Library:
 
     def _ready(self) -> str:
         """Takes over what has changed when it is little; what is more is left to the thread behind."""
-        self._open_meaning()
+        meaning = self._lookup.meaning
         if not self._looked.is_set():
             self.stir()  # looking through a large vault for the first time takes longer than an answer may
             if not self._looked.wait(PATIENCE_S):
@@ -191,11 +183,11 @@ class Library:
             left = self._intake.take(FEW, BRIEFLY_S)
         except (Invalid, NotFound) as why:  # the folder is gone: what is known of it may still serve
             return why.message
-        if left or (self._meaning and self._meaning.waiting):
+        if left or (meaning and meaning.waiting):
             self.stir()
         if left:
             return f"{BEING_MADE}: {left} {'note is' if left == 1 else 'notes are'} not in it yet"
-        return self._trouble or self._why
+        return self._trouble or self._lookup.why
 
     # -- filling
 
@@ -213,45 +205,33 @@ class Library:
             if progress:
                 progress(total - left, total)
         if vectors:
-            self._make_vectors(progress)
-
-    def _make_vectors(self, progress: Progress | None) -> None:
-        self._open_meaning()
-        told = 0.0
-        while self._meaning is not None and self._meaning.make_some():
-            # counting what waits takes longer than telling it is worth
-            if progress and time.monotonic() - told > TELLS_EVERY_S:
-                total = self._index.extent(None).passages
-                progress(total - self._meaning.waiting, total)
-                told = time.monotonic()
+            self._lookup.make_vectors(progress)
 
     @property
     def status(self) -> Status:
-        self._open_meaning()
         total, left = self._intake.counts()
-        counts, meaning = (total, total - left, self._intake.held().passages), self._meaning
+        counts, meaning = (total, total - left, self._intake.held().passages), self._lookup.meaning
         if meaning is None:
-            return Status(*counts, 0, 0, None, self._trouble or self._why)
+            return Status(*counts, 0, 0, None, self._trouble or self._lookup.why)
         return Status(*counts, meaning.made, meaning.waiting, meaning.name, meaning.why or self._trouble)
 
     @property
     def was_renewed(self) -> str:
         """Why the index had to be begun anew; empty when it had not."""
-        return self._index.file.was_renewed
+        return self._lookup.was_renewed
 
     def close(self) -> None:
         self._behind.close(timeout_s=0)
-        if self._meaning:
-            self._meaning.close()
+        self._lookup.stop()
         self._behind.close(LET_GO_S)
-        self._index.close()
+        self._lookup.close()
 
     def _some(self) -> bool:
         """A bit of what is to be done behind; never raises, for nobody would hear it: the next search tells it."""
         try:
-            self._open_meaning()
+            meaning = self._lookup.meaning
             self._intake.begin_anew_when_worn()
-            is_left = self._intake.take(BATCH) > 0 or (self._meaning is not None and self._meaning.make_some() > 0)
+            is_left = self._intake.take(BATCH) > 0 or (meaning is not None and meaning.make_some() > 0)
             self._trouble = ""
             return is_left
         except RectoError as why:
@@ -261,21 +241,6 @@ class Library:
         finally:
             self._looked.set()
         return False
-
-    def _open_meaning(self) -> None:
-        """The embedder is asked for once; without one words are all there is, and the reason is told."""
-        with self._opening:
-            if self._is_open:
-                return
-            self._is_open = True
-            try:
-                embedder = self._embedder()
-            except RectoError as why:
-                self._why = f"{why.message.rstrip('.')}: words alone are searched"
-                return
-            if embedder is not None:
-                self._meaning = Meaning(self._index, embedder, self._intake.texts, timeout_s=self._timeout_s)
-                self._finder.meaning = self._meaning
 
 
 def _excerpt(document: Document, piece: Piece, asked: Wording, hit: Hit) -> Excerpt:

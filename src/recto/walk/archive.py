@@ -7,7 +7,7 @@ thrown away: it is filled again from the store.
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,9 @@ from recto.chat.message import Message
 from recto.chat.trail import Trail
 from recto.errors import RectoError, StoreError
 from recto.search.behind import Behind
-from recto.search.embedder import Embedder
-from recto.search.finder import Finder, Hit, Wanted
-from recto.search.index import Filter, Index, Item, Passage
-from recto.search.meaning import Meaning
+from recto.search.finder import Hit, Wanted
+from recto.search.index import Filter, Item, Passage
+from recto.search.lookup import Lookup, Open, Progress
 from recto.store.store import Store
 from recto.walk.shelving import is_settled, items_of, said
 
@@ -26,16 +25,11 @@ from recto.walk.shelving import is_settled, items_of, said
 BATCH = 64
 # So many passages are looked at at least: a long message that holds a word in all of them is found but once.
 PASSAGES = 400
-TELLS_EVERY_S = 0.1
 # So long the end waits for a batch that is being made; a server may take longer, and loses nothing but that.
 LET_GO_S = 1.0
 # So many vectors are made while one waits for a search to begin.
 FEW = 64
 AS_ASKED = "the search index is made anew, as you asked"
-
-Open = Callable[[], Embedder | None]
-Progress = Callable[[int, int], None]
-"""So many are done, of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +97,11 @@ class Filled:
 class Archive:
     def __init__(self, store: Store, path: Path, embedder: Open, *, timeout_s: float = 2.0) -> None:
         self._store = store
-        self._index = Index(path)
-        self._finder = Finder(self._index)
-        self._embedder, self._timeout_s = embedder, timeout_s
-        self._meaning: Meaning | None = None
-        self._is_open = self._checked = False
-        self._why = ""
+        self._lookup = Lookup(path, embedder, self._texts, timeout_s=timeout_s)
+        self._index, self._finder = self._lookup.index, self._lookup.finder
+        self._checked = False
+        self._trouble = ""
+        """What went wrong behind."""
         self._behind = Behind(self._some, "recto-archive")
         self._feeding = threading.Lock()
 
@@ -139,18 +132,23 @@ class Archive:
         return found.hits, note or found.note
 
     def _ready(self, patience: Patience) -> str:
-        """Opens what is to be searched; what is missing in it is made behind, unless it is next to nothing."""
-        self._open_meaning()
+        """What is missing in what is to be searched is made behind, unless it is next to nothing; says what is not as
+        it should be."""
+        self._lookup.open()
         left = self.left
         if left <= patience.newest and patience.newest:
             self.stir()
-            return self._why
+            return self._amiss
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
         if left > 0:
             self.stir()
             return BEING_MADE if patience is OF_A_TURN else f"{BEING_MADE}: {left} messages are not in it yet"
-        return self._why
+        return self._amiss
+
+    @property
+    def _amiss(self) -> str:
+        return self._trouble or self._lookup.why
 
     def read(self, hits: Sequence[Hit]) -> list[Recalled]:
         """The messages of hits, in their order."""
@@ -178,18 +176,11 @@ class Archive:
 
     def make_vectors(self, progress: Progress | None = None) -> None:
         """Makes all vectors that are missing, now; where that fails it ends, and `filled` says why."""
-        self._open_meaning()
-        told = 0.0
-        while self._meaning is not None and self._meaning.make_some():
-            # counting what waits takes longer than telling it is worth
-            if progress and time.monotonic() - told > TELLS_EVERY_S:
-                progress(self._count() - self._meaning.waiting, self._count())
-                told = time.monotonic()
+        self._lookup.make_vectors(progress)
 
     def settle(self, within_s: float) -> None:
         """Makes vectors behind; where only a few are missing, waits a moment for them."""
-        self._open_meaning()
-        meaning, until = self._meaning, time.monotonic() + within_s
+        meaning, until = self._lookup.meaning, time.monotonic() + within_s
         if meaning is None or not meaning.waiting:
             return
         self.stir()
@@ -208,37 +199,33 @@ class Archive:
     @property
     def was_renewed(self) -> str:
         """Why the index had to be begun anew; empty when it had not."""
-        return self._index.file.was_renewed
+        return self._lookup.was_renewed
 
     @property
     def filled(self) -> Filled:
-        self._open_meaning()
-        meaning, left = self._meaning, self.left
+        meaning, left = self._lookup.meaning, self.left
         total = self._store.tree.newest_number()
         if meaning is None:
-            return Filled(total, total - left, 0, 0, None, self._why)
+            return Filled(total, total - left, 0, 0, None, self._amiss)
         return Filled(total, total - left, meaning.made, meaning.waiting, meaning.name, meaning.why)
 
     def check(self) -> str:
         """Asks the embedder for a vector; empty when it gave one, else why there is none."""
-        self._open_meaning()
-        return self._meaning.check() if self._meaning else self._why
-
-    def _count(self) -> int:
-        return self._index.extent(None).passages
+        meaning = self._lookup.meaning
+        return meaning.check() if meaning else self._amiss
 
     def _some(self) -> bool:
         """A bit of what is to be done behind; never raises, for nobody would hear it."""
         try:
-            self._open_meaning()
+            meaning = self._lookup.meaning
             if self._feed(BATCH) > 0:
                 return True
-            return self._meaning is not None and self._meaning.make_some() > 0
+            return meaning is not None and meaning.make_some() > 0
         except RectoError as why:
-            self._why = why.message
+            self._trouble = why.message
             return False
         except Exception as why:  # nobody would hear it: the next search tells it
-            self._why = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
+            self._trouble = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
             return False
 
     def _done(self, newest: int) -> int:
@@ -310,23 +297,8 @@ class Archive:
             if passage.item in found
         }
 
-    def _open_meaning(self) -> None:
-        """The embedder is asked for once; without one words are all there is, and the reason is told."""
-        if self._is_open:
-            return
-        self._is_open = True
-        try:
-            embedder = self._embedder()
-        except RectoError as why:
-            self._why = f"{why.message.rstrip('.')}: words alone are searched"
-            return
-        if embedder is not None:
-            self._meaning = Meaning(self._index, embedder, self._texts, timeout_s=self._timeout_s)
-            self._finder.meaning = self._meaning
-
     def close(self) -> None:
         self._behind.close(timeout_s=0)
-        if self._meaning:
-            self._meaning.close()
+        self._lookup.stop()
         self._behind.close(LET_GO_S)
-        self._index.close()
+        self._lookup.close()
