@@ -7,21 +7,19 @@ Goals: a turn waits at most 5 ms for the index; words among a million messages a
 
 import asyncio
 import multiprocessing
-import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import cache
 from itertools import chain, cycle, islice
 from pathlib import Path
-from random import Random
 from threading import Event
 from typing import Any, ParamSpec, TypeVar
 
 from bench import corpus, peers
+from bench.plain import Filled, Plain, timing
+from bench.search_words import show_finding
 from bench.table import Times, judged, ms, show
 from bench.turn import WARM_UP, Chat, apart, import_history
 from recto.chat.blocks import Text
@@ -30,18 +28,15 @@ from recto.desk import Desk, open_desk
 from recto.events import Sent
 from recto.ids import new_id
 from recto.places import SEARCH_FILE, STORE_FILE
-from recto.search.finder import Finder, Wanted
-from recto.search.index import ANYTHING, Filter, Index, Item
-from recto.search.terms import STOP
+from recto.search.index import Item
 from recto.store.store import Store
 from recto.talk import Talk
-from recto.walk.shelving import TALK, TOOLS
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Settings = dict[str, Any]
 
-GOAL_WAIT_S, GOAL_SEARCH_S = 0.005, 0.030
+GOAL_WAIT_S = 0.005
 WORDS_ALONE: Settings = {"search.embedder": "none"}
 NO_RECALL: Settings = {**WORDS_ALONE, "context.recall_ratio": 0}
 # As many messages as `Archive.catch_up` commits at once.
@@ -55,49 +50,10 @@ def main(quick: bool) -> None:
         home = Path(folder)
         _show_filling(*((5_000, 200) if quick else (50_000, 1_000)), home)
         _show_turns(*((1_500, 30) if quick else (5_000, 100)), home)
-        _show_finding(*((50_000, 100) if quick else (1_000_000, 2_000)), home)
-
-
-class Plain:
-    """SQLite's full-text search as it comes: it keeps the texts, and ranks what holds all words by its own bm25."""
-
-    def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        # the same journal as ours, so that only the tables differ
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.execute("CREATE VIRTUAL TABLE said USING fts5(text, kind UNINDEXED, at UNINDEXED, tokenize='porter')")
-
-    def add(self, items: Iterable[Item]) -> None:
-        rows = [(item.number, item.text, item.kind, item.at) for item in items]
-        self._db.execute("BEGIN")
-        self._db.executemany("INSERT INTO said (rowid, text, kind, at) VALUES (?, ?, ?, ?)", rows)
-        self._db.execute("COMMIT")
-
-    def find(self, text: str, only: Filter, most: int) -> list[int]:
-        wanted = {"kind = ?": only.kind, "at >= ?": only.since, "at < ?": only.before}
-        given = {part: value for part, value in wanted.items() if value is not None}
-        query = " AND ".join(["SELECT rowid FROM said WHERE said MATCH ?", *given]) + " ORDER BY rank LIMIT ?"
-        return [row[0] for row in self._db.execute(query, (text, *given.values(), most))]
-
-    def holds(self, text: str, number: int) -> bool:
-        return bool(self._db.execute("SELECT 1 FROM said WHERE said MATCH ? AND rowid = ?", (text, number)).fetchone())
-
-    def close(self) -> None:
-        self._db.close()
+        show_finding(*((50_000, 100) if quick else (1_000_000, 2_000)), home)
 
 
 # -- filling
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    count: int
-    seconds: float
-    bytes: int
-    opening: float = 0.0
-    """What an embedder took for its first text."""
-    why: str = ""
 
 
 def _show_filling(messages: int, vectors: int, home: Path) -> None:
@@ -119,7 +75,7 @@ def _filled_row(name: str, filled: Filled) -> list[str]:
 
 def _words(home: Path, size: int) -> Filled:
     with _opened(import_history(home, size), WORDS_ALONE) as desk:
-        _, took = _took(desk.engine.archive.catch_up)
+        _, took = timing(desk.engine.archive.catch_up)
     return Filled(size, took, (home / SEARCH_FILE).stat().st_size)
 
 
@@ -128,7 +84,7 @@ def _plain(path: Path, size: int) -> Filled:
     taken = 0.0
     with closing(Plain(path)) as plain:
         while some := list(islice(items, COMMITTED)):
-            taken += _took(plain.add, some)[1]
+            taken += timing(plain.add, some)[1]
     return Filled(size, taken, path.stat().st_size)
 
 
@@ -136,18 +92,13 @@ def _vectors(home: Path, size: int) -> Filled:
     with _opened(import_history(home, size)) as desk:
         archive = desk.engine.archive
         archive.catch_up()
-        why, opening = _took(archive.check)
-        _, took = _took(archive.make_vectors)
+        why, opening = timing(archive.check)
+        _, took = timing(archive.make_vectors)
     return Filled(size, took, (home / SEARCH_FILE).stat().st_size, opening, why)
 
 
 def _opened(chat: Chat, settings: Settings | None = None) -> Desk:
     return open_desk(home=chat.home, project=chat.home, model=chat.model, settings=settings or {})
-
-
-def _took(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> tuple[T, float]:
-    started = time.perf_counter()
-    return work(*args, **named), time.perf_counter() - started
 
 
 # -- turns
@@ -272,7 +223,7 @@ def _watched(owner: object, name: str, seconds: list[tuple[float, float]]) -> It
 
     def timed(*args: Any, **named: Any) -> Any:
         computed = time.thread_time()
-        found, took = _took(work, *args, **named)
+        found, took = timing(work, *args, **named)
         seconds.append((took, time.thread_time() - computed))
         return found
 
@@ -291,157 +242,3 @@ async def _to_sent(talk: Talk, said: str) -> tuple[float, bool]:
             taken = time.perf_counter() - started
             recalled = any(section.name == "recalled" and section.tokens for section in event.window.sections)
     return taken, recalled
-
-
-# -- finding
-
-FIRST, SPAN = datetime(2023, 1, 1), timedelta(days=3 * 365)
-QUERIES, MOST = 200, 60
-AT_ONCE = 8
-SORTS = ("rare", "common", "mixed")
-FILTERS = {
-    "no filter": ANYTHING,
-    "kind": Filter("user"),
-    "a month": Filter(since="2024-03-01", before="2024-04-01"),
-    "kind and a year": Filter("tool", "2024-01-01", "2025-01-01"),
-}
-SENTENCES, NAMES = 20_000, 100_000
-UNCOMMON = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    sort: str
-    text: str
-
-
-@dataclass(slots=True)
-class Searched:
-    """Of one filter: seconds by sort of query, and of the queries that FTS5 finds something for how many we do well."""
-
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {sort: [] for sort in SORTS})
-    computed: list[float] = field(default_factory=list)
-    """What of all of them was not the machine's other work."""
-    answerable: int = 0
-    whole: int = 0
-    """Where our first hit holds all words."""
-
-    def timed(self, sort: str, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        computed = time.thread_time()
-        found, took = _took(work, *args, **named)
-        self.computed.append(time.thread_time() - computed)
-        self.seconds[sort].append(took)
-        return found
-
-
-Compared = dict[str, tuple[Searched, Searched]]
-
-
-def _show_finding(messages: int, conversations: int, home: Path) -> None:
-    filled, compared = apart(_finding, home, messages, conversations)
-    rows = [_found_row(f"recto, {name}", ours, judge=True) for name, (ours, _) in compared.items()]
-    rows += [_found_row(f"FTS5, {name}", theirs) for name, (_, theirs) in compared.items()]
-    parts = (f"{sort} {part}" for sort in (*SORTS, "all") for part in ("p50", "p95"))
-    (ours, theirs), (answerable, whole) = filled, _sums(compared)
-    notes = (
-        f"{QUERIES} queries of 1–4 words that some message holds, caches warm after one round; the {MOST} best of each",
-        f"our first hit holds all words in {whole} of {answerable} cases where FTS5 finds such a message at all",
-        f"filled without the store: recto {_rate(ours)}, FTS5 {_rate(theirs)} with texts",
-    )
-    title = f"Words among {messages:,} messages in {conversations:,} conversations, in ms"
-    show(title, ("", *parts, "CPU p95", "goal"), rows, notes)
-
-
-def _rate(filled: Filled) -> str:
-    return f"{filled.count / filled.seconds:,.0f} messages a second, {filled.bytes / 1e6:,.0f} MB"
-
-
-def _sums(compared: Compared) -> tuple[int, int]:
-    ours = [each for each, _ in compared.values()]
-    return sum(each.answerable for each in ours), sum(each.whole for each in ours)
-
-
-def _found_row(name: str, searched: Searched, *, judge: bool = False) -> list[str]:
-    every = Times(tuple(second for seconds in searched.seconds.values() for second in seconds))
-    parts = [*(Times(tuple(seconds)) for seconds in searched.seconds.values()), every]
-    goal = judged(every.p95, GOAL_SEARCH_S, "p95 ≤ 30 ms") if judge else ""
-    times = [ms(value) for each in parts for value in (each.p50, each.p95)]
-    return [name, *times, ms(Times(tuple(searched.computed)).p95), goal]
-
-
-def _finding(home: Path, messages: int, conversations: int) -> tuple[tuple[Filled, Filled], Compared]:
-    each = messages // conversations
-    with closing(Index(home / SEARCH_FILE)) as index, closing(Plain(home / "finding.db")) as plain:
-        ours, theirs = _fill(index, plain, each, conversations)
-        finder, queries = Finder(index), queries_of(each, conversations)
-        _search(finder, plain, queries, ANYTHING)
-        compared = {name: _search(finder, plain, queries, only) for name, only in FILTERS.items()}
-    sizes = [(home / name).stat().st_size for name in (SEARCH_FILE, "finding.db")]
-    return (Filled(messages, ours, sizes[0]), Filled(messages, theirs, sizes[1])), compared
-
-
-def _fill(index: Index, plain: Plain, each: int, conversations: int) -> tuple[float, float]:
-    """Seconds for ours and for theirs."""
-    ours = theirs = 0.0
-    for start in range(0, conversations, AT_ONCE):
-        numbers = range(start, min(start + AT_ONCE, conversations))
-        shelves = {str(number): conversation(number, each, conversations) for number in numbers}
-        ours += _took(index.add, shelves)[1]
-        theirs += _took(plain.add, [item for some in shelves.values() for item in some])[1]
-    return ours, theirs
-
-
-def conversation(number: int, size: int, conversations: int) -> list[Item]:
-    """User and assistant in turn, every tenth a tool; a minute apart."""
-    random, begins = Random(number), FIRST + SPAN * (number / conversations)
-    items = []
-    for place in range(1, size + 1):
-        kind = "tool" if place % 10 == 0 else "assistant" if place % 2 == 0 else "user"
-        at = (begins + timedelta(minutes=place)).isoformat(timespec="seconds")
-        lane = TOOLS if kind == "tool" else TALK
-        items.append(Item(number * size + place, _said(random), place, 1, kind, "", at, lane))
-    return items
-
-
-def _said(random: Random) -> str:
-    """A few uncommon words, the nth of them a nth as often as the first, then two of the sentences made before."""
-    names, sentences = _vocabulary()
-    uncommon = [names[int(NAMES ** random.random()) - 1] for _ in range(UNCOMMON)]
-    return f"{' '.join(uncommon)}. {random.choice(sentences)} {random.choice(sentences)}"
-
-
-@cache
-def _vocabulary() -> tuple[list[str], list[str]]:
-    """A manual has only some 3,000 words: names of three syllables are the many that hardly anybody says."""
-    speaker = corpus.Speaker(7)
-    syllables = [consonant + vowel for consonant in "bcdfghjklmnpqrstvwxz" for vowel in "aeiou"]
-    # 7919 shares no divisor with 100 ** 3: all names differ, and neighbours do not look alike
-    scattered = [number * 7919 % 100**3 for number in range(NAMES)]
-    names = [syllables[n // 10_000] + syllables[n // 100 % 100] + syllables[n % 100] for n in scattered]
-    return names, [speaker.text(80) for _ in range(SENTENCES)]
-
-
-def queries_of(each: int, conversations: int) -> list[Query]:
-    """Of words that stand together in a message; sorts and lengths in turn."""
-    random, found = Random(8), []
-    rank = {name: number for number, name in enumerate(_vocabulary()[0])}
-    for number in range(QUERIES):
-        text = random.choice(conversation(random.randrange(conversations), each, conversations)).text
-        words = list(dict.fromkeys(text.lower().replace(".", " ").replace("?", " ").replace("!", " ").split()))
-        rare = sorted(words[:UNCOMMON], key=lambda word: -rank.get(word, 0))
-        common = [word for word in words[UNCOMMON:] if word not in STOP and len(word) > 1]
-        sort, length = SORTS[number % 3], 1 + number // 3 % 4
-        mixed = [word for pair in zip(rare, common, strict=False) for word in pair]
-        found.append(Query(sort, " ".join({"rare": rare, "common": common, "mixed": mixed}[sort][:length])))
-    return found
-
-
-def _search(finder: Finder, plain: Plain, queries: Sequence[Query], only: Filter) -> tuple[Searched, Searched]:
-    ours, theirs = Searched(), Searched()
-    for query in queries:
-        wanted = Wanted(query.text, only=only, spreads=False, most=MOST)
-        found = ours.timed(query.sort, finder.find, wanted)
-        rows = theirs.timed(query.sort, plain.find, query.text, only, MOST)
-        ours.answerable += bool(rows)
-        ours.whole += bool(rows and found.hits and plain.holds(query.text, found.hits[0].passage.item))
-    return ours, theirs

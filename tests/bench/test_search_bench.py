@@ -5,7 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bench.search import FILTERS, Plain, conversation, queries_of
+from bench.plain import Plain
+from bench.search_words import FILTERS, conversation, queries_of
 
 from recto.search.finder import Finder, Wanted
 from recto.search.index import Index
