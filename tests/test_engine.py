@@ -356,7 +356,7 @@ def test_a_linked_document_goes_in_with_the_message_and_is_gone_from_the_next(
 def test_a_large_document_is_left_to_the_tool(desk: Open, script: Script, vault: Path) -> None:
     reply = desk(script({"text": "ok"}), vault=vault).conversation().ask("See [[Long]]")
     assert [section.name for section in reply.window.sections] == ["system", "tools", "message"]
-    assert any("Long.md is large" in note for note in reply.notes)
+    assert any("Long.md takes" in note for note in reply.notes)
 
 
 def test_a_model_without_tools_gets_a_part_of_a_large_document(

@@ -187,3 +187,18 @@ def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(tmp_
     (folder / "agent.toml").write_text('context = "hybrid"\n')
     with pytest.raises(Invalid, match="context"):
         settings.for_agent(loaded, "clerk", tmp_path, None)
+
+
+@pytest.mark.parametrize("key", ["tools.allow_write", "references.outside"])
+def test_a_project_cannot_give_itself_rights_over_files(tmp_path: Path, key: str) -> None:
+    group, name = key.split(".")
+    project = tmp_path / "project"
+    (project / ".recto").mkdir(parents=True)
+    (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = true\n")
+    with pytest.raises(Invalid, match="for you alone"):
+        settings.load(tmp_path / "home", project, {})
+    (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = false\n")
+    assert settings.load(tmp_path / "home", project, {}).get(key) is False
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text(f"[{group}]\n{name} = true\n")
+    assert settings.load(tmp_path / "home", None, {}).get(key) is True

@@ -29,6 +29,8 @@ def _setting(
 
 
 STRATEGIES = ("discard", "summarize", "hybrid")
+YOURS = ("tools.allow_write", "references.outside")
+"""What only the user gives, not a project."""
 LEAST_SUMMARY = 96
 
 
@@ -308,13 +310,25 @@ def _layers(
     for folder in (home, project / ".recto" if project else None):
         if folder:
             path = folder / "config.toml"
-            yield _rooted(read_file(path), project or Path.cwd() if folder != home else home), str(path)
+            found = _rooted(read_file(path), project or Path.cwd() if folder != home else home)
+            yield found if folder == home else _permitted(found, path), str(path)
     for spec in specs():
         name = "RECTO_" + spec.key.upper().replace(".", "_")
         if environment.get(name):
             yield {spec.key: spec.read(environment[name], name)}, name
     given = {key: check(key, value, "option") for key, value in flags.items() if value is not None}
     yield given, "option"
+
+
+def _permitted(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What a project may set. A folder that was copied from somewhere must not give itself rights over files."""
+    for key in YOURS:
+        if values.get(key):
+            raise Invalid(
+                f"{path}: {key} is for you alone to switch on: with an option, or in the config.toml of RECTO_HOME",
+                key=key,
+            )
+    return values
 
 
 def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:

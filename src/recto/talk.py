@@ -86,7 +86,8 @@ class Talk:
             model = self._chosen or str(conversation.details.get("model") or self._settings.model)
             choices = Choices(conversation.agent, conversation.details.get("strategy"))
             self._standing = Standing(conversation.id, conversation.head, model, vault, choices=choices)
-            if vault is None and conversation.details.get("vault"):
+            # one that is named now wins over the conversation's own, and that over the settings'
+            if self._settings.origin("vault") != "option" and conversation.details.get("vault"):
                 self._remember(self._standing, Path(conversation.details["vault"]))
 
     def _remember(self, standing: Standing, folder: Path) -> None:

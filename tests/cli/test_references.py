@@ -15,7 +15,8 @@ MAST = DocumentReference("[[Mast]]", "Mast.md", "search", context_snippet="the m
 
 
 def shown(*references: DocumentReference, fold: int | None = 10, is_terminal: bool = False) -> list[str]:
-    return references_shown(references, Path("/notes"), fold=fold, is_terminal=is_terminal)
+    places = {each.relative_path: Path("/notes") / each.relative_path for each in references if each.relative_path}
+    return references_shown(references, places, fold=fold, is_terminal=is_terminal, hint=" (/references shows all)")
 
 
 def test_documents_are_listed_with_their_summaries_named_before_found() -> None:
@@ -64,5 +65,5 @@ def test_texts_cannot_steer_the_terminal_and_stay_on_one_line() -> None:
 
 
 def test_without_a_place_there_are_no_links() -> None:
-    lines = references_shown([BUDGET], None, is_terminal=True)
+    lines = references_shown([BUDGET], is_terminal=True)
     assert "\x1b]8" not in "".join(lines)

@@ -161,3 +161,45 @@ def test_what_goes_wrong_is_a_result_the_model_can_read(
     result = run(toolbox, name, **arguments)
     assert result.is_error
     assert says in result.text
+
+
+def test_a_link_with_a_heading_reads_that_section(toolbox: Toolbox) -> None:
+    for named in ("[[Budget#Ropes]]", "Budget#Ropes", "/Money/Budget.md#Ropes"):
+        assert answer(toolbox, "read_document", path=named)["text"].startswith("## Ropes")
+    assert answer(toolbox, "read_document", path="/Plan.md")["path"] == "Plan.md"
+
+
+def test_a_folder_is_a_folder_not_the_beginning_of_a_name(toolbox: Toolbox) -> None:
+    missing = run(toolbox, "list_documents", folder="Mon")
+    assert missing.is_error
+    assert "there is no folder Mon" in missing.text
+    assert answer(toolbox, "list_documents", folder="/Money/")["total"] == 1
+
+
+def test_links_of_nobody_are_an_error_and_many_come_in_pages(toolbox: Toolbox, folder: Path) -> None:
+    (folder / "Many.md").write_text("[[Plan]]\n" * 130)
+    assert "no document qqq" in run(toolbox, "find_backlinks", path="qqq").text
+    first = answer(toolbox, "find_backlinks", path="plan")
+    assert (first["path"], len(first["links"]), first["total"], first["next_offset"]) == ("Plan.md", 100, 130, 100)
+    assert len(answer(toolbox, "find_backlinks", path="plan", offset=100)["links"]) == 30
+
+
+def test_no_twin_is_written_beside_a_note(toolbox: Toolbox, folder: Path) -> None:
+    twin = run(toolbox, "write_document", path="plan.md", text="x", replace=True)
+    assert twin.is_error
+    assert "Plan.md is there already" in twin.text
+    assert not (folder / "plan.md").exists() or (folder / "plan.md").read_text() == NOTES["Plan.md"]
+
+
+def test_calls_that_write_run_in_their_order(toolbox: Toolbox, folder: Path) -> None:
+    texts = [f"version {number} " + "x" * (20_000 - 900 * number) for number in range(20)]
+
+    async def all_at_once() -> None:
+        calls = [
+            ToolCall(str(number), "write_document", json.dumps({"path": "n.md", "text": text, "replace": True}))
+            for number, text in enumerate(texts)
+        ]
+        await asyncio.gather(*(toolbox.run(call) for call in calls))
+
+    asyncio.run(all_at_once())
+    assert (folder / "n.md").read_text() == texts[-1]

@@ -203,12 +203,33 @@ def _is_entry(folder: Folder, path: str) -> bool:
         return False
 
 
-def test_what_git_leaves_out_can_still_be_read_and_written_by_its_path(folder: Folder) -> None:
+def test_what_git_leaves_out_is_left_alone(folder: Folder) -> None:
+    (folder.root / "drafts").mkdir()
+    (folder.root / "drafts/x.md").write_text("mine")
     (folder.root / ".gitignore").write_text("drafts/\n")
-    assert folder.write("drafts/x.md", "mine").path == "drafts/x.md"
-    assert folder.read("drafts/x.md") == b"mine"
     with pytest.raises(NotFound):
         folder.entry("drafts/x.md")
+    folder.write("Plan.md", "x")
+    for act in (
+        lambda: folder.write("drafts/x.md", "yours"),
+        lambda: folder.write("drafts/new.md", "yours"),
+        lambda: folder.delete("drafts/x.md"),
+        lambda: folder.move("drafts/x.md", "x.md"),
+        lambda: folder.move("Plan.md", "drafts/Plan.md"),
+    ):
+        with pytest.raises(Invalid, match=r"left out by a \.gitignore"):
+            act()
+    assert (folder.root / "drafts/x.md").read_text() == "mine"
+
+
+def test_a_link_is_neither_moved_nor_deleted_nor_what_it_leads_to(folder: Folder) -> None:
+    folder.write("Real.md", "mine")
+    (folder.root / "alias.md").symlink_to(folder.root / "Real.md")
+    for act in (lambda: folder.delete("alias.md"), lambda: folder.move("alias.md", "other.md")):
+        with pytest.raises(Invalid, match=r"alias.md is a link to Real.md"):
+            act()
+    assert (folder.root / "Real.md").read_text() == "mine"
+    assert (folder.root / "alias.md").is_symlink()
 
 
 # -- naming and reading

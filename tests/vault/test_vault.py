@@ -285,7 +285,7 @@ def test_a_renaming_that_stops_half_way_says_how_far_it_came(linked: Vault, monk
 
     monkeypatch.setattr(Folder, "write", full_disk)
     with pytest.raises(
-        Invalid, match=r"of 2 notes .* 1 still have the old name, people/Ned.md first: .* No space"
+        Invalid, match=r"but 1 of 2 notes .* still have the old name, people/Ned.md first: .* No space"
     ) as why:
         linked.rename("Plan.md", "Scheme.md")
     assert why.value.data["done"] == ("people/Ann.md",)
@@ -386,3 +386,56 @@ def test_after_a_renaming_every_link_leads_where_it_led(
     assert len(find_all_links(" ".join(notes.values()))) == sum(
         len(vault.forward(each.path)) for each in vault.documents()
     )
+
+
+def test_what_its_owner_types_during_a_renaming_is_kept(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    move = Folder.move
+
+    def type_meanwhile(self: Folder, old: str, new: str) -> object:
+        moved = move(self, old, new)
+        place = self.root / "people/Ned.md"
+        place.write_text(place.read_text() + "\ntyped meanwhile")
+        return moved
+
+    monkeypatch.setattr(Folder, "move", type_meanwhile)
+    linked.rename("Plan.md", "Scheme.md")
+    text = linked.read("people/Ned.md").text
+    assert "[[Scheme" in text
+    assert text.endswith("typed meanwhile")
+
+
+def test_one_note_that_cannot_be_written_keeps_back_no_other(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(linked.root, "people/Zoe.md", "[[Plan]]")
+    write_file = Folder.write
+
+    def read_only(self: Folder, path: str, content: str | bytes) -> object:
+        if path == "people/Ned.md":
+            raise Invalid("cannot write people/Ned.md: it is read-only")
+        return write_file(self, path, content)
+
+    monkeypatch.setattr(Folder, "write", read_only)
+    with pytest.raises(Invalid, match=r"people/Ned.md first"):
+        linked.rename("Plan.md", "Scheme.md")
+    assert linked.read("people/Zoe.md").text == "[[Scheme]]"
+
+
+def test_ignored_notes_are_not_read_by_their_path(vault: Vault) -> None:
+    write(vault.root, "private/p.md", "secret")
+    write(vault.root, ".gitignore", "private/\n")
+    with pytest.raises(Invalid, match=r"left out by a \.gitignore"):
+        vault.read("private/p.md")
+
+
+def test_a_twin_is_the_same_path_in_other_letters(vault: Vault) -> None:
+    write(vault.root, "Budget.md", "")
+    write(vault.root, "sub/Re\u0301sume\u0301.md", "")
+    assert vault.twin("budget.md") == "Budget.md"
+    assert vault.twin("Budget.md") == "Budget.md"
+    assert vault.twin("sub/R\u00e9sum\u00e9.md") == "sub/Re\u0301sume\u0301.md"
+    assert vault.twin("other/Budget.md") is None
+    assert vault.twin("n" * 400 + ".md") is None
+
+
+def test_backlinks_of_what_is_not_there_are_not_found(linked: Vault) -> None:
+    with pytest.raises(NotFound, match=r"no document Plann in the vault; did you mean Plan.md\?"):
+        linked.backlinks("Plann")

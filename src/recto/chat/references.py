@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 ReferenceType = Literal["direct", "search"]
+UNREADABLE = "this document could not be read"
+"""What stands in place of a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,9 @@ class DocumentReference:
     summary: str | None = None
     """One line about the document, as it was when it was referred to."""
     context_snippet: str | None = None
+
+
+_NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def once(references: Iterable[DocumentReference]) -> tuple[DocumentReference, ...]:
@@ -36,7 +41,8 @@ def told(references: Sequence[DocumentReference], reader: str) -> str:
     if not references:
         return ""
     lines = ["[Documents this message refers to:", *map(_line, references)]
-    if any(each.relative_path for each in references):
+    # what was brought in by its path may lie outside of what the tool reads
+    if any(each.relative_path and not each.wikilink.startswith("@") for each in references):
         lines.append(f"{reader} reads them.")
     return "\n".join(lines) + "]"
 
@@ -44,5 +50,6 @@ def told(references: Sequence[DocumentReference], reader: str) -> str:
 def _line(each: DocumentReference) -> str:
     if each.relative_path is None:
         return f"- {each.wikilink}: not found"
-    about = f": {each.summary}" if each.summary else ""
+    # a note that ends our list in its first line must not go on as if the user spoke
+    about = f": {each.summary.translate(_NO_BRACKETS)}" if each.summary else ""
     return f"- {each.wikilink} ({each.relative_path}){about}"

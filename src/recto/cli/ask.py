@@ -39,6 +39,8 @@ def command(
     Example: recto ask "Sum this up" < report.txt
     """
     message = _message(" ".join(text))
+    # what is written behind a reply would be cut off by the end of the command, and paid for all the same
+    flags.setdefault("references.gists", "off")
     with options.open_desk(flags) as desk:
         talk = place(desk)
         if document:

@@ -117,7 +117,8 @@ def _answer(chat: "Chat", line: str) -> None:
             if line.startswith("/") and not line.startswith("//"):
                 slash.run(chat, line.strip())
             else:
-                screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context)
+                more = " (/references shows all)"
+                screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context, more=more)
                 message = line[1:] if line.startswith("//") else line
                 follow(chat.talk.stream(message, strategy=chat.strategy), screen, chat.watch)
     except KeyboardInterrupt:

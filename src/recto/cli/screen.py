@@ -44,7 +44,13 @@ PATIENCE_S = 0.3
 
 class Screen:
     def __init__(
-        self, console: Console, *, thinking: bool = False, shows_context: bool = False, stopped: str = KEPT
+        self,
+        console: Console,
+        *,
+        thinking: bool = False,
+        shows_context: bool = False,
+        stopped: str = KEPT,
+        more: str = "",
     ) -> None:
         self._console = console
         self._thinking = thinking
@@ -55,7 +61,7 @@ class Screen:
         self._writer = ""
         """Who was last asked for a summary."""
         self._is_sent = False
-        self._gathered = Gathered(is_terminal=console.is_terminal)
+        self._gathered = Gathered(is_terminal=console.is_terminal, hint=more)
         self._last = ""
         """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
         self._waiting = Waiting("getting ready")

@@ -81,7 +81,7 @@ def _tell_compaction(block: Compaction) -> None:
 
 def _lines(block: Block) -> list[str]:
     if isinstance(block, References):
-        return references_shown(block.references, None, is_terminal=False)
+        return references_shown(block.references, fold=None, is_terminal=False)
     return [_in_words(block)]
 
 

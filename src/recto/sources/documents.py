@@ -1,11 +1,11 @@
 """Documents that a message names, by [[link]] or @path: found, read, and fenced so that a model can tell them from
 the chat."""
 
-import os
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from recto.errors import NotFound, RectoError
+from recto.errors import RectoError
 from recto.text import clean
 from recto.vault.document import Document, block_text, section_text
 from recto.vault.imports import Import, files_of, find_imports, resolve_import
@@ -26,6 +26,8 @@ class Finding:
     """Where it should be; None when nothing of that name is there."""
     part: str | None = None
     """The section or block that is meant; None for all of it."""
+    root: Path | None = None
+    """What the path is relative to."""
 
     @property
     def text(self) -> str:
@@ -44,10 +46,11 @@ class Roots:
     def folders(self) -> list[Path]:
         return [folder for folder in (self.project, self.vault) if folder]
 
-    @property
-    def base(self) -> Path:
-        """What paths are told relative to, so that a file has one name however it was named."""
-        return (self.vault or self.project or Path()).resolve()
+    def base(self, place: Path) -> Path:
+        """What a file's path is told relative to: the vault where it is in it, so that it has one name however it was
+        named; for a file from outside nothing is."""
+        real = [folder.resolve() for folder in (self.vault, self.project) if folder]
+        return next((folder for folder in real if place.is_relative_to(folder)), Path(place.anchor))
 
 
 def find_documents(text: str, vault: Vault | None, roots: Roots = Roots()) -> list[Finding]:  # noqa: B008  frozen
@@ -55,8 +58,12 @@ def find_documents(text: str, vault: Vault | None, roots: Roots = Roots()) -> li
     findings: dict[tuple[str, str | None], Finding] = {}
     for each in _named(text, vault, roots):
         found = _linked(vault, each) if isinstance(each, Link) and vault else _imported(each, roots)
-        findings.setdefault((found.path or found.wikilink, found.part), found)
-    return list(findings.values())
+        key = (found.path or found.wikilink, found.part)
+        known = findings.setdefault(key, found)
+        if known is not found and found.problem and known.problem is None:
+            findings[key] = replace(known, problem=found.problem)
+    whole = {path for path, part in findings if part is None}
+    return [each for (path, part), each in findings.items() if part is None or path not in whole]
 
 
 def _named(text: str, vault: Vault | None, roots: Roots) -> list[Link | Import]:
@@ -74,8 +81,8 @@ def _linked(vault: Vault, link: Link) -> Finding:
     try:
         document = vault.read(path)
     except RectoError as why:
-        return Finding(link.wikilink, None, f"{link.wikilink}: {why.message}", path)
-    return _meant(link.wikilink, document, link.heading, link.block)
+        return Finding(link.wikilink, None, f"{link.wikilink}: {why.message}", path, root=vault.root)
+    return _meant(link.wikilink, document, link.heading, link.block, vault.root)
 
 
 def _near(vault: Vault, link: Link) -> str:
@@ -83,25 +90,29 @@ def _near(vault: Vault, link: Link) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _meant(named: str, document: Document, heading: str | None, block: str | None) -> Finding:
+def _meant(named: str, document: Document, heading: str | None, block: str | None, root: Path) -> Finding:
     part = block_text(document, block) if block else section_text(document, heading) if heading else None
     problem = None
     if part is None and (heading or block):
         problem = f"{document.path} has no {'block' if block else 'heading'} {block or heading}: all of it is meant"
-    return Finding(named, document, problem, document.path, part)
+    return Finding(named, document, problem, document.path, part, root)
 
 
 def _imported(found: Link | Import, roots: Roots) -> Finding:
     assert isinstance(found, Import)
     try:
         place = resolve_import(found, roots.folders, roots.outside)
-        document = Document(Path(os.path.relpath(place, roots.base)).as_posix(), clean(place.read_bytes())[0])
-    except NotFound as why:
-        return Finding(found.raw, None, f"{found.raw}: {why.message}")
-    except (RectoError, OSError) as why:
-        return Finding(found.raw, None, f"{found.raw}: {why}", found.path)
-    return _meant(found.raw, document, found.section, None)
+        base = roots.base(place)
+        shown = place if base == Path(place.anchor) else place.relative_to(base)
+        document = Document(shown.as_posix(), clean(place.read_bytes())[0])
+    except RectoError as why:
+        return Finding(found.raw, None, why.message)
+    except OSError as why:
+        return Finding(found.raw, None, f"{found.raw}: {why.strerror}")
+    return _meant(found.raw, document, found.section, None, base)
 
 
 def fenced(path: str, text: str) -> str:
-    return f"BEGIN DOCUMENT {path}\n{text.strip()}\nEND DOCUMENT {path}"
+    """A text that ends the fence itself gets one that it cannot know."""
+    seal = f" {hashlib.sha256(text.encode()).hexdigest()[:8]}" if "END DOCUMENT" in text else ""
+    return f"BEGIN DOCUMENT {path}{seal}\n{text.strip()}\nEND DOCUMENT {path}{seal}"

@@ -19,7 +19,7 @@ from recto.vault.vault import Vault
 READ, FIND_DOCUMENTS, FIND_EXCERPTS = "read_document", "find_documents", "find_excerpts"
 # One page of a document for one call: about 5,000 tokens of English. The model asks for the rest with `offset`.
 PAGE = 20_000
-LISTED, MOST_LINKS = 100, 100
+LISTED, MOST_LINKS, MOST_NOTES = 100, 100, 50
 DOCUMENTS, EXCERPTS, MOST_FOUND = 3, 8, 50
 
 Arguments = Mapping[str, Any]
@@ -62,14 +62,14 @@ def reading_tools(vault: Vault, library: Library) -> list[Runnable]:
             "find_backlinks",
             "Find the links that lead to a note.",
             lambda given: _links(vault.backlinks(_said(given, "path")), given, by="source"),
-            {"path": path},
+            {"path": path, "offset": _number("0")},
             "path",
         ),
         _tool(
             "find_forward_links",
             "Find the links of a note, broken ones included.",
             lambda given: _links(vault.forward(_said(given, "path")), given, by="target"),
-            {"path": path},
+            {"path": path, "offset": _number("0")},
             "path",
         ),
         _tool(
@@ -93,6 +93,7 @@ def writing_tools(vault: Vault) -> list[Runnable]:
             {"path": path, "text": _text("all of it"), "replace": {"type": "boolean"}},
             "path",
             "text",
+            writes=True,
         ),
         _tool(
             "rename_document",
@@ -101,6 +102,7 @@ def writing_tools(vault: Vault) -> list[Runnable]:
             {"path": path, "new_path": path},
             "path",
             "new_path",
+            writes=True,
         ),
         _tool(
             "delete_document",
@@ -108,15 +110,23 @@ def writing_tools(vault: Vault) -> list[Runnable]:
             lambda given: {"path": _said(given, "path"), "trashed": vault.delete(_said(given, "path"))},
             {"path": path},
             "path",
+            writes=True,
         ),
     ]
 
 
-def _tool(name: str, about: str, run: Callable[[Arguments], Answer], given: dict[str, Any], *required: str) -> Runnable:
+def _tool(
+    name: str,
+    about: str,
+    run: Callable[[Arguments], Answer],
+    given: dict[str, Any],
+    *required: str,
+    writes: bool = False,
+) -> Runnable:
     schema: dict[str, Any] = {"type": "object", "properties": given}
     if required:
         schema["required"] = list(required)
-    return Runnable(Tool(name, about, schema), lambda arguments: json.dumps(run(arguments), ensure_ascii=False))
+    return Runnable(Tool(name, about, schema), lambda arguments: json.dumps(run(arguments), ensure_ascii=False), writes)
 
 
 def _text(about: str) -> dict[str, str]:
@@ -144,8 +154,9 @@ def _whole(given: Arguments, name: str, default: int, most: int | None = None) -
 
 
 def _read(vault: Vault, given: Arguments) -> Answer:
-    document = vault.read(_said(given, "path"))
-    text, section = document.text, given.get("section")
+    path, _, heading = _parted(vault, _said(given, "path"))
+    document = vault.read(path)
+    text, section = document.text, given.get("section") or heading
     if section:
         found = section_text(document, str(section))
         if found is None:
@@ -159,6 +170,15 @@ def _read(vault: Vault, given: Arguments) -> Answer:
     return answer
 
 
+def _parted(vault: Vault, named: str) -> tuple[str, str, str]:
+    """Path and heading of what may be a link: `[[Budget#Table]]`, `/Budget.md`."""
+    named = named.strip()
+    if named.startswith("[[") and named.endswith("]]"):
+        named = named[2:-2].partition("|")[0]
+    named = named.lstrip("/")
+    return (named, "", "") if "#" not in named or vault.folder.inside(named).is_file() else named.partition("#")
+
+
 def _headings(document: Document) -> str:
     names = [heading.text for heading in document.parsed.headings[:30]]
     return ", ".join(names) or "none"
@@ -166,7 +186,10 @@ def _headings(document: Document) -> str:
 
 def _list(vault: Vault, given: Arguments) -> Answer:
     tag = given.get("tag")
-    found = vault.documents(str(given.get("folder") or ""), str(tag) if tag else None)
+    folder = str(given.get("folder") or "").strip("/")
+    found = vault.documents(f"{folder}/" if folder else "", str(tag) if tag else None)
+    if folder and not found and not vault.folder.inside(folder).is_dir():
+        raise NotFound(f"there is no folder {folder} in the vault")
     start = _whole(given, "offset", 0)
     some = found[start : start + LISTED]
     answer: Answer = {"documents": [{"path": each.path, "title": each.title} for each in some], "total": len(found)}
@@ -222,6 +245,7 @@ def resolved(vault: Vault, link: Link, source: str | None) -> Answer:
 
 
 def _links(found: Sequence[Found], given: Arguments, *, by: str) -> Answer:
+    start = _whole(given, "offset", 0)
     links = [
         {
             "wikilink": each.link.wikilink,
@@ -229,20 +253,25 @@ def _links(found: Sequence[Found], given: Arguments, *, by: str) -> Answer:
             "line": each.line,
             "context": each.context,
         }
-        for each in found[:MOST_LINKS]
+        for each in found[start : start + MOST_LINKS]
     ]
-    return {"path": _said(given, "path"), "links": links, "total": len(found)}
+    own = (found[0].path if by == "source" else found[0].source) if found else None
+    answer: Answer = {"path": own or _said(given, "path"), "links": links, "total": len(found)}
+    return answer | {"next_offset": start + len(links)} if start + len(links) < len(found) else answer
 
 
 def _write(vault: Vault, given: Arguments) -> Answer:
     path, text = _said(given, "path"), given.get("text")
     if not isinstance(text, str):
         raise RectoError("text must be a text")
-    if given.get("replace") is not True and vault.folder.inside(path).exists():
-        raise RectoError(f"{path} is there already; set replace to true to write all of it anew")
+    there = vault.twin(path)
+    if there and (given.get("replace") is not True or there != path):
+        raise RectoError(f"{there} is there already; set replace to true, with this path, to write all of it anew")
     return {"path": vault.write(path, text).path, "characters": len(text)}
 
 
 def _rename(vault: Vault, given: Arguments) -> Answer:
     renamed = vault.rename(_said(given, "path"), _said(given, "new_path"))
-    return {"path": renamed.path, "links_rewritten": sum(renamed.links.values()), "notes": sorted(renamed.links)}
+    notes = sorted(renamed.links)
+    answer: Answer = {"path": renamed.path, "links_rewritten": sum(renamed.links.values()), "notes": notes[:MOST_NOTES]}
+    return answer | {"more_notes": len(notes) - MOST_NOTES} if len(notes) > MOST_NOTES else answer

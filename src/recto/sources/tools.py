@@ -19,6 +19,8 @@ CANCELLED = "cancelled: the call was stopped before a result came"
 class Runnable:
     tool: Tool
     run: Callable[[Mapping[str, Any]], str]
+    writes: bool = False
+    """It changes files: those that do run one after another, in the order of their calls, and to their end."""
 
 
 class Toolbox:
@@ -27,14 +29,22 @@ class Toolbox:
     def __init__(self, runnables: list[Runnable], *, timeout_s: float = 60.0) -> None:
         self._runnables = {runnable.tool.name: runnable for runnable in runnables}
         self._timeout_s = timeout_s
+        self._writing = asyncio.Lock()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(runnable.tool for runnable in self._runnables.values())
 
+    def writes(self, call: ToolCall) -> bool:
+        return call.name in self._runnables and self._runnables[call.name].writes
+
     async def run(self, call: ToolCall) -> ToolResult:
         try:
-            text = await asyncio.wait_for(asyncio.to_thread(self._run, call), self._timeout_s)
+            if self.writes(call):
+                async with self._writing:
+                    text = await asyncio.to_thread(self._run, call)
+            else:
+                text = await asyncio.wait_for(asyncio.to_thread(self._run, call), self._timeout_s)
         except RectoError as why:
             return ToolResult(call.id, call.name, why.message, is_error=True)
         except TimeoutError:

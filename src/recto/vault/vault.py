@@ -7,7 +7,8 @@ import os
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +20,7 @@ from recto.vault.catalog import Catalog, Changes, Found, Listed, Progress
 from recto.vault.document import Document
 from recto.vault.folder import Folder, is_note
 from recto.vault.links import Link, find_all_links, split
-from recto.vault.names import Names
+from recto.vault.names import Names, fold
 from recto.vault.renaming import Renaming, rewritten
 from recto.vault.tables import Emptied
 from recto.vault.watching import Watcher
@@ -155,6 +156,7 @@ class Vault:
     def read(self, path: str) -> Document:
         """A document by relative path or by note name. NotFound or Invalid when it is not inside, or not readable."""
         path = self._path(path)
+        self.folder.check_ignored(path)
         raw = self.folder.read(path)
         if b"\0" in raw[:8000] and not is_note(path):
             raise Invalid(f"{path} is no text", path=path)
@@ -178,6 +180,10 @@ class Vault:
     def backlinks(self, path: str) -> list[Found]:
         """Links that lead to a document or an attachment, by path and place; `[[#heading]]` in itself is none."""
         target = self._path(path)
+        if not self.folder.inside(target).is_file():
+            near = self.closest(target, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise NotFound(f"there is no document {path[:80]} in the vault{meant}", path=path)
 
         def ask(names: Names) -> list[Found]:
             found = (each for each in self._catalog.links(names.keys(target)) if each.link.target)
@@ -199,7 +205,9 @@ class Vault:
     def _all(self, names: Names) -> Iterator[Found]:
         for each in self._catalog.all_links():
             if each.link.target:
-                yield replace(each, path=names.follow(each.link, each.source))
+                path = names.follow(each.link, each.source)
+                # `replace` would take longer than following the link does
+                yield Found(each.link, each.source, each.line, each.context, path)
 
     def _path(self, path: str) -> str:
         """The path of a file that is there, given by its path or its name, or else the path as it was given."""
@@ -211,6 +219,19 @@ class Vault:
         return self.folder.relative(place)
 
     # -- writing
+
+    def twin(self, path: str) -> str | None:
+        """The file that is there under a path, or under one that other disks take for the same: case and accents
+        differ."""
+        place, wanted = self.folder.inside(path), fold(posixpath.normpath(path))
+        try:
+            if place.exists():
+                return self.folder.relative(place)
+            beside = os.listdir(place.parent)
+        except OSError:
+            return None
+        name = next((name for name in sorted(beside) if fold(name) == wanted.rpartition("/")[2]), None)
+        return self.folder.relative(place.parent / name) if name else None
 
     def write(self, path: str, text: str) -> Document:
         """A new note, or a new text of one."""
@@ -231,56 +252,61 @@ class Vault:
         """Another path for a file; all links lead where they led before. What stops half-way says how far it came."""
         with self._lock:
             old, new = self._path(old), posixpath.normpath(new)
-            texts = self._asked(lambda names: self._rewritten(Renaming(old, new, names, names.renamed(old, new))))
+            renaming, sources = self._asked(
+                lambda names: self._affected(Renaming(old, new, names, names.renamed(old, new)))
+            )
             self.folder.move(old, new)
             try:
-                self._write_all({new if path == old else path: text for path, (text, _) in texts.items()}, new)
+                return Renamed(new, self._rewrite_all(renaming, sources))
             finally:
-                self.changed([old, new, *texts])
-            return Renamed(new, {new if path == old else path: count for path, (_, count) in texts.items()})
+                self.changed([old, new, *sources])
 
-    def _rewritten(self, renaming: Renaming) -> dict[str, tuple[bytes, int]]:
-        """The new texts of notes in which a link has to change: those that name the old file, or may name the new."""
+    def _affected(self, renaming: Renaming) -> tuple[Renaming, list[str]]:
+        """The notes in which a link has to change: those that name the old file, or may name the new."""
         if renaming.old not in renaming.before:
             raise NotFound(f"there is no document {renaming.old} in the vault", path=renaming.old)
         keys = renaming.before.keys(renaming.old) | renaming.after.keys(renaming.new)
         sources = {found.source for found in self._catalog.links(keys)}
+        for source in sources - {renaming.old}:
+            with suppress(NotFound):  # what cannot be read is told before anything is moved
+                self.folder.read(source)
         if is_note(renaming.old):
             sources.add(renaming.old)
-        texts: dict[str, tuple[bytes, int]] = {}
-        for source in sorted(sources):
-            text = self._raw(source, is_needed=source != renaming.old)
-            changed, count = rewritten(text, find_all_links(text), source, renaming)
-            if count:
-                texts[source] = changed.encode("utf-8", "surrogateescape"), count
-        return texts
+        return renaming, sorted(sources)
 
-    def _raw(self, path: str, is_needed: bool) -> str:
-        """A text that turns back into the note's very bytes; empty when it is gone, or no use and not needed."""
-        try:
-            return self.folder.read(path).decode("utf-8", "surrogateescape")
-        except NotFound:
-            return ""
-        except Invalid:
-            if is_needed:
-                raise
-            return ""
-
-    def _write_all(self, texts: dict[str, bytes], new: str) -> None:
-        done: list[str] = []
-        for path, text in texts.items():
+    def _rewrite_all(self, renaming: Renaming, sources: Sequence[str]) -> dict[str, int]:
+        """Each note is read right before it is written: its owner may be typing. What fails is told in the end, with
+        all others done."""
+        counts: dict[str, int] = {}
+        failed: dict[str, str] = {}
+        for source in sources:
+            path = renaming.new if source == renaming.old else source
             try:
-                self.folder.write(path, text)
+                if count := self._rewrite(path, source, renaming):
+                    counts[path] = count
             except RectoError as why:
-                rest = [left for left in texts if left not in done]
-                raise Invalid(
-                    f"the file is {new} now, but of {len(texts)} notes that link to it {len(rest)} still have the old"
-                    f" name, {rest[0]} first: {why.message}",
-                    path=new,
-                    done=tuple(done),
-                    left=tuple(rest),
-                ) from why
-            done.append(path)
+                failed[path] = why.message
+        if failed:
+            first, because = next(iter(failed.items()))
+            raise Invalid(
+                f"the file is {renaming.new} now, but {len(failed)} of {len(failed) + len(counts)} notes that link to"
+                f" it still have the old name, {first} first: {because}",
+                path=renaming.new,
+                done=tuple(counts),
+                left=tuple(failed),
+            )
+        return counts
+
+    def _rewrite(self, path: str, source: str, renaming: Renaming) -> int:
+        """How many links were changed; none where the note is gone, or is none that can be read."""
+        try:
+            text = self.folder.read(path).decode("utf-8", "surrogateescape")
+        except (NotFound, Invalid):
+            return 0
+        changed, count = rewritten(text, find_all_links(text), source, renaming)
+        if count:
+            self.folder.write(path, changed.encode("utf-8", "surrogateescape"))
+        return count
 
 
 def _is_below(tag: str, wanted: str) -> bool:

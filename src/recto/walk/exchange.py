@@ -9,7 +9,7 @@ from typing import Any
 from recto.chat.blocks import Block, ToolCall
 from recto.chat.message import Message, Role, Tokens, Usage
 from recto.errors import ProviderError, RectoError, StoreError
-from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolFinished
+from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
 from recto.store.clerk import Clerk
 from recto.store.store import Store
@@ -70,11 +70,11 @@ class Exchange:
         try:
             async with aclosing(run_calls(incoming, self.ready.toolbox, self.calls if may_run else ())) as events:
                 async for event in events:
-                    if isinstance(event, ToolFinished):
-                        self.referring.took(event.call, event.result)
                     yield event
         finally:
             message = await close_calls(incoming, self.calls, self._own)
+            for call, result in zip(self.calls, message.results, strict=True):  # in the order of the calls
+                self.referring.took(call, result)
             self.standing.stands_at(message.id, incoming.moved)
 
     def _incoming(

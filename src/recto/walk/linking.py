@@ -11,6 +11,7 @@ from recto.settings import ReferenceSettings
 from recto.sources.documents import Finding, Roots, find_documents
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.vault.document import Document
 from recto.walk.gisting import Gisting
 from recto.walk.libraries import Libraries
 from recto.walk.loading import Loaded
@@ -32,11 +33,12 @@ class Linking:
     """What the user should know: broken links, what does not fit."""
     referring: Referring = field(init=False)
     _findings: list[Finding] = field(default_factory=list)
+    _opened: Document | None = None
 
     def __post_init__(self) -> None:
         vault = self.standing.vault
         gists = self.libraries.gists(vault) if vault else None
-        self.referring = Referring(vault, gists, self.settings.enabled, self.project)
+        self.referring = Referring(vault, gists, self.settings.enabled)
 
     async def find(self, message: Message) -> Message:
         """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
@@ -44,7 +46,9 @@ class Linking:
         roots = Roots(self.project, vault.root if vault else None, self.settings.outside)
         try:
             self._findings = await asyncio.to_thread(find_documents, message.text, vault, roots)
-            return await asyncio.to_thread(self.referring.asked, message, self._findings, self.ready.reader)
+            self._opened = await self._open()
+            asked = (message, self._findings, self.ready.reader, self._opened)
+            return await asyncio.to_thread(self.referring.asked, *asked)
         except (RectoError, OSError) as why:
             self.notes.append(f"the linked documents could not be read: {why}")
             return message
@@ -58,7 +62,7 @@ class Linking:
 
     async def pick(self, message: Message, load: Callable[[], Awaitable[Loaded]]) -> list[Picked]:
         """What this message calls for, in the room that is not used."""
-        if not self._findings and not self.standing.document:
+        if not self._findings and not self._opened:
             return []
         ready, before = self.ready, (await load()).before
         own = (await weigh_current(ready.scale, message, ())).own.tokens
@@ -68,22 +72,24 @@ class Linking:
         room = Room(unused, bool(ready.reader))
         picked, notes = await pick_documents(ready.scale, self._findings, message.text, room)
         self.notes += notes
-        return [*picked, *await self._open_document(max(0, ready.free - used))]
+        if self._opened is None or any(pick.name == self._opened.path for each in picked for pick in each.picks):
+            return picked
+        with_them = (await weigh_current(ready.scale, message, picked)).weighed.count.tokens
+        opened = await pick_current(ready.scale, self._opened, max(0, ready.free - used + own - with_them))
+        if opened is None:
+            self.notes.append(f"{self._opened.path} does not fit in the window and was left out")
+        return [*picked, *([opened] if opened else ())]
 
-    async def _open_document(self, room: int) -> list[Picked]:
-        """What the user has open beside the chat, as far as it fits."""
+    async def _open(self) -> Document | None:
+        """What the user has open beside the chat."""
         path, vault = self.standing.document, self.standing.vault
         if path is None or vault is None:
-            return []
+            return None
         try:
-            document = await asyncio.to_thread(vault.read, path)
+            return await asyncio.to_thread(vault.read, path)
         except RectoError as why:
             self.notes.append(f"{path} could not be read: {why.message}")
-            return []
-        picked = await pick_current(self.ready.scale, document, room)
-        if picked is None:
-            self.notes.append(f"{path} does not fit in the window and was left out")
-        return [picked] if picked else []
+            return None
 
     def end(self, gisting: Gisting) -> None:
         """The reply is there: lines about long documents are written behind it."""

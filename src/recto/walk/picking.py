@@ -52,7 +52,8 @@ async def pick_documents(
             picked.append(_picked(finding, whole, _because(finding)))
             left -= tokens
         elif room.reads:
-            notes.append(f"{finding.path} is large ({tokens} tokens): the model can read it with {READ}")
+            large = f"{finding.path} takes {tokens} tokens, more than documents may"
+            notes.append(f"{large}: the model can read it with {READ}")
         elif part := await _relevant(scale, finding, question, left):
             text, of = part
             picked.append(_picked(finding, text, f"{_because(finding)}; {of}"))

@@ -25,8 +25,13 @@ async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCa
                 await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
                 yield ToolFinished(call, result)
     finally:
-        for task in running:
-            task.cancel()
+        for task, call in running.items():
+            # a thread that writes cannot be stopped half-way: what it did is what the model must know
+            if toolbox.writes(call):
+                result = await task
+                await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
+            else:
+                task.cancel()
 
 
 async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], weigh: Weigh) -> Message:
