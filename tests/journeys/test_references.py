@@ -11,7 +11,7 @@ from tests.conftest import Open, Script
 
 from recto.chat.references import DocumentReference
 from recto.desk import Desk
-from recto.events import Referenced, ToolStarted
+from recto.events import Referenced, TextDelta, ToolStarted
 from recto.talk import Talk
 
 LONG = "\n\n".join(
@@ -364,3 +364,16 @@ def test_the_vault_of_a_conversation_wins_over_the_one_in_the_settings(
     again = desk(model).conversation(talk.id)
     assert again.vault is not None
     assert again.vault.root == vault.resolve()
+
+
+def test_a_reply_that_was_stopped_still_tells_what_it_was_made_with(desk: Open, script: Script, vault: Path) -> None:
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Crew"}}]}
+    talk = desk(script(read, {"text": "one two three four", "delay_s": 0.05}), vault=vault).conversation()
+    events = talk.stream("Who?")
+    for event in events:
+        if isinstance(event, TextDelta):
+            break
+    events.close()
+    last_message = talk.messages()[-1]
+    assert last_message.status == "stopped"
+    assert [each.relative_path for each in last_message.references] == ["Crew.md"]

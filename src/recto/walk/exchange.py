@@ -137,7 +137,9 @@ class Exchange:
         outcome = self._outcome("stopped" if stopped else "error", error)
         # a store that fails here has most likely failed before: the first error is the one to tell
         with suppress(StoreError):
-            kept = await incoming.finish("stopped" if stopped else "error", error=error, outcome=outcome)
+            found = self.referring.block() if incoming.blocks else None
+            blocks = (*incoming.blocks, found) if found else None
+            kept = await incoming.finish("stopped" if stopped else "error", blocks=blocks, error=error, outcome=outcome)
             if kept:
                 self.standing.stands_at(kept.id, incoming.moved)
             else:
