@@ -6,7 +6,7 @@ import platform
 import time
 from importlib import import_module
 
-NAMES = ("turn", "start", "count", "store", "window", "valid", "cache", "facts", "summary", "recall", "search")
+NAMES = ("turn", "start", "count", "store", "window", "valid", "cache", "facts", "summary", "recall", "search", "vault")
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
 """Completion of links and paths while a message is typed."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.buffer import Buffer
@@ -15,9 +17,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from tests.cli.test_vault import boat
 
-from recto.cli.complete import FileCompleter, LinkCompleter
+from recto.cli.complete import FileCompleter, LinkCompleter, name_choices
 from recto.cli.fuzzy import Fuzzy
 from recto.cli.prompt import open_prompt
+from recto.vault.links import find_links
 from recto.vault.vault import Vault
 
 __all__ = ["boat"]
@@ -121,6 +124,38 @@ def test_a_name_that_holds_a_sign_is_completed_too(vault: Vault) -> None:
     assert offered(links, "[[C# tips#asy") == ["[[C# tips#Async await]]"]
 
 
+@pytest.mark.parametrize("name", ["a [[b", "a]] b", "a|b", "a^b", "a\nb", "a\x1bb", " a", "a ", "a`b`[[", "a]"])
+def test_a_name_that_no_link_can_hold_is_not_offered(vault: Vault, name: str) -> None:
+    vault.write(f"odd/{name}.md", "---\naliases: [Peculiar]\n---\n")
+    links = LinkCompleter(lambda: vault)
+    offers = [*offered(links, "[[a"), *offered(links, "[[odd"), *offered(links, "[[pecul")]
+    assert not [each for each in offers if "odd/" in each or name in each or "Peculiar" in each]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.text("ab[]|^#`%<!-\\ .é\n", min_size=1, max_size=6), min_size=1, max_size=4),
+    st.text("ab[]|^#`%\n", max_size=6),
+)
+def test_every_link_that_is_offered_leads_to_its_note(tmp_path: Path, names: list[str], alias: str) -> None:
+    with TemporaryDirectory(dir=tmp_path) as root:
+        for name in names:
+            (Path(root) / f"x{name}.md").write_text(f"---\naliases: [{json.dumps(alias)}]\n---\n")
+        vault = Vault(Path(root))
+        for choice in name_choices(vault):
+            (link,) = find_links(f"see [[{choice.insert}]] there")
+            assert link.inside == choice.insert
+            assert vault.resolve(link) == f"{choice.insert.partition('|')[0]}.md"
+        vault.close()
+
+
+def test_an_alias_becomes_a_caption_of_one_line(vault: Vault) -> None:
+    vault.write("Mast.md", '---\naliases: ["the\\nbig [one]", "#^"]\n---\n')
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "[[big") == ["[[Mast|the big one]]"]
+    assert "[[Mast|]]" not in offered(links, "[[")
+
+
 @pytest.mark.parametrize(
     "typed", ["", "bud", "[bud", "[[Budget]]", "[[Budget]] bud", "[[bud|", "[[bud|cap", "[[bud\n", "/context", "[[zzzz"]
 )
@@ -141,6 +176,28 @@ def test_without_a_vault_or_with_one_that_is_gone_nothing_is_offered(vault: Vaul
     assert offered(LinkCompleter(lambda: vault), "[[bud") == []
     assert offered(LinkCompleter(lambda: vault), "[[Engine#") == []
     assert offered(FileCompleter(lambda: vault, None), "@bud") == []
+
+
+# -- /document
+
+
+def test_a_note_to_open_is_completed_by_its_path(vault: Vault) -> None:
+    links = LinkCompleter(lambda: vault)
+    assert offered(links, "/document Bud") == ["/document Budget.md"]
+    assert offered(links, "/document engi") == ["/document parts/Engine.md"]
+    assert set(offered(links, "/document notes")) == {"/document parts/Notes.md", "/document people/Notes.md"}
+    assert len(offered(links, "/document ")) == 6, "notes alone, no attachments"
+
+
+def test_a_path_of_several_words_is_completed_as_it_is(vault: Vault) -> None:
+    vault.write("First voyage.md", "x")
+    assert offered(LinkCompleter(lambda: vault), "/document first voy") == ["/document First voyage.md"]
+
+
+@pytest.mark.parametrize("typed", ["/document", "/documents bud", "/context bud", " /document bud", "x\n/document bud"])
+def test_no_other_command_is_completed_with_notes(vault: Vault, typed: str) -> None:
+    assert offered(LinkCompleter(lambda: vault), typed) == []
+    assert offered(LinkCompleter(lambda: None), "/document bud") == []
 
 
 # -- @paths

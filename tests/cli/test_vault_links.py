@@ -163,7 +163,7 @@ def test_a_note_cannot_steer_the_terminal(run: Run, boat: Path) -> None:
 
 def test_the_graph_is_written_where_one_stands_and_said(run: Run, boat: Path, tmp_path: Path) -> None:
     done = run("vault", "graph", *at(boat))
-    assert done.stdout == "vault-graph.html: 8 nodes, 5 links\n"
+    assert done.stdout == "vault-graph.html: 6 notes, 1 attachment, 1 missing note, 5 links\n"
     page = (tmp_path / "vault-graph.html").read_text()
     assert "parts/Engine.md" in page
     assert boat.as_uri() in page
@@ -176,6 +176,8 @@ def test_the_graph_does_not_land_among_the_notes_unless_asked_to(
     told = one(run("vault", "graph", *at(boat), "--json"))
     assert Path(told["file"]).is_relative_to(home)
     assert (told["nodes"], told["links"], told["format"]) == (8, 5, "html")
+    assert told["kinds"] == {"note": 6, "attachment": 1, "missing": 1}
+    assert told["left_out"] == {}
     assert not (boat / "vault-graph.html").exists()
     run("vault", "graph", *at(boat), "-o", "mine.svg")
     assert (boat / "mine.svg").read_text().startswith("<svg")
@@ -187,6 +189,60 @@ def test_the_graph_comes_in_the_form_that_was_asked_for(run: Run, boat: Path) ->
     assert {node["path"] for node in found["nodes"] if node["is_broken"]} == {"Engin"}
     assert "</svg>" in run("vault", "graph", *at(boat), "--format", "svg", "-o", "-").stdout
     assert "</html>" in run("vault", "graph", *at(boat), "-o", "-").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("a.html", "<!doctype html>"),
+        ("a.svg", "<svg"),
+        ("a.SVG", "<svg"),
+        ("a.dot", "digraph vault {"),
+        ("a.gv", "digraph vault {"),
+        ("a.json", '{"nodes"'),
+    ],
+)
+def test_the_ending_says_what_is_written(run: Run, boat: Path, tmp_path: Path, name: str, begins: str) -> None:
+    assert run("vault", "graph", *at(boat), "-o", str(tmp_path / name)).exit_code == 0
+    assert (tmp_path / name).read_text().startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a", "a.html.gz", ".svg"])
+def test_another_ending_is_refused_unless_the_format_is_given(run: Run, boat: Path, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    said = failure(run("vault", "graph", *at(boat), "-o", str(file)), 2)
+    assert ".html, .svg, .dot, .gv, .json" in said
+    assert not file.exists()
+    assert run("vault", "graph", *at(boat), "-o", str(file), "--format", "dot").exit_code == 0
+    assert file.read_text().startswith("digraph")
+
+
+@pytest.mark.parametrize("args", [[], ["--format", "json"]])
+@pytest.mark.parametrize("name", ["Budget.md", "New.markdown", "link.svg"])
+def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[str], name: str) -> None:
+    (boat / "link.svg").symlink_to("Budget.md")
+    before = (boat / "Budget.md").read_text()
+    said = failure(run("vault", "graph", *at(boat), "-o", str(boat / name), *args), 2)
+    assert "a graph is not written to a note" in " ".join(said.split())
+    assert (boat / "Budget.md").read_text() == before
+    assert not (boat / "New.markdown").exists()
+
+
+def test_what_is_left_out_is_told_by_its_kind(run: Run, boat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.vault.drawing.MOST_DRAWN", 4)
+    done = run("vault", "graph", *at(boat), "-o", "few.svg")
+    assert done.stdout == "few.svg: 3 notes, 1 attachment, 4 links\n"
+    assert "left out: 3 notes, 1 missing note" in done.stderr
+    told = one(run("vault", "graph", *at(boat), "-o", "few.svg", "--json"))
+    assert (told["nodes"], told["kinds"], told["left_out"]) == (
+        4,
+        {"note": 3, "attachment": 1},
+        {"note": 3, "missing": 1},
+    )
+    piped = run("vault", "graph", *at(boat), "--format", "svg", "-o", "-")
+    assert piped.stdout.startswith("<svg")
+    assert "left out: 3 notes" in piped.stderr
+    assert run("vault", "graph", *at(boat), "-o", "all.json").stderr == ""
 
 
 def test_the_graph_of_a_part(run: Run, boat: Path) -> None:

@@ -148,6 +148,25 @@ def test_no_note_is_too_odd_to_be_listed(catalog: Catalog, root: Path, content: 
     assert catalog.listed()[0].path == "Odd.md"
 
 
+def test_a_note_that_is_no_text_has_a_problem_and_no_links(catalog: Catalog, root: Path) -> None:
+    (root / "Picture.md").write_bytes(b"\x89PNG\r\n\x1a\n\0 [[Plan]] #tag\n# Heading\n")
+    folder = Folder(root)
+    catalog.refresh(folder)
+    (listed,) = [each for each in catalog.listed() if each.path == "Picture.md"]
+    assert (listed.problem or "").startswith("Picture.md is no text: ")
+    assert (listed.title, listed.tags) == ("Picture", ())
+    assert not [each for each in catalog.all_links() if each.source == "Picture.md"]
+    assert catalog.refresh(folder) == Changes(), "it is not read again and again"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_the_links_of_a_note_are_found_in_every_encoding(catalog: Catalog, root: Path, encoding: str) -> None:
+    (root / "Wide.md").write_bytes("# Überfahrt\n\n[[Plan]]\n".encode(encoding))
+    catalog.refresh(Folder(root))
+    assert [each.title for each in catalog.listed() if each.path == "Wide.md"] == ["Überfahrt"]
+    assert [each.link.target for each in catalog.all_links() if each.source == "Wide.md"] == ["Plan"]
+
+
 def test_a_kept_catalogue_is_opened_again(root: Path, tmp_path: Path) -> None:
     folder, kept = Folder(root), tmp_path / "catalog.db"
     first = Catalog(kept)

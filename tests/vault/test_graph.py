@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recto.vault.drawing import GREY, MOST_DRAWN, folder_colours, to_svg
-from recto.vault.graph import Graph, Node, graph_of, to_dot, to_json
+from recto.vault.graph import Graph, Node, graph_of, in_words, to_dot, to_json
 from recto.vault.graph_page import to_html
 from recto.vault.layout import lay_out
 
@@ -59,6 +59,20 @@ def test_the_best_linked_stay_with_what_lies_between_them() -> None:
     assert [node.path for node in best.nodes] == ["Plan.md", "people/Ada.md"]
     assert {edge[:2] for edge in best.edges} == {("Plan.md", "people/Ada.md"), ("people/Ada.md", "Plan.md")}
     assert small().best(99).nodes == small().nodes
+
+
+def test_what_there_is_comes_before_what_is_only_named() -> None:
+    titles = {"a.md": "A", "b.md": "B"}
+    graph = graph_of(titles, [("a.md", "Nobody", True), ("b.md", "Nobody", True), ("a.md", "pic.png", False)])
+    assert [node.path for node in graph.best(3).nodes] == ["a.md", "b.md", "pic.png"]
+    assert [node.path for node in graph.best(2).nodes] == ["a.md", "b.md"]
+
+
+def test_nodes_are_notes_attachments_or_missing() -> None:
+    graph = graph_of({"a.md": "A", "b.MARKDOWN": "B"}, [("a.md", "pic.png", False), ("a.md", "c.md", True)])
+    assert [node.kind for node in graph.nodes] == ["note", "note", "attachment", "missing"]
+    assert in_words(graph.kinds) == ["2 notes", "1 attachment", "1 missing note"]
+    assert in_words(Graph().kinds) == ["0 notes"]
 
 
 def test_edges_to_nowhere_are_passed_over() -> None:
@@ -171,6 +185,26 @@ def test_of_too_many_nodes_the_best_linked_are_drawn_and_that_is_told() -> None:
     svg = to_svg(Graph(tuple(Node(f"{n}.md", str(n)) for n in range(MOST_DRAWN + 50))))
     assert svg.count("<circle") == MOST_DRAWN + 1
     assert "the 2,000 best-linked are drawn" in svg
+    assert "left out: 50 notes" in svg
+
+
+def test_a_picture_counts_notes_and_attachments_apart() -> None:
+    graph = graph_of({"a.md": "A"}, [("a.md", "x.png", False), ("a.md", "y.png", False)])
+    assert ">1 note, 2 attachments, 2 links<" in to_svg(graph)
+
+
+def test_nothing_in_a_picture_is_cut_at_its_edge() -> None:
+    name = "W" * 60
+    nodes = [Node(f"{name}/{n}.md", name, 1e9, False, f"{n}{name}") for n in range(1200)]
+    root = ElementTree.fromstring(to_svg(Graph((*nodes, *(Node(f"{n}.png", "x") for n in range(1200)))), name))
+    drawn = [each for each in root.iter(f"{SVG}text") if each.attrib.get("text-anchor") != "end"]
+    assert any("W…" in (each.text or "") for each in drawn)
+    for each in drawn:
+        # the widest letter, in bold where it is; digits and small letters are narrower
+        wide = (1.11 if "font-weight" in each.attrib else 0.99) if "W" in (each.text or "") else 0.6
+        assert float(each.attrib["x"]) + wide * float(each.attrib["font-size"]) * len(each.text or "") <= 1200, (
+            each.text
+        )
 
 
 # -- as a page
@@ -198,6 +232,16 @@ def test_a_page_holds_its_graph_and_asks_for_nothing_from_elsewhere() -> None:
     ]
     assert not re.search(r"\bsrc=|@import|url\(|https?://", page)
     assert "default-src 'none'" in page
+
+
+def test_a_page_counts_notes_and_attachments_apart_and_tells_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = [("a.md", "b.md", False), ("b.md", "a.md", False), ("a.md", "x.png", False), ("a.md", "Nobody", True)]
+    graph = graph_of({"a.md": "A", "b.md": "B"}, links)
+    said = data_of(to_html(graph))
+    assert (said["told"], said["left_out"]) == ("2 notes, 1 attachment", "")
+    monkeypatch.setattr("recto.vault.graph_page.MOST_SHOWN", 2)
+    said = data_of(to_html(graph))
+    assert (said["told"], said["left_out"]) == ("2 notes", "1 attachment, 1 missing note")
 
 
 def test_hostile_titles_stay_text_on_a_page() -> None:

@@ -1,5 +1,7 @@
 import os
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -7,6 +9,9 @@ from hypothesis import strategies as st
 
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault.imports import Import, files_of, find_imports, resolve_import
+
+Form = Literal["NFC", "NFD"]
+FORMS: tuple[Form, ...] = ("NFC", "NFD")
 
 
 def paths(text: str, *existing: str) -> list[tuple[str, str | None]]:
@@ -28,6 +33,13 @@ def paths(text: str, *existing: str) -> list[tuple[str, str | None]]:
         ('@"name with spaces.md"', "name with spaces.md", None),
         ('@"my plan.md#Two words"', "my plan.md", "Two words"),
         ('@"Plan"', "Plan", None),
+        ('@"First voyage.md"#Tides', "First voyage.md", "Tides"),
+        ('(@"First voyage.md"#Tides).', "First voyage.md", "Tides"),
+        ('@"First voyage.md"#High\\ tides, then', "First voyage.md", "High tides"),
+        ('@"First voyage.md#Tides"#Ebb', "First voyage.md", "Tides#Ebb"),
+        ('@"First voyage.md"#', "First voyage.md", None),
+        ('@"First voyage.md"#.', "First voyage.md", None),
+        ('@"First voyage.md" #tag', "First voyage.md", None),
         ("@my\\ plan.md now", "my plan.md", None),
         ("(@plan.md)", "plan.md", None),
         ("„@plan.md“", "plan.md", None),
@@ -133,8 +145,29 @@ def test_the_first_root_that_has_it_gives_the_file(roots: list[Path]) -> None:
     assert resolved(str(roots[1] / "Plan.md"), roots) == "vault/Plan.md"
 
 
+@pytest.mark.parametrize("on_disk", FORMS)
+@pytest.mark.parametrize("typed", FORMS)
+def test_an_accent_may_be_typed_as_one_sign_or_as_two(roots: list[Path], on_disk: Form, typed: Form) -> None:
+    name = unicodedata.normalize(on_disk, "Résumé.md")
+    (roots[1] / "Übung").mkdir()
+    (roots[1] / "Übung" / name).write_text("x")
+    wanted = unicodedata.normalize(typed, "Übung/Résumé.md")
+    assert resolved(wanted, roots) == f"vault/Übung/{name}"
+    assert resolved(wanted.removesuffix(".md"), roots) == f"vault/Übung/{name}"
+    assert files_of(roots)(wanted)
+
+
+def test_of_two_spellings_the_typed_one_is_taken(roots: list[Path]) -> None:
+    for form in FORMS:
+        (roots[0] / unicodedata.normalize(form, "é.md")).write_text(form)
+    for form in FORMS:
+        name = unicodedata.normalize(form, "é.md")
+        assert resolved(name, roots) == f"project/{name}"
+
+
 @pytest.mark.parametrize(
-    "path", ["../secret.md", "src/../../secret.md", "door.md", "door", "/etc/hosts", "~/x.md", "../nowhere.md"]
+    "path",
+    ["../secret.md", "src/../../secret.md", "door.md", "door", "/etc/hosts", "~/x.md", "../nowhere.md", "../é.md"],
 )
 def test_nothing_outside_is_taken_in_unless_allowed(roots: list[Path], path: str) -> None:
     (roots[0] / "door.md").symlink_to("../secret.md")
@@ -182,15 +215,21 @@ def test_a_file_of_another_root_comes_before_a_folder(roots: list[Path]) -> None
     assert resolved("a b/Note", roots) == "vault/a b/Note.md"
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(128, 256)) * 9, "a".encode("utf-16")])
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(128, 256)) * 9, "ab".encode("utf-16-le")])
 def test_binary_files_are_refused(roots: list[Path], content: bytes) -> None:
     (roots[0] / "x.bin").write_bytes(content)
-    with pytest.raises(Invalid, match=r"@x\.bin is a binary file"):
+    with pytest.raises(Invalid, match=r"@x\.bin is no text: "):
         resolved("x.bin", roots)
 
 
 def test_text_of_another_encoding_an_empty_file_and_emoji_are_taken_in(roots: list[Path]) -> None:
-    for content in ("déjà vu, très élégant, oui".encode("latin-1"), b"", "🦊".encode() * 3000):
+    for content in (
+        "déjà vu, très élégant, oui".encode("latin-1"),
+        b"",
+        "🦊".encode() * 3000,
+        "🦊".encode("utf-16") * 3000,
+        "a".encode("utf-32"),
+    ):
         (roots[0] / "x.txt").write_bytes(content)
         assert resolved("x.txt", roots) == "project/x.txt"
 

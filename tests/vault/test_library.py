@@ -349,13 +349,14 @@ def test_a_folder_that_is_gone_leaves_nothing_to_find_and_a_sentence(opened: Ope
 
 
 def test_notes_that_cannot_be_read_do_not_hold_up_the_others(opened: Open, root: Path) -> None:
-    (root / "bytes.md").write_bytes(b"\xff\xfe zebra \x00 \x80")
+    (root / "bytes.md").write_bytes(b"zebra \x80 \xff")
+    (root / "binary.md").write_bytes(b"zebra \x00 \x80\xff" * 20)
     with (root / "huge.md").open("wb") as file:
         file.truncate(100_000_000)
     (root / "broken.md").write_text("---\na: [\n---\nzebra too")
     library = opened()
     assert sorted(paths(library, "zebra")) == ["broken.md", "bytes.md"]
-    assert library.status.documents == library.status.indexed == len(NOTES) + 2
+    assert library.status.documents == library.status.indexed == len(NOTES) + 3
 
 
 def test_many_threads_may_ask_while_notes_change(opened: Open, root: Path) -> None:

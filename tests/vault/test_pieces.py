@@ -70,7 +70,20 @@ def test_a_day_comes_from_the_properties_or_from_the_name() -> None:
     assert day_of(Document("daily/2026-06-13.md", "")) == "2026-06-13"
     assert day_of(Document("x.md", "---\ndate: 2026-01-02\n---\n")) == "2026-01-02"
     assert day_of(Document("x.md", "---\ndate: '2026-01-02 10:00'\n---\n")) == "2026-01-02"
+    assert day_of(Document("x.md", "---\ndate: 2026-1-2T10:00:00Z\n---\n")) == "2026-01-02"
     assert day_of(Document("x.md", "---\ndate: [soon]\n---\n")) == ""
+
+
+def test_a_day_that_is_in_no_calendar_does_not_count() -> None:
+    assert day_of(Document("x.md", "---\ndate: 2024-13-45\n---\n")) == ""
+    assert day_of(Document("2024-05-01.md", "---\ndate: 2024-13-45\n---\n")) == "2024-05-01"
+    assert day_of(Document("2024-02-30.md", "")) == ""
+    assert day_of(Document("2024-02-011.md", "")) == ""
+
+
+def test_a_date_is_found_by_what_it_says() -> None:
+    (only,) = pieces(Document("x.md", "---\ndue: 2026-01-02\n---\ntext"))
+    assert "2026-01-02" in only.above
 
 
 @given(notes)

@@ -439,3 +439,11 @@ def test_a_twin_is_the_same_path_in_other_letters(vault: Vault) -> None:
 def test_backlinks_of_what_is_not_there_are_not_found(linked: Vault) -> None:
     with pytest.raises(NotFound, match=r"no document Plann in the vault; did you mean Plan.md\?"):
         linked.backlinks("Plann")
+
+
+def test_a_note_in_another_encoding_is_read_and_a_renaming_says_that_it_cannot_rewrite_it(linked: Vault) -> None:
+    (linked.root / "wide.md").write_bytes("see [[Plan]]".encode("utf-16"))
+    assert linked.read("wide.md").text == "see [[Plan]]"
+    with pytest.raises(Invalid, match=r"wide.md first: wide.md is not in UTF-8"):
+        linked.rename("Plan.md", "Scheme.md")
+    assert "[[Scheme" in linked.read("people/Ned.md").text

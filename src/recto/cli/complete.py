@@ -1,4 +1,5 @@
-"""Completion of what points into files while it is typed: [[links]] to notes and their headings, @paths.
+"""Completion of what points into files while it is typed: [[links]] to notes and their headings, @paths, and the note
+behind `/document`.
 
 Whatever goes wrong with the vault, there is nothing to complete, and typing goes on.
 """
@@ -21,7 +22,7 @@ from recto.cli.show import shortened, visible
 from recto.errors import RectoError
 from recto.vault.document import name_of
 from recto.vault.folder import Folder, is_note
-from recto.vault.links import Link, split
+from recto.vault.links import Link, find_links, split
 from recto.vault.names import fold
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ _MENTION = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*)
 _NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 # What would end or part a link; headings are found without such signs.
 _PARTING = re.compile(r"[\[\]#^|]+")
+# What cannot stand in a line that is typed; what not in a name that is linked; and what has to be tried in a link.
+_UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNLINKED = re.compile(r"[|^]")
+_ODD = re.compile(r"[\[\]#`%<\\]|\s$")
+_OPENED = re.compile(r"/document +(\S[^\n]*)?")
 
 OpenVault = Callable[[], "Vault | None"]
 
@@ -51,6 +57,9 @@ class Choice:
     insert: str
     shown: str
     meta: str = ""
+
+
+LookUp = Callable[["Vault"], Iterable[Choice]]
 
 
 class _Known:
@@ -91,31 +100,40 @@ class Kept:
             self._fresh_s = max(FRESH_S, 10 * (self._since - began))
 
 
-# -- [[links]]
+# -- [[links]], /document
 
 
 class LinkCompleter(Completer):
+    """Names of notes in links, and their paths behind `/document`."""
+
     def __init__(self, vault: OpenVault) -> None:
         self._vault = vault
-        self._kept: dict[Path, Kept] = {}
+        self._kept: dict[tuple[Path, LookUp], Kept] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = _LINK.search(document.current_line_before_cursor)
-        vault = self._vault() if typed and "|" not in typed[1] else None
-        if typed is None or vault is None:
-            return
-        closing = _closing(document.text_after_cursor)
-        name, sign, heading = typed[1].rpartition("#")
-        choices = self._names(vault, typed[1])
-        for choice in choices if not sign else (choice for choice in choices if "#" in choice.key):
-            yield _completion(choice, typed[1], closing)
+        link = _LINK.search(document.current_line_before_cursor)
+        opened = None if link else _OPENED.fullmatch(document.text_before_cursor)
+        is_typed = opened is not None or (link is not None and "|" not in link[1])
+        vault = self._vault() if is_typed else None
+        if vault and opened:
+            typed = opened[1] or ""
+            yield from (_completion(choice, typed, "") for choice in self._best(path_choices, vault, typed))
+        elif vault and link:
+            yield from self._linked(vault, link[1], _closing(document.text_after_cursor))
+
+    def _linked(self, vault: "Vault", typed: str, closing: str) -> Iterator[Completion]:
+        name, sign, heading = typed.rpartition("#")
+        for choice in self._best(name_choices, vault, typed.lstrip()):
+            if not sign or "#" in choice.key:
+                yield _completion(choice, typed, closing)
         for choice in _headings(vault, name, heading) if sign else ():
             yield _completion(choice, heading, closing)
 
-    def _names(self, vault: "Vault", typed: str) -> list[Choice]:
-        if vault.root not in self._kept:
-            self._kept[vault.root] = Kept(lambda: name_choices(vault))
-        return self._kept[vault.root].best(typed.lstrip())
+    def _best(self, look_up: LookUp, vault: "Vault", typed: str) -> list[Choice]:
+        key = (vault.root, look_up)
+        if key not in self._kept:
+            self._kept[key] = Kept(lambda: look_up(vault))
+        return self._kept[key].best(typed)
 
 
 def name_choices(vault: "Vault") -> Iterator[Choice]:
@@ -124,13 +142,32 @@ def name_choices(vault: "Vault") -> Iterator[Choice]:
     names = {path: name_of(path) if is_note(path) else path.rpartition("/")[2] for path in paths}
     bearers = Counter(fold(name) for name in names.values())
     links = {path: name if bearers[fold(name)] == 1 else path.removesuffix(".md") for path, name in names.items()}
+    links = {path: link for path, link in links.items() if not _UNLINKED.search(link) and _leads(vault, link, path)}
     for path, link in links.items():
         folder = path.rpartition("/")[0]
         yield Choice(fold(link), link, link, f"{folder}/" if folder else "")
     for note in vault.documents():
         for alias in note.aliases if note.path in links else ():
-            link = links[note.path]
-            yield Choice(fold(alias), f"{link}|{_PARTING.sub(' ', alias).strip()}", alias, f"→ {link}")
+            link, caption = links[note.path], " ".join(_PARTING.sub(" ", alias).split())
+            if caption and _leads(vault, insert := f"{link}|{caption}", note.path):
+                yield Choice(fold(alias), insert, alias, f"→ {link}")
+
+
+def _leads(vault: "Vault", inside: str, path: str) -> bool:
+    """Whether a link with this inside it is one, and leads there."""
+    if _UNTYPED.search(inside):
+        return False
+    if not _ODD.search(inside):
+        return True
+    found = find_links(f"[[{inside}]]")
+    return [each.inside for each in found] == [inside] and vault.resolve(found[0]) == path
+
+
+def path_choices(vault: "Vault") -> Iterator[Choice]:
+    """Notes by their paths, what was changed last first."""
+    for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns):
+        if is_note(entry.path) and not _UNTYPED.search(entry.path):
+            yield Choice(fold(entry.path), entry.path, entry.path)
 
 
 def _headings(vault: "Vault", name: str, typed: str) -> list[Choice]:

@@ -1,8 +1,9 @@
 """`recto vault graph`: notes and the links between them, as a page, a picture, or data for other programs."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from recto.vault.vault import Found, Vault
 
 FORMATS = ("html", "svg", "dot", "json")
+ENDINGS = {".html": "html", ".svg": "svg", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
 
 @click.command("graph")
@@ -39,28 +41,46 @@ def graph(
 
     Example: recto vault graph --from Welcome --depth 1 --open
     """
-    kind = kind or _kind_of(output)
     if opens and output == "-":
         raise click.UsageError("--open needs a file: leave out -o -.")
+    if output:
+        _check(output)
+    kind = kind or _kind_of(output or "-")
     with open_place(folder) as place:
         read_notes(place)
         drawn = _graph(place.vault, tag)
         if source:
             drawn = around(drawn, find_document(place.vault, source), depth)
         text = _written(drawn, kind, place.vault.root)
+    shown = _shown(drawn, kind)
     if output == "-":
         click.echo(text, nl=False)
+        _tell_left_out(drawn, shown)
         return
     file = Path(output).expanduser() if output else _default(place, kind)
     _write(file, text)
-    _tell(drawn, file, kind, as_json)
+    if as_json:
+        show.emit({"file": str(file.resolve()), "format": kind, **_counts(drawn, shown)})
+    else:
+        _tell(drawn, shown, file)
     if opens:
         click.launch(file.resolve().as_uri())
 
 
-def _kind_of(output: str | None) -> str:
-    ending = Path(output or "").suffix.lstrip(".").lower()
-    return ending if ending in FORMATS else "html"
+def _kind_of(output: str) -> str:
+    ending = Path(output).suffix.lower()
+    if output != "-" and ending not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        raise click.UsageError(f"{show.shortened(output, 80)} ends in none of {known}: say with --format what it is.")
+    return ENDINGS.get(ending, "html")
+
+
+def _check(output: str) -> None:
+    """A slip of the hand, `-o` and a note's name behind it, must not cost the note."""
+    from recto.vault.folder import is_note
+
+    if is_note(output) or is_note(os.path.realpath(os.path.expanduser(output))):
+        raise click.UsageError(f"{show.shortened(output, 80)}: a graph is not written to a note.")
 
 
 def _graph(vault: "Vault", tag: str | None) -> "Graph":
@@ -119,6 +139,14 @@ def _written(graph: "Graph", kind: str, root: Path) -> str:
     return to_html(graph, root.name, f"{root.as_uri()}/")
 
 
+def _shown(graph: "Graph", kind: str) -> "Graph":
+    """What of it is drawn; data is for programs, which have no paper that could be full."""
+    from recto.vault import drawing, graph_page
+
+    most = {"svg": drawing.MOST_DRAWN, "html": graph_page.MOST_SHOWN}
+    return graph.best(most[kind]) if kind in most else graph
+
+
 def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
@@ -126,10 +154,25 @@ def _write(file: Path, text: str) -> None:
         raise Invalid(f"cannot write {file}: {why.strerror}", path=str(file)) from why
 
 
-def _tell(graph: "Graph", file: Path, kind: str, as_json: bool) -> None:
-    links = sum(count for *_, count in graph.edges)
-    if as_json:
-        counts = {"nodes": len(graph.nodes), "links": links}
-        show.emit({"file": str(file.resolve()), "format": kind, **counts})
-    else:
-        show.say(f"{file}: {show.counted(len(graph.nodes), 'node')}, {show.counted(links, 'link')}")
+def _counts(graph: "Graph", shown: "Graph") -> dict[str, Any]:
+    left_out = graph.kinds - shown.kinds
+    return {"nodes": len(shown.nodes), "links": _links(shown), "kinds": dict(shown.kinds), "left_out": dict(left_out)}
+
+
+def _tell(graph: "Graph", shown: "Graph", file: Path) -> None:
+    from recto.vault.graph import in_words
+
+    show.say(f"{file}: {', '.join([*in_words(shown.kinds), show.counted(_links(shown), 'link')])}")
+    _tell_left_out(graph, shown)
+
+
+def _tell_left_out(graph: "Graph", shown: "Graph") -> None:
+    from recto.vault.graph import in_words
+
+    if left_out := graph.kinds - shown.kinds:
+        drawn = f"the best-linked {len(shown.nodes):,} of {len(graph.nodes):,} are drawn"
+        show.note(f"{drawn}; left out: {', '.join(in_words(left_out))}")
+
+
+def _links(graph: "Graph") -> int:
+    return sum(count for *_, count in graph.edges)

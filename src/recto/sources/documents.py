@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recto.errors import RectoError
-from recto.text import clean
+from recto.vault.decoding import text_of
 from recto.vault.document import Document, block_text, section_text
 from recto.vault.imports import Import, files_of, find_imports, resolve_import
 from recto.vault.links import Link, find_links
@@ -104,7 +104,7 @@ def _imported(found: Link | Import, roots: Roots) -> Finding:
         place = resolve_import(found, roots.folders, roots.outside)
         base = roots.base(place)
         shown = place if base == Path(place.anchor) else place.relative_to(base)
-        document = Document(shown.as_posix(), clean(place.read_bytes())[0])
+        document = Document(shown.as_posix(), text_of(place.read_bytes(), found.raw))
     except RectoError as why:
         return Finding(found.raw, None, why.message)
     except OSError as why:

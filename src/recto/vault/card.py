@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from recto.errors import Invalid, NotFound
-from recto.text import clean
+from recto.vault.decoding import text_of
 from recto.vault.document import Parsed, name_of, parse
 from recto.vault.folder import Entry, Folder, is_note
 from recto.vault.links import Link, find_all_links
@@ -43,7 +43,8 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An attachment is not read at all, and a note that cannot be read has a problem instead of a hash."""
+    """An attachment is not read at all; a note that cannot be read has a problem instead of a hash, and one that is no
+    text has both."""
 
     path: str
     size: int
@@ -70,10 +71,14 @@ def read_card(folder: Folder, entry: Entry) -> Card:
         raw = folder.read(entry.path)
     except (Invalid, NotFound) as why:
         return Card(*facts, parsed=Parsed(problem=why.message))
-    text, _ = clean(raw)
+    sha = hashlib.sha256(raw).digest()
+    try:
+        text = text_of(raw, entry.path)
+    except Invalid as why:
+        return Card(*facts, sha, parsed=Parsed(problem=why.message))
     mask = masked(text)
     links = [link for link in find_all_links(text, mask) if len(link.wikilink) <= _LONGEST_LINK]
-    return Card(*facts, hashlib.sha256(raw).digest(), text, parse(text, mask), links)
+    return Card(*facts, sha, text, parse(text, mask), links)
 
 
 def put_card(db: Connection, card: Card) -> None:

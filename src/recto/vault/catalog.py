@@ -93,10 +93,11 @@ class Catalog:
         return self._refresh(folder, progress, None)
 
     def _refresh(self, folder: Folder, progress: Progress | None, only: set[str] | None) -> Changes:
-        known = self._known(folder)
+        known = self._known(folder, only)
         skipped: list[str] = []
         # what is new may be ignored, or a folder: only a walk can tell
         if only is None or not only <= known.keys():
+            known = self._known(folder) if only else known
             entries = list(folder.walk(skipped.append))
             gone = known.keys() - {entry.path for entry in entries}
         else:
@@ -111,13 +112,17 @@ class Catalog:
                 progress(min(at + _BATCH, len(pending)), len(pending))
         return Changes(tuple(taken.added), tuple(taken.changed), tuple(sorted(gone)), tuple(taken.unreadable))
 
-    def _known(self, folder: Folder) -> dict[str, Known]:
-        """What the tables hold of this very folder; the names are loaded with it when they are not the newest."""
+    def _known(self, folder: Folder, only: set[str] | None = None) -> dict[str, Known]:
+        """What the tables hold of this very folder, or of these files at least; the names are loaded with it when they
+        are not the newest."""
         root = str(folder.root)
         if not self._tables.read("SELECT 1 FROM marks WHERE name = 'root' AND value = ?", (root,)):
             self._begin(root)
         version = self._tables.version
-        rows = self._tables.read("SELECT path, aliases, size, mtime_ns, sha, problem FROM notes")
+        query, values = "SELECT path, aliases, size, mtime_ns, sha, problem FROM notes", list[str]()
+        if only and self._loaded == version:
+            query, values = f"{query} WHERE path IN (SELECT value FROM json_each(?))", [json.dumps(list(only))]
+        rows = self._tables.read(query, values)
         if self._loaded != version:
             self.names = Names()
             for path, aliases, *_ in rows:

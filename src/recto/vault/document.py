@@ -6,7 +6,7 @@ Whatever the text is, it can be taken apart: what is wrong with it is said in `p
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from recto.vault.prose import front_matter, masked
@@ -144,7 +144,7 @@ def _properties(text: str) -> tuple[dict[str, Any], str | None]:
 def _loaded(raw: str) -> tuple[dict[str, Any], str | None]:
     import yaml  # only notes with properties
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _loader()
     try:
         if _NEEDS_A_LOOK.search(raw) and (problem := _danger(yaml.parse(raw, loader))):
             return {}, problem
@@ -157,6 +157,18 @@ def _loaded(raw: str) -> tuple[dict[str, Any], str | None]:
     if not isinstance(found, dict):
         return {}, None if found is None else "the front matter is no list of properties (name: value)"
     return {_said(name): value for name, value in found.items()}, None
+
+
+@cache
+def _loader() -> Any:
+    """Dates stay texts, as Obsidian has them: one that is in no calendar costs nothing, and each says what it said."""
+    import yaml  # only notes with properties
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # which one, the machine decides
+        pass
+
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)
+    return Loader
 
 
 def _danger(events: Iterable[Any]) -> str | None:
@@ -187,9 +199,11 @@ def _title(properties: Mapping[str, Any], headings: Iterable[Heading]) -> str | 
 
 
 def _names(properties: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
+    """Each entry of a list; a text is parted at its commas."""
     values: list[Any] = []
     for key in keys:
         given = properties.get(key)
+        given = given.split(",") if isinstance(given, str) else given
         values += given if isinstance(given, list) else [given]
     said = (_said(value) for value in values if value is not None and not isinstance(value, list | dict))
     return tuple(dict.fromkeys(name for name in said if name))

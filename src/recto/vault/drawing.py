@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from recto.text import REPLACEMENT, clean
 from recto.vault.forces import Point
-from recto.vault.graph import Graph, Node
+from recto.vault.graph import Graph, Node, counted, in_words
 from recto.vault.layout import lay_out
 
 MOST_DRAWN = 2000
@@ -20,8 +20,11 @@ OTHERS = "other folders"
 COLOURS = ("#4e83c4", "#e8883a", "#4fa35a", "#d9534f", "#9b72c4", "#2fa5a5", "#c9a227", "#a0725a", "#d670a0", "#7f9a3d")
 GREY = "#8b919b"
 _WIDTH, _HEIGHT, _MARGIN, _LEGEND = 1200.0, 800.0, 36.0, 220.0
+_EDGE, _SMALL = 16.0, 11.5
 _LONGEST_LABEL = 32
 _MOST_LABELS, _MOST_AVOIDED = 60, 400
+# In sizes of the font, of a wide one (DejaVu Sans): a name is rather cut too early than by the edge.
+_NARROW, _WIDE, _BOLD = frozenset(" fijlrtI.,:;'!|()[]/-"), frozenset("mwMW@%…—"), 1.12
 
 _STYLE = """
 .line { fill: none; stroke-opacity: 0.4 }
@@ -189,46 +192,82 @@ def _shortened(title: str) -> str:
 
 def _width(label: str) -> float:
     """About, in sizes of the font; wide scripts take twice as much."""
-    return sum(1.05 if unicodedata.east_asian_width(sign) in "WF" else 0.6 for sign in label)
+    return sum(map(_sign_width, label))
+
+
+def _sign_width(sign: str) -> float:
+    if sign in _NARROW or sign in _WIDE:
+        return 0.42 if sign in _NARROW else 1.0
+    if unicodedata.combining(sign):
+        return 0.0
+    if unicodedata.east_asian_width(sign) in "WF":
+        return 1.05 if sign < "\U0001f000" else 1.3
+    is_small = sign.islower() or sign.isdigit()
+    if sign.isascii():
+        return 0.65 if is_small else 0.84
+    return 0.8 if is_small else 1.0
+
+
+def _fitting(text: str, size: float, room: float) -> str:
+    """As much of a line as there is room for."""
+    line = " ".join(text[:500].split())
+    if _width(line) * size <= room:
+        return line
+    while line and _width(line + "…") * size > room:
+        line = line[:-1]
+    return f"{line.rstrip()}…"
+
+
+def _lines(parts: Sequence[str], size: float, room: float) -> list[str]:
+    """Put one behind the other with commas, as many as a line takes."""
+    lines = list(parts[:1])
+    for part in parts[1:]:
+        if _width(f"{lines[-1]}, {part},") * size <= room:
+            lines[-1] += f", {part}"
+        else:
+            lines[-1] += ","
+            lines.append(part)
+    return lines
 
 
 # -- what it means
 
 
 def _legend(graph: Graph, shown: Graph, colours: Mapping[str, str], title: str) -> list[str]:
-    x, y = _WIDTH - _LEGEND + 4, _MARGIN + 14
-    parts = [
-        f'<text class="ink" x="{x:g}" y="{y:g}" font-size="15" font-weight="600">{escaped(_shortened(title))}</text>'
-    ]
-    for line in _facts(graph, shown):
+    x, y, room = _WIDTH - _LEGEND + 4, _MARGIN + 14, _LEGEND - 4 - _EDGE
+    name = escaped(_fitting(title, 15 * _BOLD, room))
+    parts = [f'<text class="ink" x="{x:g}" y="{y:g}" font-size="15" font-weight="600">{name}</text>']
+    for line in _facts(graph, shown, room):
         y += 18
-        parts.append(f'<text class="faint" x="{x:g}" y="{y:g}" font-size="11.5">{escaped(line)}</text>')
+        parts.append(f'<text class="faint" x="{x:g}" y="{y:g}" font-size="{_SMALL:g}">{escaped(line)}</text>')
     y += 10
-    for name, colour, count in _keys(shown, colours):
+    for key in _keys(shown, colours):
         y += 20
-        dot = (
-            f'fill="{colour}"'
-            if colour
-            else f'class="paper" stroke="{GREY}" stroke-width="1.2" stroke-dasharray="2.5 2"'
-        )
-        parts.append(f'<circle cx="{x + 6:g}" cy="{y - 4:g}" r="5" {dot}/>')
-        parts.append(f'<text class="ink" x="{x + 18:g}" y="{y:g}" font-size="12">{escaped(_cut(name, 22))}</text>')
-        parts.append(
-            f'<text class="faint" x="{_WIDTH - 16:g}" y="{y:g}" font-size="12" text-anchor="end">{count:,}</text>'
-        )
+        parts += _key(*key, x, y)
     return parts
 
 
-def _facts(graph: Graph, shown: Graph) -> list[str]:
-    notes = sum(not node.is_broken for node in graph.nodes)
-    lines = [f"{_counted(notes, 'note')}, {_counted(sum(count for *_, count in graph.edges), 'link')}"]
-    if shown is not graph:
-        lines.append(f"the {len(shown.nodes):,} best-linked are drawn")
-    return lines
+def _key(name: str, colour: str | None, count: int, x: float, y: float) -> list[str]:
+    hollow = f'class="paper" stroke="{GREY}" stroke-width="1.2" stroke-dasharray="2.5 2"'
+    dot, number = f'fill="{colour}"' if colour else hollow, f"{count:,}"
+    # beside its dot, and apart from its number
+    said = _fitting(name, 12, _LEGEND - 4 - _EDGE - 18 - 8 - 12 * _width(number))
+    return [
+        f'<circle cx="{x + 6:g}" cy="{y - 4:g}" r="5" {dot}/>',
+        f'<text class="ink" x="{x + 18:g}" y="{y:g}" font-size="12">{escaped(said)}</text>',
+        f'<text class="faint" x="{_WIDTH - _EDGE:g}" y="{y:g}" font-size="12" text-anchor="end">{number}</text>',
+    ]
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _facts(graph: Graph, shown: Graph, room: float) -> list[str]:
+    links = counted(sum(count for *_, count in graph.edges), "link")
+    # those that are missing have a key of their own
+    lines = _lines([*in_words(graph.kinds, but="missing"), links], _SMALL, room)
+    if shown is graph:
+        return lines
+    first, *rest = in_words(graph.kinds - shown.kinds)
+    lines.append(f"the {len(shown.nodes):,} best-linked are drawn")
+    return lines + _lines([f"left out: {first}", *rest], _SMALL, room)
 
 
 def _keys(graph: Graph, colours: Mapping[str, str]) -> list[tuple[str, str | None, int]]:
@@ -242,7 +281,3 @@ def _keys(graph: Graph, colours: Mapping[str, str]) -> list[tuple[str, str | Non
     if broken := sum(node.is_broken for node in graph.nodes):
         keys.append(("no such note", None, broken))
     return keys
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -148,7 +148,7 @@ class Folder:
 
     def check_ignored(self, path: str, place: str | None = None) -> None:
         """Invalid for what the owner told git to leave alone, and so do we."""
-        relative = self.relative(Path(place or self._resolved(path)))
+        relative = (place or self._resolved(path))[len(self._start) :].replace(os.sep, "/")
         if is_ignored(self.root, relative):
             raise Invalid(f"{path[:80]} is left out by a .gitignore of the vault, and left alone", path=path)
 

@@ -31,6 +31,10 @@ _ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian):[^\s<>]*>?")
 _HTML = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _BLOCK_ID = re.compile(r"\s\^[A-Za-z0-9-]+\s*$")
 _TAG = re.compile(r"(?<!\S)#[\w/-]*[^\W\d][\w/-]*")
+# What links, tags, addresses and the like have in common: most paragraphs hold none.
+_OTHER = re.compile(r"[\[#:<]")
+_SOME_MARK = re.compile(r"[*~=`_]")
+_NO_LETTERS = re.compile(r"[\W_]+")
 _MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|==|`+)|(?<![\\\w])_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _STOP = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[^\s\d\W_]|\s*$)|[。！？]+[」』”]?")
@@ -86,9 +90,9 @@ def _paragraphs(document: Document) -> Iterator[str]:
         raw = "\n".join(lines)[:_MOST_TAKEN]
         if _ITEM.match(raw) or _QUOTE.match(raw):
             aside.append(_CALLOUT.sub("", _QUOTE.sub("", _ITEM.sub("", lines[0][:_MOST_TAKEN]), count=1), count=1))
-        elif _tells(raw):
-            yield _plain(raw)
-    yield from (_plain(raw) for raw in aside if _tells(raw))
+        elif plain := _telling(raw):
+            yield plain
+    yield from filter(None, map(_telling, aside))
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
@@ -114,17 +118,18 @@ def _is_layout(line: str, *, is_first: bool) -> bool:
     return bool(_HEADING.match(line) or _RULE.match(line) or _TABLE.match(_WIKI.sub("", line)))
 
 
-def _tells(raw: str) -> bool:
-    """Whether a quarter of the letters at least is text: not links, tags and addresses."""
-    rest = _COMMENT.sub(" ", raw)
-    for other in (_EMBED, _WIKI, _LINK, _ADDRESS, _TAG, _HTML):
+def _telling(raw: str) -> str:
+    """As it is read, where a quarter of the letters at least is text: not links, tags and addresses. Else empty."""
+    rest, plain = _COMMENT.sub(" ", raw), _plain(raw)
+    for other in (_EMBED, _WIKI, _LINK, _ADDRESS, _TAG, _HTML) if _OTHER.search(rest) else ():
         rest = other.sub(" ", rest)
-    own, all_of_it = _letters(rest), _letters(_plain(raw))
-    return own > 0 and 4 * own >= all_of_it
+    own = _letters(rest)
+    return plain if own > 0 and 4 * own >= _letters(plain) else ""
 
 
 def _letters(text: str) -> int:
-    return sum(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
+    count = len(_NO_LETTERS.sub("", text))
+    return count if text.isascii() else count + sum(unicodedata.category(sign) == "So" for sign in text)
 
 
 def _plain(raw: str) -> str:
@@ -132,7 +137,8 @@ def _plain(raw: str) -> str:
     text = _BLOCK_ID.sub("", _COMMENT.sub(" ", raw))
     text = _NOTE_MARK.sub("", _EMBED.sub("", text))
     text = _LINK.sub(r"\1", _WIKI.sub(lambda link: _shown(link[1]), text))
-    text = _ESCAPE.sub(r"\1", _MARKS.sub("", _HTML.sub("", text)))
+    text = _HTML.sub("", text)
+    text = _ESCAPE.sub(r"\1", _MARKS.sub("", text) if _SOME_MARK.search(text) else text)
     return _line(text)
 
 

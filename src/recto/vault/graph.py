@@ -4,11 +4,17 @@ How it is drawn stands elsewhere: `layout`, `drawing`, `graph_page`.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Literal
 
 from recto.text import clean
+from recto.vault.folder import is_note
+
+Kind = Literal["note", "attachment", "missing"]
+_NOUNS: dict[Kind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,12 @@ class Node:
     """How large it is drawn: its links, its uses."""
     is_broken: bool = False
     folder: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        if self.is_broken:
+            return "missing"
+        return "note" if is_note(self.path) else "attachment"
 
 
 @dataclass(frozen=True)
@@ -49,11 +61,20 @@ class Graph:
             degrees[b] += 1
         return tuple(degrees)
 
+    @cached_property
+    def kinds(self) -> Counter[Kind]:
+        return Counter(node.kind for node in self.nodes)
+
     def best(self, most: int) -> "Graph":
-        """The best-linked nodes and what lies between them; the order stays."""
+        """The best-linked nodes and what lies between them; the order stays. What is there comes before what is not."""
         if len(self.nodes) <= most:
             return self
-        ranking = sorted(range(len(self.nodes)), key=lambda each: (-self.degrees[each], -self.nodes[each].weight, each))
+
+        def rank(each: int) -> tuple[bool, int, float, int]:
+            node = self.nodes[each]
+            return node.is_broken, -self.degrees[each], -node.weight, each
+
+        ranking = sorted(range(len(self.nodes)), key=rank)
         kept = tuple(self.nodes[each] for each in sorted(ranking[:most]))
         paths = {node.path for node in kept}
         return Graph(kept, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
@@ -74,6 +95,16 @@ def graph_of(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) 
     nodes = [Node(path, title, weights[path], False, _folder(path)) for path, title in titles.items()]
     nodes += [Node(path, path, weights[path], path in broken, _folder(path)) for path in missing]
     return Graph(tuple(nodes), tuple((source, target, count) for (source, target), count in edges.items()))
+
+
+def in_words(kinds: Mapping[Kind, int], but: Kind | None = None) -> list[str]:
+    """`2 notes`, `1 attachment`: of what there is any, but of one kind."""
+    told = {noun: kinds.get(kind, 0) for kind, noun in _NOUNS.items() if kind != but}
+    return [counted(count, noun) for noun, count in told.items() if count] or [counted(0, "note")]
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _folder(path: str) -> str:

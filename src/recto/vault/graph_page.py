@@ -8,7 +8,7 @@ from typing import Any
 
 from recto.text import clean
 from recto.vault.drawing import GREY, TOP_FOLDER, folder_colours
-from recto.vault.graph import Graph
+from recto.vault.graph import Graph, in_words
 
 MOST_SHOWN = 10_000
 """A browser moves so many; beyond this only the best-linked are shown."""
@@ -35,7 +35,8 @@ def _data(graph: Graph, base: str) -> dict[str, Any]:
             [node.title, node.path, node.weight, -1 if node.is_broken else numbers[node.folder]] for node in shown.nodes
         ],
         "lines": [[a, b, count] for a, b, count in shown.lines],
-        "left_out": len(graph.nodes) - len(shown.nodes),
+        "told": ", ".join(in_words(shown.kinds, but="missing")),
+        "left_out": "" if shown is graph else ", ".join(in_words(graph.kinds - shown.kinds)),
     }
 
 

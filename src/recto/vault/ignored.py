@@ -4,6 +4,7 @@ A walk comes from above and never enters what is left out, so each pattern is as
 folders it lies in. Checked against git.
 """
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -77,14 +78,15 @@ class Ignored:
 
 def is_ignored(root: Path, path: str) -> bool:
     """Whether one file is left out, as a walk to it would find."""
-    ignored, prefix = Ignored(), ""
-    *folders, name = path.split("/")
-    for folder in folders:
-        ignored = ignored.within(root / prefix, prefix)
-        if ignored.leaves_out(prefix + folder, is_folder=True):
+    ignored, start, prefix = Ignored(), os.path.join(root, ""), ""
+    for part in path.split("/"):
+        # most folders have no such file, and that is told without a Path
+        if os.path.isfile(f"{start}{prefix}{NAME}"):
+            ignored = ignored.within(root / prefix, prefix)
+        if ignored.leaves_out(prefix + part, is_folder=len(prefix) + len(part) < len(path)):
             return True
-        prefix += folder + "/"
-    return ignored.within(root / prefix, prefix).leaves_out(prefix + name, is_folder=False)
+        prefix += part + "/"
+    return False
 
 
 def _lines(place: Path) -> Sequence[str]:

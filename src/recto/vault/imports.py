@@ -11,19 +11,20 @@ from pathlib import Path
 
 from recto.errors import Invalid, NotFound
 from recto.text import clean
+from recto.vault.decoding import JUDGED, why_no_text
 from recto.vault.folder import MOST_READ
 from recto.vault.prose import masked
 
 Exists = Callable[[str], bool]
 
-_MENTION = re.compile(r'@(?:"([^"\n]{1,1000})"|((?:\\ |[^\s"`<>|@])+))')
+_BARE = r'(?:\\ |[^\s"`<>|@])+'
+_MENTION = re.compile(rf'@(?:"([^"\n]{{1,1000}})"(#{_BARE})?|({_BARE}))')
 # So does an address, a link or a query go on: what stands behind is no import.
 _GOES_ON = frozenset("@/.-+=&?#%\\~$_")
 _AFTER = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _SUFFIX = re.compile(r"\.(?=\w*[^\W\d])\w{1,10}$")
 _LONGEST = 1000
-_HEAD = 8192
 _MOST_NAMED = 5
 
 
@@ -52,10 +53,9 @@ def _goes_on(match: re.Match[str]) -> bool:
 
 
 def _read(match: re.Match[str], exists: Exists) -> Import | None:
-    quoted, bare = match.groups()
+    quoted, behind, bare = match.groups()
     if quoted:
-        path, section = _parted(quoted.strip(), exists)
-        return Import(match[0], path, section, match.start(), match.end()) if path else None
+        return _quoted(match, quoted, behind or "", exists)
     for written in _without_punctuation(bare[:_LONGEST], exists):
         path, section = _parted(written.replace("\\ ", " "), exists)
         if exists(path) or _is_path(path):
@@ -63,14 +63,28 @@ def _read(match: re.Match[str], exists: Exists) -> Import | None:
     return None
 
 
+def _quoted(match: re.Match[str], quoted: str, behind: str, exists: Exists) -> Import | None:
+    """A heading may stand within the quotes, behind them, or one below the other in both."""
+    path, section = _parted(quoted.strip(), exists)
+    behind = _plain(behind) if len(behind) <= _LONGEST else ""
+    parts = [part for part in (section, behind[1:].replace("\\ ", " ").strip()) if part]
+    end = match.end(1) + 1 + (len(behind) if len(behind) > 1 else 0)
+    raw = match.string[match.start() : end]
+    return Import(raw, path, "#".join(parts) or None, match.start(), end) if path else None
+
+
 def _without_punctuation(written: str, exists: Exists) -> Iterator[str]:
     """What may be meant: all of it where there is such a file, and what is left without the end of the sentence."""
     if exists(written.replace("\\ ", " ")):
         yield written
+    yield _plain(written)
+
+
+def _plain(written: str) -> str:
     end = len(written)
     while end and written[end - 1] in _AFTER and not _is_paired(written, end):
         end -= 1
-    yield written[:end]
+    return written[:end]
 
 
 def _is_paired(written: str, end: int) -> bool:
@@ -120,8 +134,21 @@ def resolve_import(found: Import, roots: Sequence[Path], allowed_outside: bool =
 def _places(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[Path]:
     """Where it may lie, in order. A link is followed before it is asked whether that is inside."""
     real = [place for root in roots if (place := _real(root))]
-    named = [place for root in real for name in (path, f"{path}.md") if (place := _real(root / _at_home(name)))]
+    named = [
+        place for root in real for name in (path, f"{path}.md") if (place := _real(_spelled(root, _at_home(name))))
+    ]
     return [place for place in named if allowed_outside or any(place.is_relative_to(root) for root in real)]
+
+
+def _spelled(root: Path, path: str) -> Path:
+    """Accents are written as one sign or as two: each part of a path as the disk has it, else as it was typed."""
+    if path.isascii():
+        return root / path
+    place = root
+    for part in Path(path).parts:
+        ways = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        place /= next((way for way in ways if os.path.lexists(place / way)), part)
+    return place
 
 
 def _real(place: Path) -> Path | None:
@@ -145,12 +172,11 @@ def _check(found: Import, place: Path) -> None:
             sizes = f"{facts.st_size / 1e6:.1f} MB; at most {MOST_READ / 1e6:g} MB are taken in"
             raise Invalid(f"{_shown(found)} has {sizes}", path=found.path, size=facts.st_size)
         with place.open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(JUDGED)
     except OSError as why:
         raise Invalid(f"cannot read {_shown(found)}: {why.strerror}", path=found.path) from why
-    # text of another encoding has some bytes that are not UTF-8; what has many of them, or a NUL, is no text
-    if b"\0" in head or clean(head)[1] > len(head) / 5:
-        raise Invalid(f"{_shown(found)} is a binary file; only text can be taken in", path=found.path)
+    if because := why_no_text(head):
+        raise Invalid(f"{_shown(found)} is no text: {because}", path=found.path)
 
 
 def _a_folder(found: Import, place: Path) -> Invalid:

@@ -5,11 +5,12 @@ Whatever a note has become since it was read, what is given of it is what it say
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.search.index import Index, Passage, text_hash
-from recto.text import clean
 from recto.vault.contents import Contents
+from recto.vault.decoding import text_of
 from recto.vault.document import Document
 from recto.vault.pieces import Piece, pieces
 from recto.vault.stock import Held, Note, Stock
@@ -20,11 +21,21 @@ MOST_AT_ONCE = 4_000_000
 PATIENCE_S = 1.0
 
 
+class _Left(NamedTuple):
+    """What is still to be taken in, for as long as contents and stock are these: to compare all of both takes longer
+    than to take in a few."""
+
+    there: Mapping[str, bytes]
+    held: Held
+    changed: list[str]
+    gone: list[str]
+
+
 class Intake:
     def __init__(self, vault: Vault, index: Index) -> None:
         self._vault, self._index = vault, index
         self._stock, self._contents = Stock(index), Contents(vault)
-        self._agreed: tuple[object, object] | None = None
+        self._left: _Left | None = None
         self._unreadable: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
@@ -38,16 +49,18 @@ class Intake:
 
     def pending(self) -> tuple[list[str], list[str]]:
         """Notes that are not in the index as they are now, and those that are in it and no longer there."""
+        left = self._look()
+        return left.changed, left.gone
+
+    def _look(self) -> "_Left":
         there, held = self._contents.now(), self._stock.held()
-        if self._agreed and self._agreed[0] is there and self._agreed[1] is held:
-            return [], []
+        if self._left and self._left.there is there and self._left.held is held:
+            return self._left
         known, unreadable = held.versions, self._unreadable
         new = (path for path, sha in there.items() if path not in known or known[path].sha != sha)
         changed = [path for path in new if unreadable.get(path) != there[path]]
-        gone = [path for path in known if path not in there]
-        if not changed and not gone:
-            self._agreed = there, held
-        return changed, gone
+        self._left = _Left(there, held, changed, [path for path in known if path not in there])
+        return self._left
 
     def take(self, most: int, patience_s: float = PATIENCE_S) -> int:
         """Takes in up to so many notes, and says how many are left. Another thread or process may be doing the same:
@@ -65,21 +78,27 @@ class Intake:
             self._lock.release()
 
     def _take(self, most: int) -> int:
-        changed, gone = self.pending()
+        there, held, changed, gone = self._look()
         if not changed and not gone:
             return 0
         some = changed[:most]
-        notes = list(self._notes(some))
-        self._stock.put(notes, gone)
-        return len(changed) - len(notes) - sum(path in self._unreadable for path in some)
+        notes = list(self._notes(there, some))
+        is_put = self._stock.put(held, notes, gone)
+        done = {note.document.path for note in notes} | {
+            path for path in some if self._unreadable.get(path) == there[path]
+        }
+        left = [path for path in changed if path not in done]
+        if is_put:
+            self._left = _Left(there, self._stock.held(), left, [])
+        return len(left)
 
-    def _notes(self, paths: Sequence[str]) -> Iterator[Note]:
+    def _notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Note]:
         """As many of these as are bearable at once; the hash is the catalogue's, which will tell when it was late."""
-        hashes, size = self._contents.now(), 0
+        size = 0
         for path in paths:
-            document = self.read(path) if path in hashes else None
+            document = self.read(path)
             if document is None:
-                self._unreadable[path] = hashes.get(path, b"")
+                self._unreadable[path] = hashes[path]
                 continue
             yield Note(document, hashes[path])
             size += len(document.text)
@@ -98,7 +117,7 @@ class Intake:
     def read(self, path: str) -> Document | None:
         """A note; None when it is there no longer, or cannot be read."""
         try:
-            return Document(path, clean(self._vault.folder.read(path))[0])
+            return Document(path, text_of(self._vault.folder.read(path), path))
         except (NotFound, Invalid):
             return None
 

@@ -25,8 +25,8 @@ from recto.vault.stock import SHELF, Held
 from recto.vault.vault import Vault
 from recto.vault.wording import Wording, best_part, wording
 
-# So many changed notes are taken over before an answer; so many at once behind it.
-FEW, BATCH = 50, 64
+# So many changed notes are taken over before an answer; so many at once behind it, and where nobody waits for one.
+FEW, BATCH, MANY = 50, 64, 512
 # So long an answer waits for the first look at the notes, and for another thread that is taking some over.
 PATIENCE_S, BRIEFLY_S = 1.0, 0.2
 # So many passages are looked at, at least, and so many for each that was asked for: a note that holds a word everywhere
@@ -34,8 +34,8 @@ PATIENCE_S, BRIEFLY_S = 1.0, 0.2
 PASSAGES, PER_HIT = 80, 4
 LONGEST_EXCERPT, LONGEST_NAME = 600, 200
 # That pieces of a note share their words with their neighbours finds more: of 57 questions 50 among the first three
-# instead of 47, with meaning 55 instead of 52. Among many pieces it takes too long.
-MOST_SHARED = 15_000
+# instead of 47, with meaning 55 instead of 52. Among many pieces it takes too long: at this size half as long again.
+MOST_SHARED = 6_000
 # What holds no word of a question must at least be this near: nonsense is as near as 0.18 to something, what answers a
 # question in other words 0.24 and more.
 LEAST_NEAR = 0.2
@@ -201,7 +201,7 @@ class Library:
         self._looked.set()
         self._intake.begin_anew_when_worn()
         total = len(self._intake.pending()[0])
-        while left := self._intake.take(BATCH):
+        while left := self._intake.take(MANY):
             if progress:
                 progress(total - left, total)
         if vectors:

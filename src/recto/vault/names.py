@@ -8,12 +8,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from heapq import nlargest
 
+from recto.vault.likeness import Likeness
 from recto.vault.links import Link, split
 
 NOTE_ENDINGS = (".md", ".markdown")
-_PARTING = re.compile(r"\\?[#^|]")
+_PARTING, _SIGN = re.compile(r"\\?[#^|]"), re.compile(r"[#^|]")
 # A name is never longer than the disk allows; so many signs in it are tried as a part of it.
 _LONGEST_NAME, _MOST_SIGNS = 1024, 16
 _MOST_REMEMBERED = 50_000
@@ -41,6 +41,7 @@ class Names:
         self._parting: set[str] = set()
         """Files whose names hold what else parts a link."""
         self._remembered: dict[tuple[str, str | None], str] = {}
+        self._likeness: Likeness | None = None
         for path in paths:
             self.add(path)
 
@@ -60,9 +61,9 @@ class Names:
             self._aliases[path] = tuple(aliases)
         for alias in aliases:
             self._by_alias.setdefault(fold(alias), []).append(path)
-        if any(_PARTING.search(name) for name in (path, *aliases)):
+        if _SIGN.search(path) or any(_SIGN.search(alias) for alias in aliases):
             self._parting.add(path)
-        self._remembered.clear()
+        self._forget()
 
     def remove(self, path: str) -> None:
         place = self._places.pop(path, None)
@@ -72,7 +73,7 @@ class Names:
         for alias in self._aliases.pop(path, ()):
             _take(self._by_alias, fold(alias), path)
         self._parting.discard(path)
-        self._remembered.clear()
+        self._forget()
 
     def renamed(self, old: str, new: str) -> "Names":
         """What names mean after a file has another path; its aliases go along."""
@@ -121,14 +122,14 @@ class Names:
 
     def closest(self, target: str, most: int = 3) -> list[str]:
         """Files whose names look like this one, the most alike first."""
-        from difflib import SequenceMatcher  # only broken links need it
+        if self._likeness is None:
+            self._likeness = Likeness(self._by_name)
+        names = self._likeness.closest(link_key(target))
+        return [path for name in names for path in sorted(self._by_name[name])][:most]
 
-        wanted = link_key(target)
-        pairs = _pairs(wanted)
-        near = nlargest(50, self._by_name, key=lambda name: (_likeness(pairs, _pairs(name)), name))
-        alike = [(SequenceMatcher(None, wanted, name).ratio(), name) for name in near]
-        best = sorted((each for each in alike if each[0] >= 0.5), key=lambda each: (-each[0], each[1]))
-        return [path for _, name in best for path in sorted(self._by_name[name])][:most]
+    def _forget(self) -> None:
+        self._remembered.clear()
+        self._likeness = None
 
     def _resolved(self, target: str, folded: str, source: str | None) -> str | None:
         if folded.startswith(("/", "./", "../")):
@@ -220,11 +221,3 @@ def _take(paths: dict[str, list[str]], key: str, path: str) -> None:
     paths[key].remove(path)
     if not paths[key]:
         del paths[key]
-
-
-def _pairs(name: str) -> set[str]:
-    return {name[at : at + 2] for at in range(max(1, len(name) - 1))}
-
-
-def _likeness(pairs: set[str], others: set[str]) -> float:
-    return len(pairs & others) / (len(pairs) + len(others))

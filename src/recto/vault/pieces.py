@@ -19,7 +19,7 @@ MOST_ABOVE, MOST_TOLD = 200, 250
 MOST_SECTIONS = 3000
 
 _BARE = re.compile(r"[^\n]*(?:\n[ \t]*(?:=+|-+))?")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,16 @@ def pieces(document: Document) -> list[Piece]:
 def day_of(document: Document) -> str:
     """The day a note is about, as its properties or its name say; empty when they do not."""
     given = document.parsed.properties.get("date")
-    said = given.isoformat() if isinstance(given, date) else given if isinstance(given, str) else ""
-    found = _DAY.match(said) or _DAY.match(name_of(document.path))
-    return found[0] if found else ""
+    return _day(given if isinstance(given, str) else "") or _day(name_of(document.path))
+
+
+def _day(said: str) -> str:
+    """The day that a text begins with; one that is in no calendar is none."""
+    found = _DAY.match(said)
+    try:
+        return date(*map(int, found.groups())).isoformat() if found else ""
+    except ValueError:
+        return ""
 
 
 def line_of(document: Document, place: int) -> int:
@@ -113,12 +120,8 @@ def _values(given: Any, depth: int = 3) -> Iterator[str]:
     elif isinstance(given, list):
         for value in given if depth else ():
             yield from _values(value, depth - 1)
-    elif isinstance(given, str) or (isinstance(given, date | float | int) and abs(_size(given)) < 1e15):
+    elif isinstance(given, str) or (isinstance(given, float | int) and abs(given) < 1e15):
         yield str(given)
-
-
-def _size(given: date | float) -> float:
-    return 0.0 if isinstance(given, date) else given
 
 
 def _short(text: str, most: int) -> str:

@@ -58,23 +58,27 @@ class Stock:
             self._held = _held(versions, seen)
         return self._held
 
-    def put(self, notes: Sequence[Note], gone: Iterable[str] = ()) -> None:
-        """New versions of notes, and which are there no longer; nothing of it where another process was quicker."""
-        held, seen = self.held(), new_id()
+    def put(self, held: Held, notes: Sequence[Note], gone: Iterable[str] = ()) -> bool:
+        """New versions of notes, and which are there no longer; nothing of it, and False, where another process has put
+        something in since these were held."""
+        seen = new_id()
         first = int(self._index.mark(_LAST) or 0) + 1
         cut = [pieces(note.document) for note in notes]
         fresh = {
             note.document.path: Version(number, len(parts), note.sha)
             for number, (note, parts) in enumerate(zip(notes, cut, strict=True), first)
         }
-        marks = {f"{_NOTE}{path}": "" for path in gone}
+        away = set(gone)
+        marks = {f"{_NOTE}{path}": "" for path in away}
         marks |= {f"{_NOTE}{path}": _marked(version) for path, version in fresh.items()}
         marks |= {_STOCK: seen, _LAST: str(first + len(notes) - 1)}
         items = [item for note, parts in zip(notes, cut, strict=True) for item in _items(note, parts, fresh)]
         self._index.add({SHELF: items}, marks, expects={_STOCK: held.seen or ""})
-        if self._index.mark(_STOCK) == seen:
-            kept = {path: version for path, version in held.versions.items() if f"{_NOTE}{path}" not in marks}
-            self._held = _held(kept | fresh, seen)
+        if self._index.mark(_STOCK) != seen:
+            return False
+        kept = {path: version for path, version in held.versions.items() if path not in away}
+        self._held = _held(kept | fresh, seen)
+        return True
 
     def is_worn(self, leaving: Iterable[str] = ()) -> bool:
         """Whether more than half leads nowhere, or soon will when some notes get a new version."""

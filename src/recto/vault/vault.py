@@ -3,6 +3,7 @@
 Nothing is looked at before it is asked for: names need one walk, aliases and backlinks a catalogue of all notes.
 """
 
+import codecs
 import os
 import posixpath
 import threading
@@ -14,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from recto.errors import Invalid, NotFound, RectoError
-from recto.text import clean
 from recto.vault.card import context
 from recto.vault.catalog import Catalog, Changes, Found, Listed, Progress
+from recto.vault.decoding import text_of
 from recto.vault.document import Document
 from recto.vault.folder import Folder, is_note
 from recto.vault.links import Link, find_all_links, split
@@ -31,6 +32,7 @@ __all__ = ["Changes", "Document", "Found", "Listed", "Renamed", "Vault"]
 FRESH_S, FRESH_WATCHED_S = 2.0, 60.0
 
 T = TypeVar("T")
+OTHER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,7 @@ class Vault:
         """A document by relative path or by note name. NotFound or Invalid when it is not inside, or not readable."""
         path = self._path(path)
         self.folder.check_ignored(path)
-        raw = self.folder.read(path)
-        if b"\0" in raw[:8000] and not is_note(path):
-            raise Invalid(f"{path} is no text", path=path)
-        return Document(path, clean(raw)[0])
+        return Document(path, text_of(self.folder.read(path), path))
 
     def documents(self, prefix: str = "", tag: str | None = None) -> list[Listed]:
         """Notes by path, those below a folder or with a tag; a tag takes in the tags below it."""
@@ -300,9 +299,12 @@ class Vault:
     def _rewrite(self, path: str, source: str, renaming: Renaming) -> int:
         """How many links were changed; none where the note is gone, or is none that can be read."""
         try:
-            text = self.folder.read(path).decode("utf-8", "surrogateescape")
+            raw = self.folder.read(path)
         except (NotFound, Invalid):
             return 0
+        if raw.startswith(OTHER_MARKS):
+            raise Invalid(f"{path} is not in UTF-8, and only that is rewritten", path=path)
+        text = raw.decode("utf-8", "surrogateescape")
         changed, count = rewritten(text, find_all_links(text), source, renaming)
         if count:
             self.folder.write(path, changed.encode("utf-8", "surrogateescape"))

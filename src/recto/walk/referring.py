@@ -40,12 +40,14 @@ class Referring:
 
         The model is told of them where it can read them: a list of what it cannot look up only leads it astray.
         """
+        if not self.is_on:
+            return message
         roots = {each.path: str(each.root) for each in findings if each.path and each.root}
         named = [self._direct(each) for each in findings]
         if opened:
             named.append(DocumentReference(f"[[{name_of(opened.path)}]]", opened.path, "direct", self._line(opened)))
         references = once(named)
-        if not self.is_on or not references:
+        if not references:
             return message
         blocks: dict[str, list[DocumentReference]] = {}
         for each in references:
