@@ -83,7 +83,7 @@ def marked_roles(body: bytes) -> list[str]:
 
 
 def test_short_windows_are_not_marked(over_loopback: Callable[..., Any]) -> None:
-    bodies, _, _ = over_loopback([said("fine")], ["hello", "again"])
+    bodies, _, _ = over_loopback([said("fine")], ["hello", "again"], tools__enabled=False)
     assert all(MARK not in body for body in bodies)
 
 

@@ -4,7 +4,7 @@ Names are in memory, links are not: those that may mean a note are found by the 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,6 +63,7 @@ class Catalog:
         self.names = Names()
         self._tables = Tables(path)
         self._loaded: int | None = None
+        self._hashes: tuple[object, Mapping[str, bytes]] = (None, {})
 
     @property
     def note(self) -> str:
@@ -172,6 +173,13 @@ class Catalog:
             for path, title, size, mtime_ns, tags, problem, aliases in self._tables.read(query, (len(prefix), prefix))
             if is_note(path)
         ]
+
+    def hashes(self) -> Mapping[str, bytes]:
+        """Readable notes and the hashes of what they say: the very same value for as long as nothing has changed."""
+        stamp = self._tables.stamp
+        if stamp != self._hashes[0]:
+            self._hashes = stamp, dict(self._tables.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL"))
+        return self._hashes[1]
 
     def links(self, keys: Iterable[str]) -> list[Found]:
         """Links that are filed under these keys; whether they lead anywhere is not looked up."""

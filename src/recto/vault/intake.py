@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.search.index import Index, Passage, text_hash
-from recto.vault.contents import Contents
 from recto.vault.decoding import text_of
 from recto.vault.document import Document
 from recto.vault.pieces import Piece, pieces
@@ -22,7 +21,7 @@ PATIENCE_S = 1.0
 
 
 class _Left(NamedTuple):
-    """What is still to be taken in, for as long as contents and stock are these: to compare all of both takes longer
+    """What is still to be taken in, for as long as hashes and stock are these: to compare all of both takes longer
     than to take in a few."""
 
     there: Mapping[str, bytes]
@@ -34,7 +33,7 @@ class _Left(NamedTuple):
 class Intake:
     def __init__(self, vault: Vault, index: Index) -> None:
         self._vault, self._index = vault, index
-        self._stock, self._contents = Stock(index), Contents(vault)
+        self._stock = Stock(index)
         self._left: _Left | None = None
         self._unreadable: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -45,7 +44,7 @@ class Intake:
     def counts(self) -> tuple[int, int]:
         """How many notes there are, and how many of them are not in the index as they are now."""
         changed, _ = self.pending()
-        return len(self._contents.now()), len(changed)
+        return len(self._vault.hashes()), len(changed)
 
     def pending(self) -> tuple[list[str], list[str]]:
         """Notes that are not in the index as they are now, and those that are in it and no longer there."""
@@ -53,7 +52,7 @@ class Intake:
         return left.changed, left.gone
 
     def _look(self) -> "_Left":
-        there, held = self._contents.now(), self._stock.held()
+        there, held = self._vault.hashes(), self._stock.held()
         if self._left and self._left.there is there and self._left.held is held:
             return self._left
         known, unreadable = held.versions, self._unreadable

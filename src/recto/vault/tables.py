@@ -68,6 +68,11 @@ class Tables:
         """Another number whenever another process has written."""
         return int(self.read("PRAGMA data_version")[0][0])
 
+    @property
+    def stamp(self) -> object:
+        """Another value whenever somebody has written, we or another process, or it was begun anew."""
+        return self.version, self.read("SELECT total_changes()")[0][0], self._db
+
     def close(self) -> None:
         if self._db is not None:
             with suppress(sqlite3.Error):

@@ -8,7 +8,7 @@ import os
 import posixpath
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -166,6 +166,10 @@ class Vault:
         listed = self._asked(lambda _: self._catalog.listed(prefix))
         wanted = (tag or "").strip("#/ ").lower()
         return [each for each in listed if not wanted or any(_is_below(own, wanted) for own in each.tags)]
+
+    def hashes(self) -> Mapping[str, bytes]:
+        """Readable notes and the hashes of what they say: the very same value for as long as nothing has changed."""
+        return self._asked(lambda _: self._catalog.hashes())
 
     def forward(self, path: str) -> list[Found]:
         """The links of a document, in order."""
