@@ -73,6 +73,13 @@ class Document:
     def parsed(self) -> Parsed:
         return parse(self.text)
 
+    @cached_property
+    def head(self) -> tuple[Mapping[str, Any], int]:
+        """Its properties and where its body starts: all that a line about it needs, without the rest."""
+        properties, problem = _properties(self.text)
+        front = front_matter(self.text)
+        return properties, front[2] if front and not problem else 0
+
     @property
     def title(self) -> str:
         return self.parsed.title or name_of(self.path)

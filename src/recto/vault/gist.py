@@ -54,7 +54,7 @@ class Gist:
 def gist(document: Document) -> Gist:
     """A short description in its properties, else its first real paragraph, or the first sentence of it."""
     for name in ("description", "summary"):
-        given = document.parsed.properties.get(name)
+        given = document.head[0].get(name)
         said = _line(given[:_MOST_TAKEN]) if isinstance(given, str) else ""
         if 0 < len(said) <= LONGEST:
             return Gist(said)
@@ -83,7 +83,7 @@ def _character_end(line: str, end: int) -> int:
 
 def _paragraphs(document: Document) -> Iterator[str]:
     """What a note says, in plain lines: paragraphs that are about something, then what stands in lists and quotes."""
-    start = document.parsed.body_start
+    start = document.head[1]
     text = document.text[start : start + _MOST_LOOKED]
     aside: list[str] = []
     for lines in _blocks(text):

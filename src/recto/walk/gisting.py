@@ -52,7 +52,7 @@ class Gisting:
     async def _make(self, standing: Standing, ready: Ready, documents: Sequence[Document], gists: Gists) -> None:
         with suppress(RectoError):
             for document in documents:
-                text = document.text[document.parsed.body_start :][:LOOKED_AT]
+                text = document.text[document.head[1] :][:LOOKED_AT]
                 opening = await open_window(ready.scale, Parameters(), "", ())
                 order = (await weigh_text(ready, [ORDER.format(text=text)]))[0]
                 question = Question(ready, opening, (), order, f"a line about {document.path}", MOST_TOKENS)

@@ -42,13 +42,15 @@ class Linking:
 
     async def find(self, message: Message) -> Message:
         """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
+        return await asyncio.to_thread(self._find, message)
+
+    def _find(self, message: Message) -> Message:
         vault = self.standing.vault
         roots = Roots(self.project, vault.root if vault else None, self.settings.outside)
         try:
-            self._findings = await asyncio.to_thread(find_documents, message.text, vault, roots)
-            self._opened = await self._open()
-            asked = (message, self._findings, self.ready.reader, self._opened)
-            return await asyncio.to_thread(self.referring.asked, *asked)
+            self._findings = find_documents(message.text, vault, roots)
+            self._opened = self._open()
+            return self.referring.asked(message, self._findings, self.ready.reader, self._opened)
         except (RectoError, OSError) as why:
             self.notes.append(f"the linked documents could not be read: {why}")
             return message
@@ -80,13 +82,13 @@ class Linking:
             self.notes.append(f"{self._opened.path} does not fit in the window and was left out")
         return [*picked, *([opened] if opened else ())]
 
-    async def _open(self) -> Document | None:
+    def _open(self) -> Document | None:
         """What the user has open beside the chat."""
         path, vault = self.standing.document, self.standing.vault
         if path is None or vault is None:
             return None
         try:
-            return await asyncio.to_thread(vault.read, path)
+            return vault.read(path)
         except RectoError as why:
             self.notes.append(f"{path} could not be read: {why.message}")
             return None

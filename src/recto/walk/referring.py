@@ -87,7 +87,8 @@ class Referring:
     def _about(self, reference: DocumentReference) -> str | None:
         try:
             assert self.vault is not None
-            return self._line(self.vault.read(reference.relative_path or ""))
+            path = reference.relative_path or ""
+            return self._line(self.documents.get(path) or self.vault.read(path))
         except RectoError:
             # what the model has read it has read, whatever became of it since
             return UNREADABLE if reference.context_snippet else None
