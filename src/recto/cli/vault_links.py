@@ -28,8 +28,10 @@ NEARLY_ALL = 40
 def resolve(text: str, source: str | None, folder: str | None, as_json: bool) -> None:
     """Say which file a link means.
 
-    Example: recto vault resolve "[[Budget#2026]]" --from Welcome
+    Example: recto vault resolve "[[Budget#Table]]" --from Welcome
     """
+    from recto.vault.links import link_to_json  # the vault: most commands need none
+
     with open_place(folder) as place:
         vault = place.vault
         here = find_document(vault, source) if source else None
@@ -41,7 +43,7 @@ def resolve(text: str, source: str | None, folder: str | None, as_json: bool) ->
             near = did_you_mean(vault, link.target)
             raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
         link = vault.settle(link, here)
-        show.emit(_resolved(link, path)) if as_json else click.echo(to_file(path, vault.root / path))
+        show.emit(link_to_json(link, path)) if as_json else click.echo(to_file(path, vault.root / path))
         if lacking := _lacking(vault, link, path):
             show.note(lacking)
 
@@ -57,17 +59,6 @@ def _read(text: str) -> "Link":
     if len(found) != 1 or not (found[0].target or found[0].heading or found[0].block):
         raise Invalid(f"{show.shortened(text, 80)!r} is not one link; write it as [[name]] or [[name#heading]]")
     return found[0]
-
-
-def _resolved(link: "Link", path: str | None) -> dict[str, Any]:
-    return {
-        "wikilink": link.wikilink,
-        "relative_path": path,
-        "heading": link.heading,
-        "block": link.block,
-        "embed": link.embed,
-        "caption": link.caption,
-    }
 
 
 def _lacking(vault: "Vault", link: "Link", path: str) -> str:
@@ -126,7 +117,9 @@ def broken(document: str | None, folder: str | None, as_json: bool) -> None:
 
 
 def found_to_json(found: "Found") -> dict[str, Any]:
-    said = _resolved(found.link, found.path)
+    from recto.vault.links import link_to_json  # the vault: most commands need none
+
+    said: dict[str, Any] = dict(link_to_json(found.link, found.path))
     return {"source": found.source, "line": found.line, **said, "kind": found.link.kind, "context": found.context}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from recto.varint import varint
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -66,17 +68,8 @@ def _message(*fields: tuple[int, int | float | str | bytes]) -> bytes:
 def _field(number: int, value: int | float | str | bytes) -> tuple[bytes, ...]:
     """In parts, so that large values are copied once for each message they are in."""
     if isinstance(value, int):
-        return _varint(number << 3), _varint(value)
+        return varint(number << 3), varint(value)
     if isinstance(value, float):
-        return _varint(number << 3 | 5), struct.pack("<f", value)
+        return varint(number << 3 | 5), struct.pack("<f", value)
     content = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | 2), _varint(len(content)), content
-
-
-def _varint(value: int) -> bytes:
-    """Seven bits in a byte, the lowest first; nothing here is negative."""
-    head = bytearray()
-    while value > 127:
-        head.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*head, value])
+    return varint(number << 3 | 2), varint(len(content)), content

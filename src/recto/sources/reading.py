@@ -13,7 +13,7 @@ from recto.sources.tools import Runnable
 from recto.vault.catalog import Found
 from recto.vault.document import Document, section_text
 from recto.vault.library import Library
-from recto.vault.links import Link, find_links
+from recto.vault.links import Link, find_links, link_to_json
 from recto.vault.vault import Vault
 
 READ, FIND_DOCUMENTS, FIND_EXCERPTS = "read_document", "find_documents", "find_excerpts"
@@ -221,11 +221,11 @@ def _resolve(vault: Vault, given: Arguments) -> Answer:
     if not found:
         raise NotFound(f"{named} is no wikilink")
     source = given.get("source")
-    return resolved(vault, found[0], str(source) if source else None)
+    return _resolved(vault, found[0], str(source) if source else None)
 
 
-def resolved(vault: Vault, link: Link, source: str | None) -> Answer:
-    """What a link means, in the fields that everybody is told them in; NotFound with what may be meant."""
+def _resolved(vault: Vault, link: Link, source: str | None) -> Answer:
+    """What a link means; NotFound with what may be meant."""
     link = vault.settle(link, source)
     path = vault.resolve(link, source)
     if path is None:
@@ -234,14 +234,7 @@ def resolved(vault: Vault, link: Link, source: str | None) -> Answer:
             f"{link.wikilink} leads to no document of the vault"
             + (f"; did you mean {' or '.join(near)}?" if near else "")
         )
-    return {
-        "wikilink": link.wikilink,
-        "relative_path": path,
-        "heading": link.heading,
-        "block": link.block,
-        "embed": link.embed,
-        "caption": link.caption,
-    }
+    return dict(link_to_json(link, path))
 
 
 def _links(found: Sequence[Found], given: Arguments, *, by: str) -> Answer:

@@ -6,6 +6,8 @@ The first byte says how a blob was packed. A dictionary, once shipped, never cha
 import zlib
 from collections.abc import Callable, Sequence
 
+from recto.varint import varint
+
 RAW, WITH_DICTIONARY, BESIDE = 0, 1, 2
 
 # The most frequent last, as zlib wants it.
@@ -51,9 +53,9 @@ def pack(data: bytes) -> bytes:
 def pack_beside(data: bytes, numbers: Sequence[int], beside: bytes) -> bytes:
     """With what is stored elsewhere under these rising numbers as a dictionary; alone where that is as small."""
     alone = pack(data)
-    names, last = bytearray(_varint(len(numbers))), 0
+    names, last = bytearray(varint(len(numbers))), 0
     for number in numbers:
-        names += _varint(number - last)
+        names += varint(number - last)
         last = number
     # a dictionary that was changed may give other words: the check says so
     check = zlib.crc32(data).to_bytes(4, "big")
@@ -97,14 +99,6 @@ def _numbers(rest: bytes) -> tuple[list[int], int]:
         more, at = _varint_at(rest, at)
         numbers.append(numbers[-1] + more)
     return numbers[1:], at
-
-
-def _varint(value: int) -> bytes:
-    head = bytearray()
-    while value > 127:
-        head.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*head, value])
 
 
 def _varint_at(data: bytes, at: int) -> tuple[int, int]:

@@ -17,8 +17,8 @@ from recto.ids import new_id
 from recto.text import clean
 from recto.vault.ignored import NAME as IGNORE_FILE
 from recto.vault.ignored import Ignored, is_ignored
+from recto.vault.names import NOTE_ENDINGS
 
-NOTE_SUFFIXES = (".md", ".markdown")
 TRASH = ".trash"
 # What is read of a note when nobody says otherwise: half a million tokens, more than any window takes.
 MOST_READ = 2_000_000
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 def is_note(path: str) -> bool:
-    return path.lower().endswith(NOTE_SUFFIXES)
+    return path.lower().endswith(NOTE_ENDINGS)
 
 
 class Folder:
@@ -193,7 +193,7 @@ class Folder:
         """All of a note or nothing of it, folders made as needed. Text is cleaned; bytes are written as they are."""
         place = self._writable(path)
         if not is_note(place.name):
-            raise Invalid(f"{path[:80]} is no note; only {' and '.join(NOTE_SUFFIXES)} files are written", path=path)
+            raise Invalid(f"{path[:80]} is no note; only {' and '.join(NOTE_ENDINGS)} files are written", path=path)
         raw = content if isinstance(content, bytes) else clean(content)[0].encode()
         with _told("write", path, is_missing=False):
             if place.is_dir():

@@ -52,6 +52,18 @@ class Link:
         return self.wikilink[2:-2] if self.wikilink.startswith("[[") else self.wikilink
 
 
+def link_to_json(link: Link, path: str | None) -> dict[str, str | bool | None]:
+    """What a link means, in the fields that commands and tools tell it in."""
+    return {
+        "wikilink": link.wikilink,
+        "relative_path": path,
+        "heading": link.heading,
+        "block": link.block,
+        "embed": link.embed,
+        "caption": link.caption,
+    }
+
+
 def find_links(text: str) -> list[Link]:
     """The wikilinks of a text."""
     return list(_wikilinks(text, masked(text))) if "[[" in text else []

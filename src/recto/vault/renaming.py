@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from recto.vault.folder import is_note
 from recto.vault.links import Link, find_all_links
 from recto.vault.names import NOTE_ENDINGS, Names, fold
 
@@ -148,7 +149,7 @@ def _encoded(name: str, unsafe: re.Pattern[str]) -> str:
 
 def _names(link: Link, source: str, target: str, way: _Way) -> Iterator[str]:
     """Names for where the link leads now, in the way in which it was named, the best first."""
-    has_ending = not _is_note(way.target) or link.target.lower().endswith(NOTE_ENDINGS)
+    has_ending = not is_note(way.target) or link.target.lower().endswith(NOTE_ENDINGS)
     place = way.target if has_ending else way.target.rpartition(".")[0]
     relative = posixpath.relpath(f"/{place}", f"/{posixpath.dirname(way.source)}")
     if link.target.startswith(("./", "../")) or _is_beside(link, source, target):
@@ -162,10 +163,6 @@ def _names(link: Link, source: str, target: str, way: _Way) -> Iterator[str]:
         yield from (suffix for suffix in suffixes if way.after.resolve(suffix) == way.target)
         yield from suffixes
     yield f"/{place}"
-
-
-def _is_note(path: str) -> bool:
-    return path.lower().endswith(NOTE_ENDINGS)
 
 
 def _is_beside(link: Link, source: str, target: str) -> bool:
