@@ -130,6 +130,24 @@ class Index:
             db.executemany("DELETE FROM passages WHERE item = ?", [(item,) for item in items])
             _mark(db, {"removed": new_id()})
 
+    def begin_anew(self, still: Iterable[int], marks: Mapping[str, str], forgets: str) -> None:
+        """Takes out everything but the vectors of items that are still there and will come again, and the marks that
+        begin with a word."""
+        held = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
+        with self.file.write() as db:
+            db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({held})", (f"[{','.join(map(str, still))}]",))
+            for table in ("passages", "lanes", "queue", "people", "shelves"):
+                db.execute(f"DELETE FROM {table}")
+            db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+            db.execute("UPDATE embedders SET done = 0")
+            db.execute("DELETE FROM marks WHERE substr(name, 1, ?) = ?", (len(forgets), forgets))
+            _mark(db, {"removed": new_id(), **marks})
+
+    def marks(self, prefix: str) -> dict[str, str]:
+        """What was noted under names that begin so, by the rest of the name; what is empty is left out."""
+        query = "SELECT substr(name, ?), value FROM marks WHERE substr(name, 1, ?) = ? AND value <> ''"
+        return dict(self.file.read(query, (len(prefix) + 1, len(prefix), prefix)))
+
     def mark(self, name: str) -> str:
         """How far something has come; empty in a new index."""
         rows = self.file.read("SELECT value FROM marks WHERE name = ?", (name,))

@@ -14,7 +14,7 @@ from recto.vault.pieces import Piece, day_of, pieces
 
 SHELF = "notes"
 # With another way of cutting notes, or of telling what stands above a piece, goes another number.
-_NOTE = "note 1 "
+_ANY_NOTE, _NOTE = "note ", "note 1 "
 _STOCK, _LAST = "stock", "last"
 # Fewer passages that lead nowhere are not worth beginning anew.
 FEW_STALE = 500
@@ -52,9 +52,7 @@ class Stock:
         """The same value for as long as nobody puts anything in."""
         seen = self._index.mark(_STOCK)
         if seen != self._held.seen:
-            query = "SELECT name, value FROM marks WHERE substr(name, 1, ?) = ? AND value <> ''"
-            rows = self._index.file.read(query, (len(_NOTE), _NOTE))
-            versions = {name[len(_NOTE) :]: _version(value) for name, value in rows}
+            versions = {path: _version(value) for path, value in self._index.marks(_NOTE).items()}
             self._held = _held(versions, seen)
         return self._held
 
@@ -89,18 +87,7 @@ class Stock:
 
     def begin_anew(self) -> None:
         """Takes out everything but the vectors of what is still there."""
-        held = self.held()
-        lives = f"[{','.join(map(str, held.paths))}]"
-        still = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
-        with self._index.file.write() as db:
-            db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({still})", (lives,))
-            for table in ("passages", "lanes", "queue", "people", "shelves"):
-                db.execute(f"DELETE FROM {table}")
-            db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-            db.execute("UPDATE embedders SET done = 0")
-            db.execute("DELETE FROM marks WHERE substr(name, 1, 5) = 'note '")
-            marks = [(_STOCK, new_id()), ("removed", new_id())]
-            db.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks)
+        self._index.begin_anew(self.held().paths, {_STOCK: new_id()}, forgets=_ANY_NOTE)
 
 
 def _items(note: Note, parts: Sequence[Piece], fresh: Mapping[str, Version]) -> Iterator[Item]:
