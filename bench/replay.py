@@ -13,7 +13,7 @@ from bench.runs import Run
 from bench.wire import Wire, numbered
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.desk import Desk, open_desk
-from recto.sources.tools import Toolbox
+from recto.sources.tools import Ran, Toolbox
 
 # More than a run ever needs; the last one would go on answering.
 SUMMARIES = 100
@@ -35,8 +35,8 @@ class RecordedTools(Toolbox):
         super().__init__([])
         self._results = results
 
-    async def run(self, call: ToolCall) -> ToolResult:
-        return ToolResult(call.id, call.name, self._results[call.id])
+    async def run(self, call: ToolCall) -> Ran:
+        return Ran(ToolResult(call.id, call.name, self._results[call.id]))
 
 
 def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, Any]) -> Iterator[Made]:

@@ -11,7 +11,17 @@ blocks = st.one_of(
     st.builds(Text, st.text(), made),
     st.builds(Thinking, st.text(), st.none() | st.text(), st.none() | st.text(), made),
     st.builds(ToolCall, st.text(), st.text(), st.text(), made),
-    st.builds(ToolResult, st.text(), st.text(), st.text(), st.booleans(), made),
+    st.builds(
+        ToolResult,
+        st.text(),
+        st.text(),
+        st.text(),
+        st.booleans(),
+        st.text(),
+        st.text(),
+        st.lists(st.text()).map(tuple),
+        made,
+    ),
     st.builds(File, st.text(), st.text(), st.text(), made),
     st.builds(Image, st.text(), st.text(), made),
     st.builds(

@@ -4,10 +4,14 @@ import asyncio
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
 
 from recto.chat.blocks import Compaction, Made, ToolCall, ToolResult
 from recto.chat.message import Message
+from recto.sources.source import Tool
 from recto.window.window import Window
+
+T = TypeVar("T")
 
 BRANCHED = "this conversation has gone on elsewhere meanwhile: your message starts a branch of its own"
 
@@ -74,22 +78,14 @@ class ContextCompacted:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionProposed:
+class Question(Generic[T]):
     """The user is to be asked. Whoever hears it answers before taking the next event, or it counts as not answered."""
 
-    block: Compaction
-    _answer: Future[str | None] = field(default_factory=Future, compare=False)
+    _answer: Future[T] = field(default_factory=Future, compare=False, kw_only=True)
 
-    def accept(self, summary: str | None = None) -> None:
-        """Go ahead, with this summary in place of the proposed one where one is given."""
-        self._settle(self.block.summary if summary is None else summary)
-
-    def refuse(self) -> None:
-        self._settle(None)
-
-    def _settle(self, summary: str | None) -> None:
+    def _give(self, answer: T) -> None:
         if not self._answer.done():
-            self._answer.set_result(summary)
+            self._answer.set_result(answer)
 
     def settle(self) -> None:
         """Nobody has answered until now: nobody will."""
@@ -101,14 +97,50 @@ class CompactionProposed:
         with suppress(Unanswered):
             await self.answered()
 
-    async def answered(self) -> str | None:
-        """The summary to use, or None when the user said no. Unanswered when there was nobody to ask."""
+    async def answered(self) -> T:
+        """Unanswered when there was nobody to ask."""
         try:
             return await asyncio.wrap_future(self._answer)
         except asyncio.CancelledError:
             if self._answer.cancelled():
                 raise Unanswered from None
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionProposed(Question[str | None]):
+    """The answer is the summary to use, or None when the user said no."""
+
+    block: Compaction
+
+    def accept(self, summary: str | None = None) -> None:
+        """Go ahead, with this summary in place of the proposed one where one is given."""
+        self._give(self.block.summary if summary is None else summary)
+
+    def refuse(self) -> None:
+        self._give(None)
+
+
+Answer = Literal["allowed", "always", "denied"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAsked(Question[Answer]):
+    """A tool wants to run, and its server's settings say that the user is asked."""
+
+    call: ToolCall
+    tool: Tool
+
+    def allow(self) -> None:
+        """This once."""
+        self._give("allowed")
+
+    def allow_always(self) -> None:
+        """From now on in this conversation, without being asked."""
+        self._give("always")
+
+    def deny(self) -> None:
+        self._give("denied")
 
 
 class Unanswered(Exception):
@@ -167,6 +199,7 @@ Event = (
     | ContextUsage
     | SummaryRequested
     | CompactionProposed
+    | ApprovalAsked
     | ContextCompacted
     | Sent
     | Retrying

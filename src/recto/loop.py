@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from recto.events import CompactionProposed, Event
+from recto.events import Event, Question
 
 T = TypeVar("T")
 Box = queue.SimpleQueue[Event | BaseException | None]
@@ -36,7 +36,7 @@ class Loop:
                 if isinstance(item, BaseException):
                     raise item
                 yield item
-                if isinstance(item, CompactionProposed):
+                if isinstance(item, Question):
                     item.settle()
         finally:
             if not ended:
@@ -64,7 +64,7 @@ async def _pump(events: AsyncGenerator[Event, None], box: Box) -> None:
         async with aclosing(events):
             async for event in events:
                 box.put(event)
-                if isinstance(event, CompactionProposed):
+                if isinstance(event, Question):
                     await event.settled()
     except Exception as why:
         box.put(why)

@@ -13,7 +13,7 @@ from recto.chat.message import Message, Usage
 from recto.chat.references import DocumentReference, once
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError, Unreachable
-from recto.events import BRANCHED, Appended, CompactionProposed, ContextCompacted, Event, Noticed, Referenced, Replied
+from recto.events import BRANCHED, Appended, ContextCompacted, Event, Noticed, Question, Referenced, Replied
 from recto.loop import Loop
 from recto.text import clean
 from recto.vault.vault import Vault
@@ -179,7 +179,7 @@ class Talk:
         async with aclosing(self._engine.send(self.standing, text, strategy, answers=answers)) as events:
             async for event in events:
                 yield event
-                if isinstance(event, CompactionProposed):
+                if isinstance(event, Question):
                     event.settle()
 
     def stream(self, text: str | bytes, *, strategy: str | None = None, answers: bool = True) -> Generator[Event]:

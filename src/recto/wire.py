@@ -67,7 +67,7 @@ def block_from_json(data: dict[str, Json]) -> Block:
     values = {name: value for name, value in data.items() if name in known}
     if made := values.get("made"):
         values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger", "references"):
+    for name in ("lifted", "pinned", "notes", "ledger", "references", "media"):
         if name in values:
             values[name] = tuple(values[name])
     try:

@@ -40,7 +40,7 @@ def toolbox(folder: Path, tmp_path: Path) -> Iterator[Toolbox]:
 
 
 def run(toolbox: Toolbox, name: str, **arguments: Any) -> ToolResult:
-    return asyncio.run(toolbox.run(ToolCall("1", name, json.dumps(arguments))))
+    return asyncio.run(toolbox.run(ToolCall("1", name, json.dumps(arguments)))).result
 
 
 def answer(toolbox: Toolbox, name: str, **arguments: Any) -> Any:

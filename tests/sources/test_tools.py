@@ -11,7 +11,7 @@ from recto.sources.tools import Runnable, Toolbox
 
 
 def run(toolbox: Toolbox, name: str, arguments: str) -> ToolResult:
-    return asyncio.run(toolbox.run(ToolCall("1", name, arguments)))
+    return asyncio.run(toolbox.run(ToolCall("1", name, arguments))).result
 
 
 def echo() -> Runnable:

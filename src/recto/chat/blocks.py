@@ -50,7 +50,15 @@ class ToolResult:
     call_id: str
     name: str
     text: str
+    """As the model reads it."""
     is_error: bool = False
+    approval: str = ""
+    """Who let it run, or did not, where somebody was to be asked: allowed, always, denied, unanswered; and `forbidden`
+    where a setting denies it."""
+    whole: str = ""
+    """The sha256 of all of the text, which the store keeps, where `text` is only its beginning."""
+    media: tuple[str, ...] = ()
+    """What came besides text and is kept by the store: `image/png SHA256`."""
     made: Made | None = None
 
 

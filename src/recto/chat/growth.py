@@ -1,13 +1,16 @@
 """Growth: a message that is still coming in, as blocks and as the small steps to store meanwhile."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from recto.chat.blocks import Block, Made, Text, Thinking, ToolCall, ToolResult
 
+NOTHING_MORE: Mapping[str, Any] = {}
 Step = list[Any]
 """["text", text], ["thinking", text, signature, redacted], ["call", index, id, name, arguments] or
-["result", call id, name, text, is_error]: plain JSON, since that is how it waits in the store."""
+["result", call id, name, text, is_error, what else is known of it]: plain JSON, since that is how it waits in the
+store."""
 
 
 @dataclass(slots=True)
@@ -43,8 +46,7 @@ class Growth:
         elif kind == "call":
             self._call(*rest)
         else:
-            call_id, name, text, is_error = rest
-            self._blocks.append(ToolResult(call_id, name, text, is_error))
+            self._result(*rest)
 
     def _text(self, text: str) -> None:
         last = self._blocks[-1] if self._blocks else None
@@ -69,6 +71,19 @@ class Growth:
         call = self._blocks[place]
         assert isinstance(call, ToolCall)
         self._blocks[place] = ToolCall(call.id or call_id, call.name or name, call.arguments + arguments, self.made)
+
+    def _result(
+        self, call_id: str, name: str, text: str, is_error: bool, more: Mapping[str, Any] = NOTHING_MORE
+    ) -> None:
+        known = {**more, "media": tuple(more.get("media", ()))}
+        self._blocks.append(ToolResult(call_id, name, text, is_error, **known))
+
+
+def result_step(result: ToolResult) -> Step:
+    """A tool's result as a step."""
+    more = {"approval": result.approval, "whole": result.whole, "media": list(result.media)}
+    said = {name: value for name, value in more.items() if value}
+    return ["result", result.call_id, result.name, result.text, result.is_error, *([said] if said else ())]
 
 
 def grow(steps: list[Step], made: Made | None = None) -> tuple[Block, ...]:

@@ -17,6 +17,8 @@ class Pick:
     score: float | None = None
     sha256: str | None = None
     """Of the text that went in, where that text may change elsewhere."""
+    server: str = ""
+    """Of a tool: who has it."""
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
@@ -27,4 +29,6 @@ class Pick:
             "mode": self.mode,
             "score": self.score,
         }
+        if self.server:
+            out["server"] = self.server
         return out | {"sha256": self.sha256} if self.sha256 else out

@@ -1,73 +1,146 @@
-"""Tools that run here: a call comes in, a result goes out. A tool's failure is a result that the model can read."""
+"""Tools on offer: a call comes in, a result goes out, from here or from a server. A tool's failure is a result that
+the model can read."""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
-from recto.sources.source import Tool
+from recto.sources.source import Approval, Tool
+from recto.text import clean
 
 RECALL = "recall"
 """The tool that brings archived messages back."""
 CANCELLED = "cancelled: the call was stopped before a result came"
 
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What a tool gave besides text: an image, a sound, a file."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool gave, whole."""
+
+    text: str
+    is_error: bool = False
+    media: tuple[Media, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
+    """A tool that runs here, in a thread."""
+
     tool: Tool
-    run: Callable[[Mapping[str, Any]], str]
+    run: Callable[[Arguments], str]
     writes: bool = False
     """It changes files: those that do run one after another, in the order of their calls, and to their end."""
+    approval: Approval = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
+
+    tool: Tool
+    call: Callable[[Arguments], Awaitable[Outcome]]
+    approval: Approval = "ask"
+    timeout_s: float | None = None
+    """Longest run of one call; None leaves it to the settings."""
+
+    @property
+    def writes(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A call that has run: the result as the model reads it, and what of it is kept besides."""
+
+    result: ToolResult
+    whole: str | None = None
+    """All of the text, where the result holds only its beginning."""
+    media: tuple[Media, ...] = ()
 
 
 class Toolbox:
-    """The tools on offer, by name."""
+    """The tools on offer, by the name that a model calls them by."""
 
-    def __init__(self, runnables: list[Runnable], *, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, runnables: Sequence[Runnable | Remote], *, timeout_s: float = 60.0, longest: int | None = None
+    ) -> None:
         self._runnables = {runnable.tool.name: runnable for runnable in runnables}
-        self._timeout_s = timeout_s
+        self._timeout_s, self._longest = timeout_s, longest
         self._writing = asyncio.Lock()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(runnable.tool for runnable in self._runnables.values())
 
+    def tool(self, name: str) -> Tool | None:
+        return self._runnables[name].tool if name in self._runnables else None
+
+    def approval(self, call: ToolCall) -> Approval:
+        """What is said about running it. A tool that there is not needs none: its call fails anyway."""
+        return self._runnables[call.name].approval if call.name in self._runnables else "allow"
+
     def writes(self, call: ToolCall) -> bool:
         return call.name in self._runnables and self._runnables[call.name].writes
 
-    async def run(self, call: ToolCall) -> ToolResult:
+    async def run(self, call: ToolCall) -> Ran:
         try:
-            if self.writes(call):
-                async with self._writing:
-                    text = await asyncio.to_thread(self._run, call)
-            else:
-                text = await asyncio.wait_for(asyncio.to_thread(self._run, call), self._timeout_s)
+            outcome = await self._outcome(call)
         except RectoError as why:
-            return ToolResult(call.id, call.name, why.message, is_error=True)
+            outcome = Outcome(why.message, is_error=True)
         except TimeoutError:
-            return ToolResult(call.id, call.name, f"no result within {self._timeout_s:g} s", is_error=True)
+            outcome = Outcome(f"no result within {self._patience(call):g} s", is_error=True)
         except Exception as why:  # whatever a tool does wrong must not end the chat
-            return ToolResult(call.id, call.name, f"the tool failed: {type(why).__name__}: {why}", is_error=True)
-        return ToolResult(call.id, call.name, text)
+            outcome = Outcome(f"the tool failed: {type(why).__name__}: {why}", is_error=True)
+        return self._ran(call, outcome)
 
-    def _run(self, call: ToolCall) -> str:
+    async def _outcome(self, call: ToolCall) -> Outcome:
         runnable = self._runnables.get(call.name)
         if runnable is None:
             raise RectoError(f"there is no tool {call.name}; there are: {', '.join(self._runnables) or 'none'}")
-        return runnable.run(_arguments(call, runnable.tool))
+        given = arguments_of(call, runnable.tool)
+        if isinstance(runnable, Remote):
+            return await asyncio.wait_for(runnable.call(given), self._patience(call))
+        if runnable.writes:
+            async with self._writing:
+                return Outcome(await asyncio.to_thread(runnable.run, given))
+        return Outcome(await asyncio.wait_for(asyncio.to_thread(runnable.run, given), self._timeout_s))
+
+    def _patience(self, call: ToolCall) -> float:
+        runnable = self._runnables.get(call.name)
+        return (runnable.timeout_s if isinstance(runnable, Remote) else None) or self._timeout_s
+
+    def _ran(self, call: ToolCall, outcome: Outcome) -> Ran:
+        text = clean(outcome.text)[0]
+        if self._longest is None or len(text) <= self._longest:
+            return Ran(ToolResult(call.id, call.name, text, outcome.is_error), None, outcome.media)
+        cut = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
+        return Ran(ToolResult(call.id, call.name, cut, outcome.is_error), text, outcome.media)
 
 
-def _arguments(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
+    """What the model gave; an error that it can read where that is no object, or lacks what is required."""
     try:
         given = json.loads(call.arguments or "{}")
-    except ValueError as why:
+    except (ValueError, RecursionError) as why:
         raise RectoError(f"the arguments are not JSON ({why}); send an object as the schema says") from why
     if not isinstance(given, dict):
         raise RectoError("the arguments must be a JSON object as the schema says")
-    missing = [name for name in tool.schema.get("required", ()) if name not in given]
+    required = tool.schema.get("required", ())
+    missing = [name for name in required if name not in given] if isinstance(required, list | tuple) else []
     if missing:
         raise RectoError(f"missing argument: {', '.join(missing)}")
     return given

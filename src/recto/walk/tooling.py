@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from recto.chat.blocks import Block, ToolCall, ToolResult
+from recto.chat.growth import result_step
 from recto.chat.message import Message, Role, Tokens
 from recto.events import Event, ToolFinished, ToolStarted
 from recto.sources.tools import CANCELLED, Toolbox
@@ -21,15 +22,14 @@ async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCa
         while running:
             finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in finished:
-                call, result = running.pop(task), task.result()
-                await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
+                call, result = running.pop(task), task.result().result
+                await incoming.add(result_step(result))
                 yield ToolFinished(call, result)
     finally:
         for task, call in running.items():
             # a thread that writes cannot be stopped half-way: what it did is what the model must know
             if toolbox.writes(call):
-                result = await task
-                await incoming.add(["result", result.call_id, result.name, result.text, result.is_error])
+                await incoming.add(result_step((await task).result))
             else:
                 task.cancel()
 
@@ -40,7 +40,7 @@ async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], weigh: Weig
     for call in calls:
         if call.id not in came:
             came[call.id] = ToolResult(call.id, call.name, CANCELLED, is_error=True)
-            await incoming.add(["result", call.id, call.name, CANCELLED, True])
+            await incoming.add(result_step(came[call.id]))
     results = tuple(came[call.id] for call in calls)
     message = await incoming.finish("done", blocks=results, tokens=Tokens(await weigh("tool", results)))
     assert message is not None
