@@ -1,8 +1,10 @@
-# Python 3.11 or newer, make, and a package index: nothing else is needed.
+# Python 3.11 or newer, make, and a package index: nothing else is needed; the tests run a server under node too.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
+NPM_SERVER := @modelcontextprotocol/server-everything@2026.8.31
+SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
@@ -13,7 +15,7 @@ chat: .venv/chat.ready ## chat over the example vault with the embedded model; V
 demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: lint types ## everything that must hold: format, lint, types, all tests, coverage
+test: lint types .venv/node.ready ## everything that must hold: format, lint, types, all tests, coverage
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -n 2 $(TESTS)
 	@$(BIN)/coverage combine -q
@@ -60,6 +62,13 @@ clean: ## takes away everything that was built here
 
 .venv/test.ready: .venv/chat.ready requirements/dev.txt
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
+	@touch $@
+
+# A server as others publish them, to test with; node comes from the system's packages where there is none.
+.venv/node.ready: .venv/python.ready
+	@command -v npm >/dev/null || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq nodejs npm; } >&2
+	@npm install --silent --no-audit --no-fund --no-save --no-package-lock --ignore-scripts --prefix .venv/node \
+		$(NPM_SERVER) >&2
 	@touch $@
 
 .PHONY: help chat demo test fuzz lint types format bench lock clean

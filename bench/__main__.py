@@ -6,7 +6,22 @@ import platform
 import time
 from importlib import import_module
 
-NAMES = ("turn", "start", "count", "store", "window", "valid", "cache", "facts", "summary", "recall", "search", "vault")
+NAMES = (
+    "turn",
+    "start",
+    "count",
+    "store",
+    "window",
+    "valid",
+    "cache",
+    "facts",
+    "summary",
+    "recall",
+    "search",
+    "vault",
+    "record",
+    "pick",
+)
 
 
 def main() -> None:

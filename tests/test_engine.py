@@ -670,8 +670,8 @@ def test_where_we_only_estimate_what_the_provider_reported_counts(desk: Open, sc
     talk = desk(model, vault=vault).conversation()
     counted = talk.ask("hello").window.total
     assert not talk.window("x").exact
-    assert counted < 650
-    # 1100 were reported where we counted less than 650: what is left of the room of 1536 is too little for this
+    assert counted < 700
+    # 1100 were reported where we counted less than 700: what is left of the room of 1536 is too little for this
     notes = talk.ask("word " * 500).notes
     assert any("over the 1536 that the window has room for" in note for note in notes)
 

@@ -45,6 +45,13 @@ def test_without_files_everything_is_a_default(tmp_path: Path) -> None:
         ("search.embedder", 7, "a text"),
         ("search.timeout_s", 0, "a number from 0.05 to 60"),
         ("context.recall_ratio", 1.2, "a number from 0 to 1"),
+        ("context.top_k", 0, "a whole number from 1 to 1,000"),
+        ("context.top_n", 101, "a whole number from 0 to 100"),
+        ("context.include_score", 1.1, "a number from 0 to 1"),
+        ("context.min_score", -0.1, "a number from 0 to 1"),
+        ("context.learn", "perhaps", "true or false"),
+        ("tools.result_characters", 999, "a whole number from 1,000 to 10,000,000"),
+        ("tools.start_s", 0, "a number from 1 to 600"),
         ("context.recall_tokens", -1, "a whole number from 0 to 1,000,000"),
     ],
 )
@@ -79,6 +86,11 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(Invalid, match="is not valid TOML"):
         settings.load(tmp_path, None, {})
+
+
+def test_a_mark_of_byte_order_and_a_home_of_nobody_are_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b'\xef\xbb\xbfvault = "~nobody-of-this-name/notes"\n')
+    assert settings.load(tmp_path, None, {}).vault == str(tmp_path / "~nobody-of-this-name/notes")
 
 
 def test_a_folder_in_place_of_the_file_is_one_sentence(tmp_path: Path) -> None:
@@ -154,6 +166,7 @@ def test_a_wrong_value_of_the_context_is_named_with_what_is_allowed(key: str, va
             "from 0 to 999",
         ),
         ({"context.threshold": 0.4, "context.low_water": 0.5}, "context.low_water", "below 0.4"),
+        ({"context.min_score": 0.6, "context.include_score": 0.5}, "context.min_score", "from 0 to 0.5"),
         ({"context.budgets.system": 0.5}, "context.budgets.messages", "at most 1"),
     ],
 )
@@ -173,20 +186,22 @@ def test_where_one_of_two_was_chosen_the_default_of_the_other_gives_way(tmp_path
     assert low.context.low_water == 0.2
 
 
-def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(tmp_path: Path) -> None:
-    folder = tmp_path / "agents" / "clerk"
-    folder.mkdir(parents=True)
-    (folder / "agent.toml").write_text('model = "x:y"\n[context]\nstrategy = "hybrid"\nthreshold = 0.7\n')
-    loaded = settings.load(tmp_path, None, {}, {"context.threshold": 0.9})
-    own = settings.for_agent(loaded, "clerk", tmp_path, None)
-    assert (own.context.strategy, own.context.threshold, own.model) == ("hybrid", 0.9, loaded.model)
-    assert settings.for_agent(loaded, "default", tmp_path, None) == loaded
-    (folder / "agent.toml").write_text("[context]\nthreshold = 9\n")
-    with pytest.raises(Invalid, match=r"agent\.toml: context\.threshold"):
-        settings.for_agent(settings.load(tmp_path, None, {}), "clerk", tmp_path, None)
-    (folder / "agent.toml").write_text('context = "hybrid"\n')
-    with pytest.raises(Invalid, match="context"):
-        settings.for_agent(loaded, "clerk", tmp_path, None)
+def test_scores_give_way_to_each_other_where_one_was_chosen(tmp_path: Path) -> None:
+    low = settings.load(tmp_path, None, {}, {"context.include_score": 0.1})
+    assert (low.context.include_score, low.context.min_score) == (0.1, 0.1)
+    high = settings.load(tmp_path, None, {}, {"context.min_score": 0.9})
+    assert (high.context.include_score, high.context.min_score) == (0.9, 0.9)
+    both = settings.load(tmp_path, None, {}, {"context.min_score": 0.2, "context.include_score": 0.3})
+    assert (both.context.include_score, both.context.min_score) == (0.3, 0.2)
+
+
+def test_values_from_several_files_are_checked_together_and_each_keeps_its_file(tmp_path: Path) -> None:
+    origins = {"context.threshold": "one.toml", "context.low_water": "two.toml"}
+    values = {"context.low_water": 0.9, "context.threshold": 0.95}
+    both = settings.changed(settings.load(tmp_path, None, {}), values, origins)
+    assert (both.context.low_water, both.origin("context.low_water")) == (0.9, "two.toml")
+    with pytest.raises(Invalid, match=r"^two\.toml: context\.low_water = 0\.9"):
+        settings.changed(settings.load(tmp_path, None, {}), {"context.low_water": 0.9}, origins)
 
 
 @pytest.mark.parametrize("key", ["tools.allow_write", "references.outside"])

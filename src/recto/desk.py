@@ -10,9 +10,16 @@ from recto import places
 from recto import settings as configuration
 from recto.chat.conversation import Conversation
 from recto.engine import Engine
+from recto.errors import NotFound
 from recto.loop import Loop
 from recto.providers.model import Model
 from recto.search.lookup import Progress
+from recto.servers.servers import Servers
+from recto.servers.trust import Trust
+from recto.sources.agent import DEFAULT
+from recto.sources.agents import Agents
+from recto.sources.server import ServerConfig
+from recto.store.comparing import Difference
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.talk import Talk
@@ -42,9 +49,35 @@ class Desk:
     def conversation(self, id: str | None = None, *, agent: str = "default") -> Talk:
         """The conversation of this id, or a new one of this agent, which is stored with its first message."""
         if id is None:
-            configuration.check_agent(agent, self.home, self.project)
+            self.agents.check(agent)
             return self._talk(None, agent)
         return self._talk(self.store.tree.conversation(id))
+
+    @property
+    def agents(self) -> Agents:
+        return self.engine.agents
+
+    @property
+    def servers(self) -> Servers:
+        return self.engine.servers
+
+    def trust(self, server: str, agent: str = DEFAULT) -> ServerConfig:
+        """Lets an MCP server run that comes with the project, exactly as it is described there now."""
+        config = self._server(server, agent)
+        Trust(self.home).trust(config, self.project)
+        return config
+
+    def distrust(self, server: str, agent: str = DEFAULT) -> ServerConfig:
+        config = self._server(server, agent)
+        Trust(self.home).distrust(server, self.project)
+        return config
+
+    def _server(self, name: str, agent: str) -> ServerConfig:
+        found = self.agents.read(agent)
+        if (config := found.server(name)) is None:
+            known = ", ".join(each.name for each in found.servers) or "none"
+            raise NotFound(f"the agent {agent} has no MCP server {name}; it has: {known}", name=name)
+        return config
 
     def latest(self) -> Talk | None:
         found = self.store.tree.latest()
@@ -97,6 +130,11 @@ class Desk:
         """The exact bytes that were sent. Altered when they can no longer be had."""
         return self.store.records.rebuild(request)
 
+    def compare(self, before: str, after: str) -> Difference:
+        """What came in, went out and changed from one request to another; a reply's id stands for its request."""
+        records = self.store.records
+        return records.compare(records.named(before), records.named(after))
+
     def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
         """For each request (all of them by default): None when it rebuilds, else what differs."""
         ids = self.store.records.ids() if requests is None else requests
@@ -113,6 +151,8 @@ class Desk:
             self.loop.run(self.engine.close())
             self.loop.close()
         else:
+            self.engine.servers.close()
+            self.engine.chooser.close()
             self.engine.archive.close()
             self.engine.libraries.close()
             self.engine.clerk.close()

@@ -21,10 +21,15 @@ from recto.ids import new_id
 from recto.providers.registry import embedding_address
 from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
+from recto.servers.servers import Servers
 from recto.settings import Settings
+from recto.sources.agents import Agents
+from recto.sources.choosing import Chooser
+from recto.sources.source import SourceId
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
+from recto.walk.approving import Approving
 from recto.walk.archive import OF_A_USER, Archive
 from recto.walk.compacting import Compacting, Replan
 from recto.walk.exchange import Exchange
@@ -35,10 +40,11 @@ from recto.walk.loading import Loaded, follow, load
 from recto.walk.reaching import recall_tool
 from recto.walk.recalling import Recalling
 from recto.walk.revising import Revising
-from recto.walk.scale import Scale
-from recto.walk.setup import LARGEST_SUMMARY, Ready, Setup, tightened
+from recto.walk.setup import LARGEST_SUMMARY, Footing, Ready, Setup, tightened
+from recto.walk.sourcing import Sourcing
 from recto.walk.standing import Standing
 from recto.walk.turn import Picked, Turn, account_of, make_turn, weigh_current
+from recto.walk.using import Retracing, note_sources
 from recto.window.request import Entry, Request
 from recto.window.strategies import compact_now, squeezed
 from recto.window.window import Window
@@ -62,20 +68,17 @@ class Engine:
         self.clerk = Clerk()
         self.archive = Archive(store, home / places.SEARCH_FILE, self._embedder, timeout_s=settings.search.timeout_s)
         self.gisting = Gisting(store, self.clerk)
+        self.retracing = Retracing(store, self.clerk, self._embedder)
         self._home, self._environment = home, environment
         self._project = project or Path.cwd()
         self._opened: Embedder | None = None
         self._opening = threading.Lock()
         self.libraries = Libraries(home, self._embedder, timeout_s=settings.search.timeout_s)
-        self.setup = Setup(
-            store,
-            self.clerk,
-            settings,
-            home=home,
-            project=project,
-            environment=environment,
-            libraries=self.libraries,
-        )
+        self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
+        self.agents = Agents(home, project)
+        self.servers = Servers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
+        self.chooser = Chooser(home / places.SOURCES_FILE, self._embedder, timeout_s=settings.search.timeout_s)
+        self.sourcing = Sourcing(store, self.clerk, settings.tools, self.servers, self.chooser, self.libraries, project)
 
     async def send(
         self, standing: Standing, text: str | bytes, strategy: str | None = None, *, answers: bool = True
@@ -93,7 +96,7 @@ class Engine:
         yield Appended(message, branched)
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
-        ready = await self._ready(standing, strategy)
+        ready = await self._ready(standing, strategy, message)
         linking = self._linking(standing, ready)
         message = await linking.keep(message, self.store, self.clerk)  # 2 find
         if message.references:
@@ -101,8 +104,9 @@ class Engine:
         picked = await linking.pick(message, partial(self._load, standing, ready, message.id))  # 3 pick
         for note in standing.fresh((*ready.notes, *linking.notes), always=linking.notes):
             yield Noticed(note)
-        plan = partial(self._plan, standing, message=message, picked=picked, notes=linking.notes)
+        plan = partial(self._plan, standing, message=message, picked=picked, linking=linking)
         recalling = Recalling(self.archive, self.store, self.clerk, standing, message)
+        approving = self._approving(standing, ready, answers)
         steps, overflow = 0, None
         while steps < self.settings.tools.step_limit:
             loaded = await self._load(standing, ready, message.id)
@@ -120,7 +124,9 @@ class Engine:
             request = await self._record(standing, turn, message)  # 7 window, recorded before it leaves
             for event in _sent(standing, turn, request):
                 yield event
-            exchange = Exchange(self.store, self.clerk, standing, ready, turn, request, linking.referring)
+            exchange = Exchange(
+                self.store, self.clerk, standing, ready, turn, request, linking.referring, approving, self.retracing
+            )
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:
@@ -150,11 +156,11 @@ class Engine:
         """The whole turn of which `window` shows the window."""
         said, _ = clean(text)
         message = Message("next", "user", (Text(said),), parent=standing.head)
-        ready = await self._ready(standing, strategy)
+        ready = await self._ready(standing, strategy, message, keeps=False)
         linking, reload = self._linking(standing, ready), partial(self._load, standing, ready, None)
         message = await linking.find(message)
         picked = await linking.pick(message, reload)
-        plan = partial(self._plan, standing, message=message, picked=picked, notes=linking.notes)
+        plan = partial(self._plan, standing, message=message, picked=picked, linking=linking)
         loaded = await reload()
         turn = await plan(ready, replace(loaded, view=replace(loaded.view, current=message.id)))
         recalling = Recalling(self.archive, self.store, self.clerk, standing, message, OF_A_USER)
@@ -208,10 +214,30 @@ class Engine:
         placed = self.store.tree.append(standing.conversation, message)
         return placed.message, standing.stands_at(placed.message.id, placed.moved)
 
-    async def _ready(self, standing: Standing, strategy: str | None) -> Ready:
-        choices = replace(standing.choices, call=strategy) if strategy else standing.choices
+    async def _ready(
+        self, standing: Standing, strategy: str | None, message: Message | None = None, *, keeps: bool = True
+    ) -> Ready:
+        footing = await self.footing(standing, strategy)
         recall = recall_tool(self.archive, self.store, standing)
-        return await self.setup.ready(standing.model, standing.vault, choices, recall)
+        return await self.setup.ready(
+            footing, await self.sourcing.gather(standing, footing, message, recall, keeps=keeps)
+        )
+
+    async def footing(self, standing: Standing, strategy: str | None = None) -> Footing:
+        """Who answers next, and as which agent: its files are read anew at every turn."""
+        choices = replace(standing.choices, call=strategy) if strategy else standing.choices
+        agent = await asyncio.to_thread(self.agents.last, choices.agent)
+        return await self.setup.footing(standing.model or agent.model or self.settings.model, agent, choices)
+
+    async def ready(self, standing: Standing, strategy: str | None = None) -> Ready:
+        """What the next turn would stand on, before there is a message."""
+        return await self._ready(standing, strategy, keeps=False)
+
+    def _approving(self, standing: Standing, ready: Ready, answers: bool) -> Approving:
+        def remember(tool: SourceId) -> None:
+            self.sourcing.amend(standing.conversation, lambda session: session.allow(tool))
+
+        return Approving(ready.sources.session, standing.allowed, answers, remember)
 
     def _linking(self, standing: Standing, ready: Ready) -> Linking:
         return Linking(standing, ready, self.settings.references, self._project, self.libraries)
@@ -231,14 +257,21 @@ class Engine:
         *,
         message: Message,
         picked: Sequence[Picked] = (),
-        notes: Sequence[str] = (),
+        linking: Linking | None = None,
         overflow: Overflow | None = None,
         promised: int = 0,
     ) -> Turn:
         ready = ready.at(loaded.view)
         current = await weigh_current(ready.scale, message, picked, loaded.view.compaction)
-        told = (*ready.notes, *notes)
-        turn = make_turn(ready, loaded, current, conversation=standing.conversation, notes=told, promised=promised)
+        turn = make_turn(
+            ready,
+            loaded,
+            current,
+            conversation=standing.conversation,
+            notes=(*ready.notes, *(linking.notes if linking else ())),
+            promised=promised,
+            not_picked=(*ready.sources.passed, *(linking.not_picked if linking else ())),
+        )
         if overflow is None:
             return turn
         plan = squeezed(ready.strategy, loaded.view, turn.budget, loaded.counts)
@@ -269,16 +302,19 @@ class Engine:
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
         whole = (await weigh_current(turn.scale, message, ())).own.tokens
         tokens = Tokens(whole, turn.current.weighed.count.tokens, tools)
-        await self.clerk.do(self._write_record, standing, request, turn.scale, replace(message, tokens=tokens))
+        await self.clerk.do(self._write_record, standing, request, turn, replace(message, tokens=tokens))
         return request
 
-    def _write_record(self, standing: Standing, request: Request, scale: Scale, message: Message) -> None:
+    def _write_record(self, standing: Standing, request: Request, turn: Turn, message: Message) -> None:
         with self.store.database.write():
-            scale.save()
+            turn.scale.save()
             self.store.tree.count(message)
             base = standing.request or self.store.records.latest(standing.conversation)
             self.store.records.save(request, base)
+            note_sources(self.store, request.id, turn, standing.kept)
+        block = turn.loaded.view.compaction
         standing.request = request.id
+        standing.offered = block.compaction_number if block else None, tuple(each.id for each, _ in turn.opening.tools)
 
     # -- moving about
 
@@ -335,8 +371,11 @@ class Engine:
         return Revising(self.store, standing)
 
     async def close(self) -> None:
+        await asyncio.to_thread(self.servers.close)
+        await asyncio.to_thread(self.chooser.close)
         await asyncio.to_thread(self.archive.close)
         await self.gisting.close()
+        await self.retracing.close()
         await asyncio.to_thread(self.libraries.close)
         await self.setup.close()
         self.clerk.close()

@@ -7,6 +7,8 @@ from pathlib import Path
 STORE_FILE = "recto.db"
 SEARCH_FILE = "search.db"
 """The index in which things are found; can be thrown away."""
+SOURCES_FILE = "sources.db"
+"""What rules, references and tools mean, as vectors; likewise."""
 CATALOG_FILE = "catalog.db"
 """What a vault holds; can be thrown away too."""
 GISTS_FILE = "gists.db"

@@ -4,7 +4,6 @@ Plain dataclasses rather than a validation library: every command reads this, an
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "
@@ -63,6 +62,13 @@ class ContextSettings:
     recall_tokens: int = _setting(
         0, "most tokens of recalled messages; 0 leaves it to the ratio", low=0, high=1_000_000
     )
+    top_k: int = _setting(20, "passages of sources that are looked at for a message", low=1, high=1000)
+    top_n: int = _setting(
+        5, "most sources that are chosen for a message, those above include_score aside", low=0, high=100
+    )
+    include_score: float = _setting(0.7, "a source that scores so for a message is chosen in any case", low=0, high=1)
+    min_score: float = _setting(0.4, "a source that scores less for a message is not chosen", low=0, high=1)
+    learn: bool = _setting(True, "sources that similar messages really used weigh more")
     max_prompt_tokens: int = _setting(0, "cap of the window; 0 means the model's own", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
         0, "kept for the reply; 0 means max(512, 5 % of the limit)", low=0, high=10_000_000
@@ -84,6 +90,10 @@ class ToolSettings:
     enabled: bool = _setting(True, "offer tools to models that can call them")
     step_limit: int = _setting(20, "rounds of tool calls in one turn", low=1, high=1000)
     timeout_s: float = _setting(60.0, "longest run of one tool, in seconds", low=1, high=3600)
+    start_s: float = _setting(30.0, "longest wait for an MCP server to start, in seconds", low=1, high=600)
+    result_characters: int = _setting(
+        60_000, "longest result of a tool that goes into the window; the whole is kept", low=1000, high=10_000_000
+    )
     allow_write: bool = _setting(False, "offer tools that write, rename and delete notes of the vault")
 
 
@@ -225,7 +235,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def file_text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except FileNotFoundError:
         return ""
     except NotADirectoryError as why:
@@ -238,7 +248,7 @@ def file_text(path: Path) -> str:
 
 def read_text(text: str, where: str) -> dict[str, Any]:
     """The settings of a TOML text, checked one by one."""
-    return {key: check(key, value, where) for key, value in _flat(_parsed(text, where))}
+    return {key: check(key, value, where) for key, value in flat(_parsed(text, where))}
 
 
 def check_text(text: str, where: str) -> None:
@@ -254,38 +264,12 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         raise Invalid(f"{where} is not valid TOML: {why}", file=where) from why
 
 
-AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-
-def check_agent(agent: str, home: Path, project: Path | None) -> None:
-    """NotFound unless there is such an agent; `default` is there without any file."""
-    if not AGENT.fullmatch(agent):
-        raise Invalid(f"{agent!r} is no name of an agent: letters, digits, _, . and - are allowed", name=agent)
-    if agent != "default" and not any(path.is_file() for path in _agent_files(agent, home, project)):
-        raise NotFound(f"there is no agent {agent}: its settings would be in agents/{agent}/agent.toml", name=agent)
-
-
-def _agent_files(agent: str, home: Path, project: Path | None) -> list[Path]:
-    folders = [home, project / ".recto"] if project else [home]
-    return [folder / "agents" / agent / "agent.toml" for folder in folders]
-
-
-def for_agent(settings: Settings, agent: str, home: Path, project: Path | None) -> Settings:
-    """The settings with what the agent's own files say about the context; what was given by option still wins."""
-    for path in _agent_files(agent, home, project) if AGENT.fullmatch(agent) else ():
-        if path.is_file():
-            table = _parsed(file_text(path), str(path)).get("context", {})
-            found = dict(_flat({"context": table})) if isinstance(table, dict) else {"context": table}
-            own = {key: value for key, value in found.items() if settings.origin(key) != "option"}
-            settings = changed(settings, own, str(path))
-    return settings
-
-
-def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """By dotted key; a table that is no group of settings stays whole."""
     groups = {spec.key.rpartition(".")[0] for spec in specs()}
     for name, value in data.items():
         if isinstance(value, dict) and prefix + name in groups:
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -335,7 +319,7 @@ def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Paths in a file are meant from where the file belongs, not from where the command runs."""
     for key in ("vault", "system_prompt_file"):
         if values.get(key):
-            values[key] = str(folder / Path(values[key]).expanduser())
+            values[key] = str(folder / os.path.expanduser(values[key]))
     return values
 
 
@@ -351,11 +335,12 @@ def _with(group: Any, names: list[str], value: Any) -> Any:
     return replace(group, **{first: _with(getattr(group, first), rest, value) if rest else value})
 
 
-def changed(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
-    """The settings with these on top, checked one by one and together."""
+def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping[str, str]) -> Settings:
+    """The settings with these on top, checked one by one and together; `origin` is one for all, or one for each."""
+    origins = dict.fromkeys(values, origin) if isinstance(origin, str) else {key: origin[key] for key in values}
     for key, value in values.items():
-        settings = _with(settings, key.split("."), check(key, value, origin))
-    return _together(replace(settings, origins={**settings.origins, **dict.fromkeys(values, origin)}))
+        settings = _with(settings, key.split("."), check(key, value, origins[key]))
+    return _together(replace(settings, origins={**settings.origins, **origins}))
 
 
 def _together(settings: Settings) -> Settings:
@@ -373,6 +358,7 @@ def _together(settings: Settings) -> Settings:
         if "context.low_water" in settings.origins:
             raise _unsuited(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
         settings = replace(settings, context=replace(settings.context, low_water=context.threshold / 2))
+    settings = _scored(settings)
     if 0 < context.summary_tokens < LEAST_SUMMARY:
         raise _unsuited(settings, "context.summary_tokens", f"0, or a whole number from {LEAST_SUMMARY} to 100,000")
     shares = context.budgets
@@ -380,6 +366,18 @@ def _together(settings: Settings) -> Settings:
         allowed = f"a number from 0 to {max(0.0, 1 - shares.system - shares.tools):g}, so that all three are at most 1"
         raise _unsuited(settings, "context.budgets.messages", allowed)
     return settings
+
+
+def _scored(settings: Settings) -> Settings:
+    """A source that is always chosen scores no less than one that may be."""
+    context = settings.context
+    if context.min_score <= context.include_score:
+        return settings
+    if "context.min_score" not in settings.origins:
+        return replace(settings, context=replace(context, min_score=context.include_score))
+    if "context.include_score" not in settings.origins:
+        return replace(settings, context=replace(context, include_score=context.min_score))
+    raise _unsuited(settings, "context.min_score", f"a number from 0 to {context.include_score:g}")
 
 
 def _unsuited(settings: Settings, key: str, allowed: str) -> Invalid:

@@ -1,6 +1,6 @@
 """Talk: one conversation from where a front end stands in it: ask, look, branch, compact."""
 
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,12 +9,15 @@ from pathlib import Path
 from recto import settings as configuration
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
-from recto.chat.message import Message, Usage
+from recto.chat.message import Message, Usage, now
 from recto.chat.references import DocumentReference, once
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError, Unreachable
 from recto.events import BRANCHED, Appended, ContextCompacted, Event, Noticed, Question, Referenced, Replied
 from recto.loop import Loop
+from recto.sources.agent import Agent
+from recto.sources.session import Listed, Listing, Session, found
+from recto.sources.source import KINDS, Kind, Source, SourceId
 from recto.text import clean
 from recto.vault.vault import Vault
 from recto.walk.setup import Choices
@@ -79,13 +82,16 @@ class Talk:
         self._tree, self._settings = engine.store.tree, engine.settings
         self._choices = Choices(agent)
         self._document: str | None = None
+        self._allowed: set[str] = set()
         # a model that was asked for by name stays with the conversation; one from the settings may change with them
         self._chosen = self._settings.model if self._settings.origin("model") == "option" else None
         self._standing: Standing | None = None
         if conversation is not None:
-            model = self._chosen or str(conversation.details.get("model") or self._settings.model)
+            model = self._chosen or str(conversation.details.get("model") or "")
             choices = Choices(conversation.agent, conversation.details.get("strategy"))
-            self._standing = Standing(conversation.id, conversation.head, model, vault, choices=choices)
+            self._standing = Standing(
+                conversation.id, conversation.head, model, vault, choices=choices, allowed=self._allowed
+            )
             # one that is named now wins over the conversation's own, and that over the settings'
             if self._settings.origin("vault") != "option" and conversation.details.get("vault"):
                 self._remember(self._standing, Path(conversation.details["vault"]))
@@ -113,7 +119,9 @@ class Talk:
     @property
     def _outside(self) -> Standing:
         """Where we stand as long as nothing is stored: in no conversation yet."""
-        return self._standing or Standing("", None, self.model, self._vault, self._document, self._choices)
+        return self._standing or Standing(
+            "", None, self._chosen or "", self._vault, self._document, self._choices, allowed=self._allowed
+        )
 
     @property
     def id(self) -> str | None:
@@ -121,7 +129,13 @@ class Talk:
 
     @property
     def model(self) -> str:
-        return self._standing.model if self._standing else self._chosen or self._settings.model
+        """Who answers: asked for by name, else the agent's, else the settings'."""
+        return self._outside.model or self.agent.model or self._settings.model
+
+    @property
+    def agent(self) -> Agent:
+        """Whose conversation it is, as its files say now."""
+        return self._engine.agents.last(self._outside.choices.agent)
 
     @property
     def vault(self) -> Vault | None:
@@ -164,6 +178,37 @@ class Talk:
         if self._standing is not None:
             self._standing.choices = replace(self._standing.choices, conversation=name)
             self._tree.change(self._standing.conversation, details={"strategy": name})
+
+    # -- sources
+
+    def sources(self, kinds: Collection[Kind] = KINDS) -> Listing:
+        """Rules, references and tools of the agent, and how they are in this conversation; tools may start servers."""
+        return self._loop.run(self._engine.sourcing.listing(self._outside, self.agent, kinds))
+
+    def add_source(self, named: str) -> Listed:
+        """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""
+        return self._amend(named, lambda session, source: session.add(source, now()))
+
+    def remove_source(self, named: str) -> Listed:
+        return self._amend(named, lambda session, source: session.remove(source, now()))
+
+    def _amend(self, named: str, change: Callable[[Session, Source], Session]) -> Listed:
+        listed = found(self.sources((SourceId.parse(named).kind,)), named)
+        change(self._engine.sourcing.session(self.id or ""), listed.source)  # refused before anything is stored
+        session = self._engine.sourcing.amend(self.standing.conversation, lambda known: change(known, listed.source))
+        return session.listed(listed.source, listed.approval)
+
+    def allow(self, tool: str) -> None:
+        """Lets a tool (`server/tool`), or all of a server, run without asking, as long as this talk lasts."""
+        self._allowed.add(tool)
+
+    def ask_again(self, tool: str) -> None:
+        """Takes back that a tool, or all tools of a server, may run without asking."""
+        self._allowed.discard(tool)
+        if self.id:
+            self._engine.sourcing.amend(self.id, lambda session: session.disallow(tool))
+
+    # -- asking
 
     async def send(
         self, text: str | bytes, *, strategy: str | None = None, answers: bool = True

@@ -18,7 +18,7 @@ class Terminal:
         self.process, self._master = pty.fork()
         if not self.process:
             termios.tcsetwinsize(0, (30, 100))
-            os.execv(sys.executable, [sys.executable, "-m", "recto", *args])
+            os.execve(sys.executable, [sys.executable, "-m", "recto", *args], dict(os.environ))
         self._seen = ""
 
     def type(self, keys: str) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
+from tests.cli.harbour import BERTH, write_server
 from tests.conftest import Script
 
 
@@ -164,3 +165,25 @@ def test_the_system_file_is_what_the_model_is_told_first(run: Run, script: Scrip
     (tmp_path / "pirate.md").write_text("You are a pirate.")
     run("ask", "-m", script({"text": "Arr."}), "--system-file", "pirate.md", "hello")
     assert b"You are a pirate." in run("request", "rebuild").stdout_bytes
+
+
+def test_a_tool_that_needs_an_answer_is_denied_unless_it_is_allowed(run: Run, script: Script, home: Path) -> None:
+    write_server(home)
+    model = script({"tool_calls": [BERTH]}, {"text": "Done."})
+    denied = one(run("ask", "-m", model, "book", "--json"))
+    assert any("harbour/berth was not run" in note and "--allow-tool" in note for note in denied["notes"])
+    allowed = one(run("ask", "-m", model, "--allow-tool", "harbour/berth", "book", "--json"))
+    assert allowed["notes"] == []
+    (result,) = rows(run("conversations", "show", "--json"))[2]["blocks"]
+    assert (result["text"], result["approval"]) == ("Sorrel lies at pier 7 for 3 nights", "always")
+    other = run("ask", "-m", model, "--allow-tool", "harbour/wait", "book")
+    assert "harbour/berth was not run" in other.stderr
+
+
+def test_a_server_that_there_is_not_cannot_be_allowed(run: Run, script: Script, home: Path) -> None:
+    write_server(home)
+    asked = run("ask", "-m", script({"text": "Done."}), "--allow-tool", "harbor/berth", "book")
+    assert "--allow-tool takes SERVER or SERVER/TOOL, not harbor/berth; the servers are: recto, harbour" in failure(
+        asked
+    )
+    assert rows(run("conversations", "list", "--json")) == []

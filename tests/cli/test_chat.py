@@ -4,6 +4,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from tests.cli.conftest import Run, Spawn, one, rows
+from tests.cli.harbour import BERTH, write_agent, write_server
 from tests.cli.test_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Open, Script
 
@@ -243,6 +244,7 @@ def test_commands_and_their_words_are_completed() -> None:
     assert completed("/un") == ["/uncompact", "/unpin", "/undo"]
     assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
     assert completed("/summary e") == ["edit"]
+    assert completed("/tools ") == ["add", "remove", "mode", "all", "servers"]
     assert completed("/nothing x") == completed("un") == completed("/compact the") == []
 
 
@@ -284,3 +286,114 @@ def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> N
     assert block is not None
     assert chat.usage == ContextUsage(block.context_size_after, before.limit)
     assert Chat(at, at.conversation(talking.id), console()).usage == chat.usage
+
+
+# -- sources
+
+
+def test_rules_are_listed_added_removed_and_given_modes_in_the_chat(run: Run, script: Script, home: Path) -> None:
+    write_agent(home / "agents/default")
+    lines = '/rules\n/rules add "my tests"\n/rules remove style\nhello\n/rules mode my tests always\n/rules\n'
+    done = run("chat", "-m", script({"text": "One."}), input=lines)
+    assert (done.stderr, done.exit_code) == ("", 0)
+    told = done.stdout.splitlines()
+    legend = "● in the session  ○ available · /rules add NAME, remove NAME, mode NAME MODE"
+    assert told[:6] == [
+        "● style     [Always]  How we write",
+        "○ my tests  [Agent]   How we test",
+        legend,
+        "rule:my tests goes along from the next message on",
+        "rule:style goes along no longer",
+        "One.",
+    ]
+    assert told[6].startswith("rule:my tests comes in always from now on: ")
+    assert told[7].startswith("● my tests  [Always]  added 20")
+    assert told[8].startswith("○ style     [Always]  taken out 20")
+    sent = run("request", "rebuild").stdout
+    assert "Test everything." in sent
+    assert "Write short sentences." not in sent
+
+
+def test_references_come_before_the_documents_of_the_last_turn(
+    run: Run, script: Script, home: Path, notes: Path
+) -> None:
+    write_agent(home / "agents/default")
+    model = script({"text": "One."})
+    done = run("chat", "-m", model, "--vault", str(notes), input="See [[Welcome]] and @ref:prices\n/references\n")
+    told = done.stdout.splitlines()
+    assert told[1].startswith("● prices  [Manual]  added 20")
+    assert told[3:6] == ["", "📚 Documents", "• [[Welcome]]  Welcome.md"]
+
+
+def test_many_that_are_merely_available_are_folded(run: Run, script: Script, home: Path) -> None:
+    rules = home / "agents/default/rules"
+    rules.mkdir(parents=True)
+    for number in range(30):
+        (rules / f"rule {number:02}.md").write_text("Do it.")
+    (rules / "zeal.md").write_text("---\ninclude: always\n---\nDo it gladly.")
+    done = run("chat", "-m", script({"text": "One."}), input="/rules\n")
+    told = done.stdout.splitlines()
+    assert told[0].startswith("● zeal")
+    assert told[-2] == "… and 18 more (/rules all shows them)"
+    assert len(run("chat", "-m", script({"text": "One."}), input="/rules all\n").stdout.splitlines()) == 32
+
+
+def test_an_agent_without_any_is_told(run: Run, script: Script) -> None:
+    done = run("chat", "-m", script({"text": "One."}), input="/rules\n/tools\n/tools servers\n")
+    assert done.stdout.splitlines() == [
+        "default has no rules",
+        "default has no tools",
+        "this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/rules add", "/rules takes add NAME, remove NAME, mode NAME MODE, all, or nothing"),
+        ("/tools list", "/tools takes add NAME, remove NAME, mode NAME MODE, servers, all, or nothing"),
+        ("/rules add stile", "did you mean rule:style?"),
+        ("/rules add style", "already: it is always included"),
+        ("/references remove prices", "is not in this conversation"),
+        ("/references mode prices", "takes add NAME"),
+        ("/references mode prices sometimes", "'sometimes' is no mode: it is always, manual or agent"),
+        ("/tools add nowhere/x", "nowhere/x"),
+    ],
+)
+def test_a_wrong_word_about_sources_is_one_sentence(run: Run, script: Script, home: Path, line: str, said: str) -> None:
+    write_agent(home / "agents/default")
+    done = run("chat", "-m", script({"text": "One."}), input=f"{line}\nhello\n")
+    assert said in done.stderr
+    assert (done.stderr.count("\n"), done.stdout) == (1, "One.\n")
+
+
+def test_tools_of_a_server_are_listed_with_its_state_and_nobody_is_asked_in_a_pipe(
+    run: Run, script: Script, home: Path
+) -> None:
+    write_server(home)
+    model = script({"tool_calls": [BERTH]}, {"text": "Not booked."})
+    done = run("chat", "-m", model, input="/tools\n/tools servers\nbook\n")
+    assert "● harbour/berth  [Always]  Books a berth for a boat." in done.stdout
+    assert "harbour  running, 2 tools\n  HARBOUR_KEY=… " in done.stdout
+    assert done.stdout.endswith("Not booked.\n")
+    assert "note: harbour/berth was not run: nobody could be asked" in done.stderr
+    assert '`approval = "allow"` in agent.toml' in done.stderr
+    assert "→ not run: nobody was there to allow it" in done.stderr
+
+
+def test_what_is_missing_of_the_tools_is_told_with_their_list(run: Run, script: Script, tmp_path: Path) -> None:
+    (tmp_path / ".recto").mkdir()
+    write_server(tmp_path)
+    done = run("chat", "-m", script({"text": "One."}), input="/tools\n")
+    assert done.stdout.splitlines() == [
+        "default has no tools",
+        "· the project's MCP server harbour was not started: `recto sources trust harbour` lets it run",
+    ]
+
+
+def test_a_tool_that_is_allowed_runs_in_a_pipe(run: Run, script: Script, home: Path) -> None:
+    write_server(home)
+    model = script({"tool_calls": [BERTH]}, {"text": "Booked."})
+    done = run("chat", "-m", model, "--allow-tool", "harbour", input="book\n")
+    assert done.stdout == "Booked.\n"
+    assert 'note: harbour:berth {"boat":"Sorrel","nights":3} → 34 characters' in done.stderr

@@ -1,6 +1,8 @@
-"""Completion of links and paths while a message is typed."""
+"""Completion of links, paths and sources while a message is typed."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +20,13 @@ from prompt_toolkit.output import DummyOutput
 from tests.cli.test_vault import boat
 
 from recto.cli.complete import FileCompleter, LinkCompleter, name_choices
+from recto.cli.complete_sources import SourceCompleter
 from recto.cli.fuzzy import Fuzzy
 from recto.cli.prompt import open_prompt
+from recto.errors import Invalid
+from recto.sources.mentions import mentioned
+from recto.sources.session import Listed, Session
+from recto.sources.source import Kind, Reference, Rule, Source, Tool
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 
@@ -224,6 +231,124 @@ def test_a_file_of_both_is_offered_once(vault: Vault, tmp_path: Path) -> None:
 @pytest.mark.parametrize("typed", ["", "@", "@1", "me@bud", "a@b.c", "@/", '@"', "@bud ", "bud", "@@bud"])
 def test_what_is_no_path_is_left_alone(vault: Vault, typed: str) -> None:
     assert offered(FileCompleter(lambda: vault, None), typed) == []
+
+
+def test_a_mention_of_a_source_is_no_path(vault: Vault) -> None:
+    vault.write("rule/style.md", "x")
+    assert offered(FileCompleter(lambda: vault, None), "@rule:sty") == []
+    assert offered(FileCompleter(lambda: vault, None), "@rule/sty") == ["@rule/style.md"]
+
+
+# -- sources
+
+STYLE = Rule("style", "Be short.", description="How we write", include="always")
+TESTS = Rule("my tests", "Test.", include="agent")
+OFF = Rule("off", "Nothing.", enabled=False)
+QUOTED = Rule('say "hi"', "Greet.")
+PRICES = Reference("prices", "20 euros.", description="What it costs")
+BERTH = Tool("harbour__berth", "Books a berth", {}, server="harbour", own_name="berth", include="manual")
+
+
+def of(*sources: Source) -> SourceCompleter:
+    written = [each for each in sources if isinstance(each, Rule | Reference) and each.enabled]
+    return SourceCompleter(
+        lambda: written, lambda kind: [Session().listed(each) for each in sources if each.kind == kind]
+    )
+
+
+SOURCES = of(STYLE, TESTS, OFF, QUOTED, PRICES, BERTH)
+
+
+def test_what_can_be_added_removed_or_changed_is_offered_behind_its_command() -> None:
+    assert offered(SOURCES, "/rules add ") == ["/rules add my tests"], "neither what is in nor what is not enabled"
+    assert offered(SOURCES, "/rules remove ") == ["/rules remove style"]
+    assert offered(SOURCES, "/rules mode ") == ["/rules mode style", "/rules mode my tests", "/rules mode off"]
+    assert offered(SOURCES, "/references add pr") == ["/references add prices"]
+    assert offered(SOURCES, "/tools add be") == ["/tools add harbour/berth"]
+    assert offered(SOURCES, "/tools  mode  hrbt") == ["/tools  mode  harbour/berth"]
+    assert offered(SOURCES, "/tools mode ") == ["/tools mode harbour", "/tools mode harbour/berth"], "or all of them"
+
+
+def test_an_agent_that_cannot_be_read_offers_nothing() -> None:
+    def broken(kind: Kind = "rule") -> list[Listed]:
+        raise Invalid("its folder is gone")
+
+    lost = SourceCompleter(lambda: [each.source for each in broken() if not isinstance(each.source, Tool)], broken)
+    assert [offered(lost, typed) for typed in ("@r", "@rule:", "/rules add ")] == [[], [], []]
+
+
+def test_what_takes_long_to_look_up_is_offered_once_it_is_there() -> None:
+    begun, is_there = threading.Event(), threading.Event()
+
+    def look_up(kind: Kind) -> list[Listed]:
+        begun.set()
+        is_there.wait()
+        return [Session().listed(TESTS)]
+
+    slow = SourceCompleter(list, look_up)
+    assert offered(slow, "/rules add ") == []
+    assert begun.is_set()
+    is_there.set()
+    for _ in range(600):
+        if offered(slow, "/rules add "):
+            break
+        time.sleep(0.1)
+    assert offered(slow, "/rules add m") == ["/rules add my tests"]
+
+
+def test_behind_a_name_the_modes_are_offered() -> None:
+    assert offered(SOURCES, "/rules mode my tests ") == [
+        "/rules mode my tests always",
+        "/rules mode my tests manual",
+        "/rules mode my tests agent",
+    ]
+    assert offered(SOURCES, "/tools mode harbour/berth ma") == ["/tools mode harbour/berth manual"]
+    assert offered(SOURCES, "/rules mode my te") == ["/rules mode my tests"]
+
+
+def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
+    assert offered(SOURCES, "as @rule:sty") == ["as @rule:style"]
+    assert offered(SOURCES, "as @rule:") == ["as @rule:style", 'as @rule:"my tests"']
+    assert offered(SOURCES, 'as @rule:"my te') == ['as @rule:"my tests"']
+    assert offered(SOURCES, 'as @rule:"my te', '" says') == ['as @rule:"my tests" says']
+    assert offered(SOURCES, "one\ntwo (@ref:pri") == ["one\ntwo (@ref:prices"]
+    assert offered(SOURCES, "@reference:") == ["@reference:prices"]
+
+
+def test_the_beginning_of_a_mention_is_completed_to_what_the_agent_has() -> None:
+    assert offered(SOURCES, "see @r") == ["see @rule:", "see @ref:"]
+    assert offered(SOURCES, "see @ref") == ["see @ref:"]
+    assert offered(of(PRICES), "see @r") == ["see @ref:"]
+    assert offered(of(), "see @r") == []
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "/rules",
+        "/rules add",
+        "/rule add st",
+        " /rules add st",
+        "x\n/rules add st",
+        "me@rule:st",
+        "@@rule:st",
+        "@rule",
+        "",
+    ],
+)
+def test_no_source_is_offered_elsewhere(typed: str) -> None:
+    assert [each for each in offered(SOURCES, typed) if "style" in each] == []
+
+
+@given(
+    st.lists(st.text("ab c'.,)*_<>|`@#\"\n", min_size=1, max_size=6), min_size=1, max_size=4, unique_by=str.casefold)
+)
+def test_every_mention_that_is_offered_means_its_rule(names: list[str]) -> None:
+    rules = [Rule(name.strip(), "x") for name in names if name.strip()]
+    for text in offered(of(*rules), "see @rule:"):
+        (found,), problems = mentioned(text, rules)
+        assert problems == []
+        assert found.name in text
 
 
 # -- at the prompt

@@ -51,6 +51,21 @@ def test_show_new_plans_for_a_new_conversation(run: Run, script: Script) -> None
     assert "not both" in failure(run("context", "show", id, "--new"), 2)
 
 
+def test_show_groups_the_sources_and_counts_them(run: Run, script: Script, home: Path, notes: Path) -> None:
+    rules = home / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "style.md").write_text("---\ninclude: always\n---\nWrite short.\n")
+    (rules / "timeouts.md").write_text("---\ninclude: agent\n---\nAfter a timeout of a server, retry three times.\n")
+    asked = ("context", "show", "-m", script({"text": "Yes."}), "--message", "What of a server with a timeout?")
+    shown = " ".join(run(*asked).stdout.split())
+    assert "2 rules (1 agent, 1 always)" in shown
+    assert "style [Always]" in shown
+    assert "timeouts [Agent " in shown
+    with_tools = " ".join(run(*asked, "--vault", str(notes)).stdout.split())
+    assert "tools (all always)" in with_tools
+    assert "recto:read_document [Always]" in with_tools
+
+
 def test_an_estimate_is_said_to_be_one(run: Run, script: Script, notes: Path) -> None:
     run("ask", "-m", script({"text": "Yes."}), "hello")
     assert "an estimate" in run("context", "show", "--vault", str(notes)).stdout

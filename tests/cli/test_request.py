@@ -8,6 +8,8 @@ from tests.conftest import Script
 
 from recto.cli.picture import draw_request
 from recto.cli.show import console
+from recto.store.store import Store
+from recto.window.request import Piece, Request
 
 
 def test_the_record_carries_the_hash_of_the_bytes(run: Run, spawn: Spawn, script: Script) -> None:
@@ -89,3 +91,118 @@ def test_a_file_that_cannot_be_written_is_named(run: Run, script: Script) -> Non
 def test_nothing_sent_yet_is_said(run: Run) -> None:
     run("ask", "-m", "nope:x", "hello")
     assert "nothing was sent yet" in failure(run("request", "show"))
+
+
+# -- found by words and by replies
+
+
+def test_a_reply_stands_for_its_request(run: Run, script: Script) -> None:
+    answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
+    for named in (answer["request"], answer["message"], "last"):
+        assert one(run("request", "show", named, "--json"))["id"] == answer["request"]
+        assert run("request", "rebuild", named).stdout_bytes.startswith(b'{"model":')
+        assert run("request", "verify", named).stdout == f"ok {answer['request']}\n"
+    question = rows(run("conversations", "show", "--json"))[0]["id"]
+    assert one(run("request", "show", question, "--json"))["id"] == answer["request"]
+    assert "nothing was sent before" in failure(run("request", "show", "previous"))
+
+
+def test_a_message_without_a_request_says_that_there_is_nothing(run: Run, script: Script) -> None:
+    run("ask", "-m", script({"error": "unreachable"}), "hello")
+    run("ask", "-m", "nope:x", "--continue", "hello again")
+    unsent = rows(run("conversations", "show", "--json"))[-1]["id"]
+    assert "No context data available" in failure(run("request", "show", unsent))
+
+
+# -- compared
+
+
+@pytest.fixture
+def rule(home: Path) -> Path:
+    folder = home / "agents" / "default" / "rules"
+    folder.mkdir(parents=True)
+    (folder / "style.md").write_text("---\ninclude: always\n---\nWrite short.\nBe kind.\n")
+    return folder / "style.md"
+
+
+def test_a_rule_that_changed_is_compared_line_by_line(run: Run, script: Script, rule: Path) -> None:
+    model = script({"text": "Yes."})
+    first = one(run("ask", "-m", model, "hello", "--json"))
+    rule.write_text(rule.read_text().replace("short", "long"))
+    second = one(run("ask", "--continue", "-m", model, "again", "--json"))
+    shown = run("request", "diff").stdout.splitlines()
+    assert shown[0] == f"from {first['request']} to {second['request']}"
+    assert "  ~ rule style another text" in shown
+    assert {"      -Write short.", "      +Write long."} <= set(shown)
+    assert "  broken by the instructions changed: rule style changed" in shown
+    for named in ((), ("last",), ("previous", "last"), (first["message"], second["message"])):
+        assert run("request", "diff", *named).stdout.splitlines() == shown
+
+
+def test_a_difference_in_json_says_all_of_it(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "Yes."}), input="hello\nagain\n")
+    found = one(run("request", "diff", "--json"))
+    assert [said["number"] for said in found["said_in"]] == [2, 3]
+    assert found["prefix"]["broken_by"] is None
+    assert {shift["name"] for shift in found["sections"]} >= {"system", "history", "message", "total"}
+    back = one(run("request", "diff", found["after"], found["before"], "--json"))
+    assert [said["number"] for said in back["said_out"]] == [2, 3]
+
+
+def test_the_first_has_nothing_to_be_compared_with(run: Run, script: Script) -> None:
+    id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["request"]
+    assert "name two to compare" in failure(run("request", "diff"))
+    assert "no piece differs" in run("request", "diff", id, id).stdout
+    assert "there is no request 01X" in failure(run("request", "diff", id, "01X"))
+
+
+# -- sources as they were sent
+
+
+def test_the_text_of_a_source_is_the_one_that_was_sent(run: Run, script: Script, rule: Path) -> None:
+    id = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["request"]
+    rule.unlink()
+    assert run("request", "show", id, "--source", "rule:style").stdout == "Write short.\nBe kind.\n"
+    told = one(run("request", "show", id, "--source", "rule:style", "--json"))
+    assert (told["mode"], told["text"]) == ("always", "Write short.\nBe kind.")
+    assert hashlib.sha256(told["text"].encode()).hexdigest() == told["sha256"]
+    assert "rule:tone was not sent with request" in failure(run("request", "show", id, "--source", "rule:tone"))
+    assert "write rule:NAME" in failure(run("request", "show", id, "--source", "style"))
+    shown = " ".join(run("request", "show", id).stdout.split())
+    assert "1 rule (always)" in shown
+    assert "style [Always]" in shown
+    assert run("request", "verify", id).stdout == f"ok {id}\n"
+
+
+def test_a_text_that_is_gone_from_the_store_is_said_in_one_sentence(
+    run: Run, script: Script, rule: Path, home: Path
+) -> None:
+    run("ask", "-m", script({"text": "Yes."}), "hello")
+    with sqlite3.connect(home / "recto.db") as database:
+        database.execute("DELETE FROM kept")
+    database.close()
+    assert "is kept" in failure(run("request", "show", "--source", "rule:style"))
+    assert run("request", "show").exit_code == 0
+
+
+def test_a_source_without_a_hash_has_no_text(run: Run, home: Path) -> None:
+    sections = [{"name": "rules", "picks": [{"kind": "rule", "name": "style"}]}]
+    with Store(home / "recto.db") as store:
+        conversation = store.tree.create().id
+        old = Request(
+            "01R", conversation, "reply", "a:b", "openai", {}, (Piece("head", b"{}"),), {"sections": sections}
+        )
+        store.records.save(old, None)
+    assert "the text of rule:style is not kept" in failure(run("request", "show", "01R", "--source", "rule:style"))
+    assert "style [Always]" in " ".join(run("request", "show", "01R").stdout.split())
+
+
+def test_long_lists_are_whole_when_all_is_asked_for(run: Run, script: Script, rule: Path) -> None:
+    for number in range(12):
+        rule.with_name(f"rule{number}.md").write_text(f"---\ninclude: always\n---\nNumber {number}.\n")
+    run("ask", "-m", script({"text": "Yes."}), "hello")
+    folded = " ".join(run("request", "show").stdout.split())
+    assert "13 rules (all always)" in folded
+    assert "and 5 more; --all shows them" in folded
+    whole = run("request", "show", "--all").stdout
+    assert all(f"rule{number} " in whole for number in range(12))

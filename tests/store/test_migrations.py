@@ -8,15 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
 
 from recto.chat.blocks import Made, Text
 from recto.chat.message import Message, Tokens, Usage
 from recto.chat.trail import Trail
+from recto.sources.source import SourceId
+from recto.store import migrations
 from recto.store.schema import REVISIONS
+from recto.store.sourced import Sourced
 from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Piece, Request
 
+MIGRATIONS = Path(migrations.__file__).parent
 FIRST = Path(__file__).with_name("revision_0001.sql")
 ONE = b',{"role":"user","content":"Where is the boat?"}'
 TWO = ',{"role":"assistant","content":"In the härbour."}'.encode()
@@ -145,3 +152,30 @@ def test_it_goes_on_as_if_it_were_new(old: Store) -> None:
     old.records.save(sent, "request-3")
     assert old.records.rebuild("request-4") == sent.body
     assert old.records.record("request-4").account["prefix"]["broken_by"] is None
+
+
+def test_its_sources_can_be_noted_and_its_texts_kept_from_now_on(old: Store) -> None:
+    assert (old.sourced.stats(), old.sourced.past("default")) == ([], [])
+    assert old.sourced.of("request-1") == []
+    style = SourceId("rule", "style")
+    old.sourced.note("request-1", [Sourced(style, "always", 7)])
+    old.sourced.signs("request-1", {style: "quoted"})
+    [stat] = old.sourced.stats()
+    assert (stat.id, stat.replies, stat.tokens, stat.quoted) == (style, 1, 7, 1)
+    assert old.kept.get(old.kept.put(b"Be kind.")) == b"Be kind."
+
+
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+def test_a_store_of_any_older_revision_opens(tmp_path: Path, revision: str) -> None:
+    path = tmp_path / "of_then.db"
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    engine.dispose()
+    with Store(path) as store:
+        assert store.sourced.stats() == []
+    Store(tmp_path / "new.db").close()
+    assert shape(path) == shape(tmp_path / "new.db")

@@ -4,13 +4,15 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import Connection, select, text
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.ids import new_id
+from recto.store.rebuilding import Held, Rebuilding
 from recto.store.records import LONGEST_CHAIN
+from recto.store.schema import requests
 from recto.store.store import Store
 from recto.window.request import Piece, Purpose, Request
 
@@ -86,6 +88,9 @@ def test_a_request_that_quotes_a_changed_message_is_altered_not_wrong(store: Sto
         store.records.rebuild(sent.id)
     with pytest.raises(Altered, match="cannot be read: what it was packed beside was changed"):
         store.records.record(sent.id)
+    [(_, difference)] = store.records.differences([sent.id])
+    assert difference is not None
+    assert "does not rebuild" in difference
 
 
 DATA = st.sampled_from([b"", b"a", b"bb", "{ä😀}".encode(), b"\x00\xff", b"d" * 300])
@@ -199,9 +204,153 @@ def test_what_was_altered_is_named(store: Store, damage: str, says: str) -> None
     assert sent.id in difference
 
 
+def chain(store: Store, count: int = 6) -> list[Request]:
+    """A chat's requests, each on the one before, with marks, a compaction and picks that are kept as pieces."""
+    home, base = store.tree.create().id, None
+    picks = [{"kind": "tool", "name": f"tool {n}", "server": "files", "because": "always"} for n in range(12)]
+    sent: list[Request] = []
+    for number in range(count):
+        cut = 3 if number > 3 else 0
+        said = tuple(Piece("message", b',{"content":"%d %b"}' % (n, b"word " * 20), 3) for n in range(cut, number + 3))
+        pieces = (Piece("head", b'{"messages":['), *said, Piece("tail", b"]}"))
+        account = {"sections": [{"name": "tools", "tokens": 9, "picks": picks}], "compaction": cut or None}
+        stable = len(pieces) - 2
+        made = Request(
+            new_id(), home, "reply", "a:b", "x", {}, pieces, account, created="t", stable=stable, mark_bytes=MARK
+        )
+        store.records.save(made, base)
+        base = made.id
+        sent.append(made)
+    return sent
+
+
+def test_verifying_many_finds_what_rebuilding_each_finds(store: Store) -> None:
+    sent = chain(store, 30)
+    for ids in ([each.id for each in sent], [each.id for each in reversed(sent)]):
+        assert list(store.records.differences(ids)) == [(id, None) for id in ids]
+    assert [store.records.rebuild(each.id) for each in sent] == [each.body for each in sent]
+
+
+def test_picks_that_come_again_with_every_request_are_kept_once(store: Store) -> None:
+    sent = chain(store, 30)
+    record = store.records.record(sent[-1].id)
+    assert record.account["sections"] == sent[-1].account["sections"]
+    with store.database.read() as connection:
+        told = connection.execute(text("SELECT max(length(account)) FROM requests")).scalar_one()
+    assert told < 200
+
+
+COLUMNS = {
+    "requests": ("base", "kept", "chain", "size", "added", "marks", "sha256", "account"),
+    "pieces": ("data", "sha256"),
+}
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.sampled_from([(table, column) for table, columns in COLUMNS.items() for column in columns]),
+    st.integers(0, 10_000),
+    st.integers(0, 10_000),
+    st.integers(1, 255),
+)
+def test_no_damage_to_any_column_goes_unnoticed(
+    store: Store, where: tuple[str, str], row: int, place: int, flip: int
+) -> None:
+    """Either bytes and account still come back as they were, or the request is said to be altered; never others."""
+    table, column = where
+    sent = chain(store)
+    ids = [each.id for each in sent]
+    accounts = [store.records.record(id).account for id in ids]
+    with store.database.write() as connection:
+        _damage(connection, table, column, row, place, flip)
+    alone: list[tuple[str, str | None]] = []
+    for each in sent:
+        try:
+            assert store.records.rebuild(each.id) == each.body
+            alone.append((each.id, None))
+        except Altered as why:
+            alone.append((each.id, why.message))
+    found = list(store.records.differences(ids))
+    for (id, rebuilt), (same, verified) in zip(alone, found, strict=True):
+        assert id == same
+        # the account is proved besides, when the bytes are as they were
+        assert verified == rebuilt or (rebuilt is None and verified and "the account of" in verified)
+    for (id, difference), told in zip(found, accounts, strict=True):
+        assert id in difference if difference else store.records.record(id).account == told
+    if column in ("sha256", "size"):
+        assert any(difference for _, difference in found)
+    with store.database.write() as connection:
+        connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        for name in ("requests", "pieces"):
+            connection.exec_driver_sql(f"DELETE FROM {name}")
+
+
+def _damage(connection: Connection, table: str, column: str, row: int, place: int, flip: int) -> None:
+    """One byte, or one bit of a number, of one row that has something there."""
+    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    query = f"SELECT n, typeof({column}) kind, CAST({column} AS BLOB) data FROM {table} WHERE {column} IS NOT NULL"
+    rows = connection.exec_driver_sql(query).all()
+    n, kind, data = rows[row % len(rows)]
+    if kind == "integer":
+        # a base must be one: SQLite refuses a request that is not there
+        value: object = rows[place % len(rows)].n if column == "base" else int(data) ^ flip
+        connection.exec_driver_sql(f"UPDATE {table} SET {column} = ? WHERE n = ?", (value, n))
+        return
+    at = place % len(data)
+    changed = data[:at] + bytes([data[at] ^ flip]) + data[at + 1 :]
+    cast = "CAST(? AS TEXT)" if kind == "text" else "?"
+    connection.exec_driver_sql(f"UPDATE {table} SET {column} = {cast} WHERE n = ?", (changed, n))
+
+
+def test_a_damaged_account_is_found_though_the_bytes_are_whole(store: Store) -> None:
+    first, second = chain(store, 2)
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE requests SET account = x'01ff' WHERE id = :id"), {"id": second.id})
+    assert store.records.rebuild(second.id) == second.body
+    (_, fine), (_, difference) = store.records.differences([first.id, second.id])
+    assert fine is None
+    assert difference is not None
+    assert difference.startswith(f"the account of request {second.id} cannot be read")
+
+
+def test_an_account_of_an_older_version_has_no_check_and_is_read(store: Store) -> None:
+    (sent,) = chain(store, 1)
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE requests SET account = :data"), {"data": b"\0" + b'{"limit":5,"sections":[7]}'})
+    assert store.records.record(sent.id).account == {"limit": 5, "sections": [7]}
+    assert list(store.records.differences([sent.id])) == [(sent.id, None)]
+
+
+def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store) -> None:
+    first = request(store.tree.create().id, b"{", b"}")
+    store.records.save(first, None)
+    with store.database.write() as connection:
+        connection.execute(text("UPDATE requests SET added = 'x'"))
+    second = request(first.conversation, b"{", b"more", b"}")
+    store.records.save(second, first.id)
+    assert store.records.rebuild(second.id) == second.body
+
+
+def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
+    sent = chain(store, 20)
+    small = Rebuilding(most_bytes=300, most_numbers=10)
+    with store.database.read() as connection:
+        rows = connection.execute(select(requests).order_by(requests.c.n)).all()
+        assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
+    held = Held[bytes](10)
+    for number in range(100):
+        held.put(number, b"1234", 4)
+    assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
+    held.get(98)
+    held.put(100, b"12", 4)
+    assert (held.get(99), held.get(98)) == (None, b"1234"), "what was used last stays"
+
+
 def test_an_unknown_request_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound, match="no request nowhere"):
         store.records.rebuild("nowhere")
+    with pytest.raises(NotFound, match="no request nowhere"):
+        list(store.records.differences(["nowhere"]))
     with pytest.raises(NotFound, match="no conversation nowhere"):
         store.records.save(request("nowhere", b"x"), None)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @options.settings_options
 @options.place_options
 @options.document_option
+@options.allow_tool_option
 @click.option("--show-context", is_flag=True, help="Show what goes in before the answer.")
 @click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
 @options.as_json_option
@@ -30,6 +31,7 @@ def command(
     flags: dict[str, str],
     place: Callable[["Desk"], "Talk"],
     document: str | None,
+    allowed: tuple[str, ...],
     show_context: bool,
     thinking: bool,
     as_json: bool,
@@ -45,6 +47,7 @@ def command(
         talk = place(desk)
         if document:
             talk.open_document(document)
+        options.allow_tools(talk, allowed)
         if as_json:
             before = talk.compaction()
             reply = talk.ask(message)
@@ -53,8 +56,14 @@ def command(
             context = {"context": reply.window.to_json()} if show_context else {}
             show.emit(_to_json(reply) | made | context)
         else:
-            listener = open_listener(thinking=thinking, shows_context=show_context)
+            listener = open_listener(thinking=thinking, shows_context=show_context, starting=lambda: _starting(desk))
             follow(talk.stream(message, answers=listener.answers), listener)
+
+
+def _starting(desk: "Desk") -> str:
+    from recto.cli.source_lists import starting_in_words  # rich: a tenth of a second
+
+    return starting_in_words(desk.servers.states())
 
 
 def _message(text: str) -> bytes:

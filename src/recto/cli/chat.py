@@ -12,6 +12,7 @@ import click
 from recto.cli import options, show
 from recto.cli.listen import Lines, follow
 from recto.errors import RectoError
+from recto.sources.agent import DEFAULT
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import FormattedText
 
     from recto.cli.ongoing import Chat
+    from recto.cli.screen import Screen
     from recto.desk import Desk
     from recto.talk import Talk
 
@@ -30,10 +32,16 @@ WARN_PERCENT = 80
 @options.settings_options
 @options.place_options
 @options.document_option
+@options.allow_tool_option
 @click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
 @click.option("--show-context", is_flag=True, help="Show what goes in before each answer.")
 def command(
-    flags: dict[str, str], place: Callable[["Desk"], "Talk"], document: str | None, thinking: bool, show_context: bool
+    flags: dict[str, str],
+    place: Callable[["Desk"], "Talk"],
+    document: str | None,
+    allowed: tuple[str, ...],
+    thinking: bool,
+    show_context: bool,
 ) -> None:
     """Talk with a model, in the terminal or line by line.
 
@@ -45,6 +53,7 @@ def command(
         talk = place(desk)
         if document:
             talk.open_document(document)
+        options.allow_tools(talk, allowed)
         if talk.vault:
             talk.vault.watch()
             desk.engine.libraries.of(talk.vault).stir()
@@ -84,14 +93,21 @@ def _take_line(chat: "Chat", line: bytes) -> None:
 
 
 def _at_terminal(chat: "Chat") -> None:
-    from recto.cli import slash  # rich: a tenth of a second
-    from recto.cli.prompt import open_prompt  # prompt_toolkit: a fifth of one
+    from prompt_toolkit.completion import merge_completers  # a fifth of a second
 
+    from recto.cli import slash  # rich: a tenth of one
+    from recto.cli.complete_sources import SourceCompleter
+    from recto.cli.prompt import open_prompt
+
+    # while the first message is typed they have time to start
+    chat.desk.servers.stir(chat.talk.agent.servers, chat.desk.project)
     commands = {name: (known.help, known.words) for name, known in slash.COMMANDS.items()}
     prompt = open_prompt(
         chat.desk.home, commands, lambda: _toolbar(chat), lambda: chat.talk.vault, chat.desk.project or Path.cwd()
     )
-    chat.tell(f"{chat.talk.model} · {_vault(chat)} · {slash.began(chat)} · /help")
+    sources = SourceCompleter(lambda: chat.talk.agent.written, lambda kind: chat.talk.sources((kind,)).items)
+    prompt.completer = merge_completers([sources, *([prompt.completer] if prompt.completer else [])])
+    chat.tell(f"{chat.talk.model} · {_agent(chat)}{_vault(chat)} · {slash.began(chat)} · /help")
     # between prompt and reply Ctrl-C means nothing, and would break the prompt that is just being opened
     with _on_interrupt(lambda *_: None):
         while not chat.over:
@@ -109,7 +125,6 @@ def _at_terminal(chat: "Chat") -> None:
 def _answer(chat: "Chat", line: str) -> None:
     """One line of the terminal. Whatever goes wrong is said, and the chat goes on."""
     from recto.cli import slash  # rich: a tenth of a second
-    from recto.cli.screen import Screen
 
     chat.console.print()
     try:
@@ -117,16 +132,27 @@ def _answer(chat: "Chat", line: str) -> None:
             if line.startswith("/") and not line.startswith("//"):
                 slash.run(chat, line.strip())
             else:
-                more = " (/references shows all)"
-                screen = Screen(chat.console, thinking=chat.thinking, shows_context=chat.shows_context, more=more)
                 message = line[1:] if line.startswith("//") else line
-                follow(chat.talk.stream(message, strategy=chat.strategy), screen, chat.watch)
+                follow(chat.talk.stream(message, strategy=chat.strategy), _screen(chat), chat.watch)
     except KeyboardInterrupt:
         pass  # the screen has said so
     except RectoError as why:
         chat.console.print(show.visible(why.message), style="red")
     if not chat.over:
         chat.console.print()
+
+
+def _screen(chat: "Chat") -> "Screen":
+    from recto.cli.screen import Screen  # rich: a tenth of a second
+    from recto.cli.source_lists import starting_in_words
+
+    return Screen(
+        chat.console,
+        thinking=chat.thinking,
+        shows_context=chat.shows_context,
+        more=" (/references shows all)",
+        starting=lambda: starting_in_words(chat.desk.servers.states()),
+    )
 
 
 @contextmanager
@@ -136,6 +162,11 @@ def _on_interrupt(handler: Callable[[int, "FrameType | None"], object]) -> Itera
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _agent(chat: "Chat") -> str:
+    name = chat.talk.agent.name
+    return "" if name == DEFAULT else f"agent {name} · "
 
 
 def _vault(chat: "Chat") -> str:

@@ -38,6 +38,8 @@ META_WIDTH = 40
 
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
 _MENTION = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*))$")
+# A rule or a reference is mentioned, no file.
+_SOURCE = re.compile(r"@(rule|ref|reference):")
 _NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 # What would end or part a link; headings are found without such signs.
 _PARTING = re.compile(r"[\[\]#^|]+")
@@ -62,7 +64,9 @@ class Choice:
 LookUp = Callable[["Vault"], Iterable[Choice]]
 
 
-class _Known:
+class Known:
+    """Choices, and which of them fit best what is typed."""
+
     def __init__(self, choices: Sequence[Choice]) -> None:
         self._choices = choices
         self._fuzzy = Fuzzy([choice.key for choice in choices])
@@ -72,20 +76,23 @@ class _Known:
 
 
 class Kept:
-    """Choices that take a while to look up: the first time that is waited for, later they are renewed behind."""
+    """Choices that take a while to look up: the first time that is waited for, or for as long as `patience_s` says;
+    later they are renewed behind."""
 
-    def __init__(self, look_up: Callable[[], Iterable[Choice]]) -> None:
-        self._look_up = look_up
-        self._known = _Known(())
+    def __init__(self, look_up: Callable[[], Iterable[Choice]], patience_s: float | None = None) -> None:
+        self._look_up, self._patience_s = look_up, patience_s
+        self._known = Known(())
         self._since: float | None = None
         self._fresh_s = FRESH_S
         self._lock = threading.Lock()
 
     def best(self, typed: str) -> list[Choice]:
-        if self._since is None:
-            self._renew()
-        elif time.monotonic() - self._since > self._fresh_s and not self._lock.locked():
-            threading.Thread(target=self._renew, name="recto-complete", daemon=True).start()
+        is_old = self._since is None or time.monotonic() - self._since > self._fresh_s
+        if is_old and not self._lock.locked():
+            behind = threading.Thread(target=self._renew, name="recto-complete", daemon=True)
+            behind.start()
+            if self._since is None:
+                behind.join(self._patience_s)
         return self._known.best(typed)
 
     def _renew(self) -> None:
@@ -95,7 +102,7 @@ class Kept:
                 choices = tuple(self._look_up())
             except RectoError:
                 choices = ()
-            self._known, self._since = _Known(choices), time.monotonic()
+            self._known, self._since = Known(choices), time.monotonic()
             # a folder that takes long to go through is not gone through all the time
             self._fresh_s = max(FRESH_S, 10 * (self._since - began))
 
@@ -117,7 +124,7 @@ class LinkCompleter(Completer):
         vault = self._vault() if is_typed else None
         if vault and opened:
             typed = opened[1] or ""
-            yield from (_completion(choice, typed, "") for choice in self._best(path_choices, vault, typed))
+            yield from (completion(choice, typed, "") for choice in self._best(path_choices, vault, typed))
         elif vault and link:
             yield from self._linked(vault, link[1], _closing(document.text_after_cursor))
 
@@ -125,9 +132,9 @@ class LinkCompleter(Completer):
         name, sign, heading = typed.rpartition("#")
         for choice in self._best(name_choices, vault, typed.lstrip()):
             if not sign or "#" in choice.key:
-                yield _completion(choice, typed, closing)
+                yield completion(choice, typed, closing)
         for choice in _headings(vault, name, heading) if sign else ():
-            yield _completion(choice, heading, closing)
+            yield completion(choice, heading, closing)
 
     def _best(self, look_up: LookUp, vault: "Vault", typed: str) -> list[Choice]:
         key = (vault.root, look_up)
@@ -183,7 +190,7 @@ def _headings(vault: "Vault", name: str, typed: str) -> list[Choice]:
         for text, heading in zip(plain, headings, strict=True)
         if text
     ]
-    return _Known(choices).best(typed.lstrip())
+    return Known(choices).best(typed.lstrip())
 
 
 def _closing(after: str) -> str:
@@ -200,7 +207,7 @@ class FileCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = _MENTION.search(document.current_line_before_cursor)
-        if typed is None:
+        if typed is None or _SOURCE.match(typed[0]):
             return
         quoted, bare = typed.groups()
         said = quoted if bare is None else bare
@@ -208,7 +215,7 @@ class FileCompleter(Completer):
         if roots not in self._kept:
             self._kept[roots] = Kept(lambda: file_choices(roots))
         for choice in self._kept[roots].best(said) if said[:1].isalpha() else ():
-            yield _completion(choice, typed[0][1:], "")
+            yield completion(choice, typed[0][1:], "")
 
     def _roots(self) -> tuple[Path, ...]:
         vault = self._vault()
@@ -233,7 +240,7 @@ def _files(folder: Folder) -> Iterator["Entry"]:
     return islice(folder.walk(), MOST_FILES)
 
 
-def _completion(choice: Choice, typed: str, closing: str) -> Completion:
+def completion(choice: Choice, typed: str, closing: str) -> Completion:
     return Completion(
         choice.insert + closing,
         start_position=-len(typed),

@@ -1,15 +1,13 @@
 """`recto config`: settings, where they came from, and changing them in a file without losing its comments."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from recto import places, settings
+from recto import places, settings, toml_file
 from recto.cli import options, show
-from recto.errors import Invalid
 
 FILE = "config.toml"
 # Their values are meant from where the command runs; in a file they are meant from where the file belongs.
@@ -42,7 +40,7 @@ def show_settings(as_json: bool) -> None:
             known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help}
             show.emit({"key": spec.key, "value": value, "from": origin} | known)
         else:
-            show.say(f"{spec.key} = {_literal(value)}", bold=origin != "default" or None)
+            show.say(f"{spec.key} = {literal(value)}", bold=origin != "default" or None)
             show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
 
 
@@ -59,7 +57,7 @@ def get(key: str, as_json: bool) -> None:
     if as_json:
         show.emit({"key": key, "value": value, "from": loaded.origin(key)})
     else:
-        show.say(value if isinstance(value, str) else _literal(value))
+        show.say(value if isinstance(value, str) else literal(value))
 
 
 @command.command("set")
@@ -77,14 +75,14 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
     path = (root / ".recto" if root else places.find_home()) / FILE
     if key in PATHS and typed:
         typed = _rooted(typed, root)
-    _write(path, _changed(path, key, typed))
+    toml_file.write(path, _changed(path, key, typed))
     if as_json:
         show.emit({"key": key, "value": typed, "file": str(path)})
     else:
-        show.say(f"{key} = {_literal(typed)} in {path}")
+        show.say(f"{key} = {literal(typed)} in {path}")
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """As TOML writes it."""
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
 
@@ -99,35 +97,6 @@ def _rooted(value: str, root: Path | None) -> str:
 
 def _changed(path: Path, key: str, value: Any) -> str:
     """The file's text with the setting changed and everything else as it was; checked as a whole."""
-    import tomlkit  # only to write a file
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document = tomlkit.parse(settings.file_text(path))
-    except TOMLKitError as why:
-        raise Invalid(f"{path} is not valid TOML: {why}; mend it first", file=str(path)) from why
-    *groups, name = key.split(".")
-    table: Any = document
-    for group in groups:
-        table = table.setdefault(group, tomlkit.table())
-        if not isinstance(table, dict):
-            raise Invalid(f"{path}: {group} must be a table; mend it first", file=str(path))
-    table[name] = value
-    text = tomlkit.dumps(document)
+    text = toml_file.with_value(settings.file_text(path), path, key.split("."), value)
     settings.check_text(text, str(path))
     return text
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing; a link stays a link, and permissions stay as they were."""
-    place = path.resolve()
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(file.name, place.stat().st_mode if place.exists() else 0o644)
-        os.replace(file.name, place)
-    except OSError as why:
-        raise Invalid(f"cannot write {path}: {why.strerror}; nothing was changed", file=str(path)) from why

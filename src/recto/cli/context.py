@@ -47,8 +47,9 @@ def command() -> None:
 @options.settings_options
 @click.option("--message", default="", metavar="TEXT", help="Plan for this message.")
 @click.option("--new", is_flag=True, help="Plan for a new conversation.")
+@click.option("--all", "whole", is_flag=True, help="Fold no list, however long.")
 @options.as_json_option
-def show_context(id: str | None, flags: dict[str, str], message: str, new: bool, as_json: bool) -> None:
+def show_context(id: str | None, flags: dict[str, str], message: str, new: bool, whole: bool, as_json: bool) -> None:
     """Show the window of a conversation (by default the latest): every part, its tokens, and why.
 
     Example: recto context show --message "Compare [[Budget]] with last year"
@@ -63,7 +64,7 @@ def show_context(id: str | None, flags: dict[str, str], message: str, new: bool,
             return
         from recto.cli.picture import draw_window  # rich: a tenth of a second
 
-        draw_window(show.console(), window.to_json(), outlook=strategies.outlook(desk, talk, window.plan))
+        draw_window(show.console(), window.to_json(), outlook=strategies.outlook(desk, talk, window.plan), whole=whole)
 
 
 @command.command("stats")

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 
 import click
 
+from recto.chat.blocks import ToolResult
 from recto.cli import recalled, show
 from recto.cli.compaction import besides, event_in_words, request_in_words
 from recto.cli.gathered import Gathered
@@ -27,6 +28,11 @@ from recto.events import (
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; what came is kept"
+NOT_RUN = {
+    "denied": "not run: you said no",
+    "unanswered": "not run: nobody was there to allow it",
+    "forbidden": "not run: its settings deny it",
+}
 
 
 class Listener(Protocol):
@@ -69,10 +75,25 @@ def in_words(event: Event) -> str | None:
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
         case ToolFinished(call=call, result=result):
-            told = f"failed: {result.text}" if result.is_error else show.counted(len(result.text), "character")
-            return f"{call.name} {show.shortened(call.arguments, ARGUMENTS_WIDTH)} → {show.shortened(told, 100)}"
+            given = show.shortened(call.arguments, ARGUMENTS_WIDTH)
+            return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
         case _:
             return None
+
+
+def tool_named(call_name: str) -> str:
+    """A tool as people read it, by the name that a model calls it by: `github:create_issue`."""
+    server, parted, name = call_name.partition("__")
+    return show.visible(f"{server}:{name}" if parted and server and name else call_name)
+
+
+def _result(result: ToolResult) -> str:
+    if result.approval in NOT_RUN:
+        return NOT_RUN[result.approval]
+    if result.is_error:
+        return f"failed: {result.text}"
+    files = f", {show.counted(len(result.media), 'file')} kept" if result.media else ""
+    return show.counted(len(result.text), "character") + (" (cut; the whole is kept)" if result.whole else "") + files
 
 
 class Lines:

@@ -1,7 +1,7 @@
 """Options that several commands share, and the desk they ask for. Nothing heavy is imported before a command runs."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -9,6 +9,7 @@ import click
 
 from recto.errors import NotFound
 from recto.places import STORE_FILE, find_home
+from recto.sources.source import OWN
 
 if TYPE_CHECKING:
     from recto.desk import Desk
@@ -32,6 +33,14 @@ limit_option = click.option("--limit", type=click.IntRange(1), default=100, show
 conversation_argument = click.argument("id", required=False)
 message_argument = click.argument("message", metavar="MESSAGE")
 document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
+allow_tool_option = click.option(
+    "--allow-tool",
+    "allowed",
+    metavar="SERVER[/TOOL]",
+    multiple=True,
+    help="Let a tool, or all tools of a server, run unasked; can be given several times.",
+)
+conversation_option = click.option("--conversation", "-c", metavar="ID", help="Which one (default: the latest).")
 home_option = click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
 
 
@@ -79,6 +88,26 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
+def session_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options that say whose sources are meant; the command gets `place`, a function of the desk."""
+
+    @click.option("--conversation", "-c", metavar="ID", help="Of this conversation (default: the latest).")
+    @click.option("--agent", metavar="NAME", help="Of this agent, as a new conversation would begin with them.")
+    @wraps(command)
+    def run(*args: Any, conversation: str | None, agent: str | None, **named: Any) -> R:
+        if conversation is not None and agent is not None:
+            raise click.UsageError("Give --conversation or --agent, not both: a conversation has its own agent.")
+
+        def place(desk: "Desk") -> "Talk":
+            if agent is not None:
+                return desk.conversation(agent=agent)
+            return find_talk(desk, conversation) if conversation else desk.latest() or desk.conversation()
+
+        return command(*args, place=place, **named)
+
+    return run
+
+
 def has_keyboard() -> bool:
     """Whether someone sits there and types; a closed stdin is nobody."""
     return sys.stdin is not None and sys.stdin.isatty()
@@ -104,6 +133,19 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
     if talk is None:
         raise NotFound("there is no conversation yet: `recto chat` starts one")
     return talk
+
+
+def allow_tools(talk: "Talk", allowed: Sequence[str]) -> None:
+    """What --allow-tool names may run as long as this talk lasts. NotFound for a server that its agent has not."""
+    servers = [OWN, *(each.name for each in talk.agent.servers if each.name != OWN)] if allowed else []
+    for named in allowed:
+        tool = named.removeprefix("tool:")
+        if tool.partition("/")[0] not in servers:
+            known = ", ".join(servers)
+            raise NotFound(
+                f"--allow-tool takes SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named
+            )
+        talk.allow(tool)
 
 
 def message_of(desk: "Desk", named: str, conversation: str | None) -> str:

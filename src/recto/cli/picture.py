@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from recto.cli.badges import badge, called, is_source
+from recto.cli.grouped import draw_considered, draw_sources
 from recto.cli.plan import compacting_in_words, plan_facts
 from recto.cli.show import counted, visible, when
 
@@ -17,22 +19,29 @@ BAR_WIDTH = 28
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Of a longer list only the best are drawn: what follows is one line.
 MOST_PICKS = 12
+IN_JSON = "--json has them all"
+UNKNOWN = "unknown"
 # Named by ids, which tell people less than why it is there.
 SAID = ("message", "messages", "rounds")
 
 Json = Mapping[str, Any]
 
 
-def draw_window(console: Console, window: Json, *, outlook: str = "") -> None:
+def draw_window(console: Console, window: Json, *, outlook: str = "", whole: bool = False) -> None:
     """A window as `Window.to_json` gives it; `outlook` says what sending it would do to what does not fit."""
-    where = window["conversation"] or "a new conversation"
-    console.print(Text.assemble((f"{where} · {visible(window['model'])}", "bold")), soft_wrap=True)
-    console.print(_sections(window))
+    where = window.get("conversation") or "a new conversation"
+    console.print(Text.assemble((f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")), soft_wrap=True)
+    _draw_parts(console, window, whole=whole, outlook=outlook)
+
+
+def _draw_parts(console: Console, window: Json, *, whole: bool, outlook: str = "", more: str = IN_JSON) -> None:
+    console.print(_sections(window, whole=whole))
     console.print(_sum(window))
+    draw_sources(console, window, whole=whole, more=more)
     _draw_plan(console, window, outlook)
-    _draw_not_picked(console, window)
-    for text in window.get("notes", ()):
-        console.print(Text(f"· {visible(text)}", "dim"))
+    draw_considered(console, window, whole=whole, more=more)
+    _draw_not_fitting(console, window, whole=whole)
+    _draw_notes(console, window)
 
 
 def _draw_plan(console: Console, window: Json, outlook: str = "") -> None:
@@ -44,70 +53,85 @@ def _draw_plan(console: Console, window: Json, outlook: str = "") -> None:
         console.print(Text(f"{outlook}: {compacting_in_words(plan)}; nothing is sent or changed now", "yellow"))
 
 
-def _draw_not_picked(console: Console, window: Json) -> None:
-    """What was found for the message, but is not sent."""
-    if passed := window.get("not_picked"):
+def _draw_not_fitting(console: Console, window: Json, *, whole: bool) -> None:
+    """What was said and found for the message, but is not sent."""
+    if passed := [pick for pick in window.get("not_picked") or () if not is_source(pick)]:
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(overflow="fold", style="dim")
         table.add_column(justify="right", no_wrap=True, style="dim")
-        for words, size in _picks(passed):
+        for words, size in _picks(passed, whole=whole):
             table.add_row(words, f"{size:,}")
         console.print(Text("found, but did not fit:", "dim"))
         console.print(Padding.indent(table, 2))
 
 
-def _sections(window: Json) -> RenderableType:
+def _draw_notes(console: Console, window: Json) -> None:
+    for text in window.get("notes") or ():
+        console.print(Text(f"· {visible(text)}", "dim"))
+
+
+def _sections(window: Json, *, whole: bool) -> RenderableType:
+    """A bar for each; rules, references and tools are told below, by kind."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="dim", no_wrap=True)
-    limit = window["limit"]
+    limit = _limit(window)
     for section in window["sections"]:
-        tokens = section["tokens"]
-        color = "yellow" if tokens > section["budget"] else "cyan"
-        bar = Text(_bar(tokens, limit), color)
-        table.add_row(Text(section["name"], "bold"), bar, f"{tokens:,}", f"of {section['budget']:,}")
-        for words, size in _picks(section["picks"]):
+        tokens, budget = section.get("tokens") or 0, section.get("budget")
+        bar = Text(_bar(tokens, limit), "yellow" if budget is not None and tokens > budget else "cyan")
+        of = "" if budget is None else f"of {budget:,}"
+        table.add_row(Text(section.get("name") or UNKNOWN, "bold"), bar, f"{tokens:,}", of)
+        others = [pick for pick in section.get("picks") or () if not is_source(pick)]
+        for words, size in _picks(others, whole=whole):
             table.add_row("", words, Text(f"{size:,}", "dim"), "")
-    table.add_row("reserve", Text(_bar(window["reserve"], limit), "magenta"), f"{window['reserve']:,}", "for the reply")
-    table.add_row("free", Text(_bar(window["free"], limit), "dim"), f"{window['free']:,}", "")
+    for name, colour, told in (("reserve", "magenta", "for the reply"), ("free", "dim", "")):
+        if name in window:
+            table.add_row(name, Text(_bar(window[name], limit), colour), f"{window[name]:,}", told)
     return table
 
 
-def _picks(picks: Sequence[Json]) -> Iterator[tuple[Text, int]]:
+def _limit(window: Json) -> int:
+    return window.get("limit") or max(_total(window), 1)
+
+
+def _total(window: Json) -> int:
+    return int(window.get("total") or sum(section.get("tokens") or 0 for section in window["sections"]))
+
+
+def _picks(picks: Sequence[Json], *, whole: bool) -> Iterator[tuple[Text, int]]:
     """Each with its tokens, in their order; of many the best, and the others together."""
-    best = sorted(picks, key=lambda pick: -(pick["score"] or 0.0))[:MOST_PICKS]
-    shown = [pick for pick in picks if pick in best] if len(picks) > MOST_PICKS + 1 else picks
+    best = sorted(picks, key=lambda pick: -(pick.get("score") or 0.0))[:MOST_PICKS]
+    shown = picks if whole or len(picks) <= MOST_PICKS + 1 else [pick for pick in picks if pick in best]
     for pick in shown:
-        yield _pick(pick), pick["tokens"]
+        yield _pick(pick), pick.get("tokens") or 0
     if rest := len(picks) - len(shown):
-        size = sum(pick["tokens"] for pick in picks) - sum(pick["tokens"] for pick in shown)
-        yield Text(f"and {rest} more; --json has them all", "dim"), size
+        sizes = [sum(pick.get("tokens") or 0 for pick in some) for some in (picks, shown)]
+        yield Text(f"and {rest} more; {IN_JSON}", "dim"), sizes[0] - sizes[1]
 
 
 def _pick(pick: Json) -> Text:
-    name, because = visible(pick["name"]), visible(pick["because"])
-    if pick["kind"] == "message" and pick["score"] is not None:
+    name, because = (visible(str(pick.get(key) or "")) for key in ("name", "because"))
+    kind, score = pick.get("kind"), pick.get("score")
+    if kind == "message" and score is not None:
         # what was recalled is named by its number, as the model reads it
-        return Text(f"{pick['score']:.2f} {because}", "dim")
-    if pick["kind"] in SAID:
+        return Text(f"{score:.2f} {because}", "dim")
+    if kind in SAID:
         return Text(f"{because} ({name})", "dim")
-    if pick["kind"] in ("system", "summary"):
+    if kind in ("system", "summary"):
         return Text(f"{name}: {because}", "dim")
-    score = f", score {pick['score']:.2f}" if pick["score"] is not None else ""
-    return Text.assemble(name, (f" [{pick['mode']}{score}] {because}", "dim"))
+    return Text.assemble(name, " ", badge(pick), (f" {because}", "dim"))
 
 
 def _sum(window: Json) -> Text:
-    total, reserve, free, limit = (window[name] for name in ("total", "reserve", "free", "limit"))
-    kind = "counted exactly" if window["exact"] else "an estimate"
-    because = (window.get("plan") or {}).get("because")
-    plan = f"{window['strategy']}: {visible(because)}" if because else window["strategy"]
-    return Text(
-        f"{limit:,} tokens = {total:,} sent + {reserve:,} reserve + {free:,} free · {kind} · "
-        f"{100 * total / limit:.0f} % full · {plan}"
-    )
+    total, limit = _total(window), _limit(window)
+    parts = [f"{window[name]:,} {name}" for name in ("reserve", "free") if name in window]
+    kind = "counted exactly" if window.get("exact") else "an estimate"
+    because, strategy = (window.get("plan") or {}).get("because"), window.get("strategy")
+    plan = [f"{strategy}: {visible(because)}" if because else strategy] if strategy else []
+    sums = f"{limit:,} tokens = {' + '.join((f'{total:,} sent', *parts))}"
+    return Text(" · ".join((sums, kind, f"{100 * total / limit:.0f} % full", *plan)))
 
 
 def _bar(tokens: int, limit: int) -> str:
@@ -133,36 +157,45 @@ def rule(words: str, width: int) -> RenderableType:
     return Rule(Text(said, "dim"), style="dim") if cell_len(said) + 4 <= width else Text(f"── {said} ──", "dim")
 
 
-def draw_request(console: Console, record: Json) -> None:
+def draw_request(console: Console, record: Json, *, whole: bool = False) -> None:
     """A request as `request show --json` gives it."""
-    console.print(Text(f"request {record['id']}", "bold"))
+    console.print(Text(f"request {record.get('id') or UNKNOWN}", "bold"))
     console.print(facts_table(_facts(record)))
-    if "sections" in record:
-        console.print(Group("", _sections(record), _sum(record)))
-        _draw_plan(console, record)
-        _draw_not_picked(console, record)
-    else:
-        console.print("No context data available.", style="dim")
-    for text in record.get("notes", ()):
-        console.print(Text(f"· {visible(text)}", "dim"))
+    console.print("")
+    if record.get("sections"):
+        _draw_parts(console, record, whole=whole, more="--all shows them")
+        return
+    console.print("No context data available.", style="dim")
+    if facts := list(_listed(record)):
+        console.print(facts_table(facts))
+    _draw_notes(console, record)
+
+
+def _listed(record: Json) -> Iterator[tuple[str, str]]:
+    """Names alone are what the oldest records have."""
+    for name in ("rules", "references", "tools"):
+        if isinstance(some := record.get(name), list):
+            yield name, ", ".join(called(each) if isinstance(each, Mapping) else str(each) for each in some) or "none"
 
 
 def _facts(record: Json) -> list[tuple[str, str]]:
     """What is known, in the order it is told; what an older version did not record is left out."""
     window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
-    parameters = ", ".join(f"{name} {value}" for name, value in record.get("parameters", {}).items())
+    parameters = ", ".join(f"{name} {value}" for name, value in (record.get("parameters") or {}).items())
+    created = f"{when(record['created'])}, " if record.get("created") else ""
+    pieces = f" in {counted(record['pieces'], 'piece')}" if "pieces" in record else ""
     facts = [
-        ("when", f"{when(record['created'])}, to get a {record['purpose']}"),
-        ("model", f"{record.get('model', 'unknown')}{window_from}"),
+        ("when", f"{created}to get a {record.get('purpose') or 'reply'}"),
+        ("model", f"{record.get('model') or UNKNOWN}{window_from}"),
         ("parameters", parameters or "none: the model's own"),
-        ("conversation", record["conversation"]),
+        ("conversation", record.get("conversation") or ""),
         ("messages", _messages(record.get("messages"))),
         ("prefix", _prefix(record)),
         ("tokens", _tokens(record)),
         ("reply", _reply(record)),
-        ("attempts", _attempts(record.get("attempts", ()))),
-        ("bytes", f"{record['size']:,} in {counted(record['pieces'], 'piece')}"),
-        ("sha256", record["sha256"]),
+        ("attempts", _attempts(record.get("attempts") or ())),
+        ("bytes", f"{record['size']:,}{pieces}" if "size" in record else ""),
+        ("sha256", record.get("sha256") or ""),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -170,12 +203,12 @@ def _facts(record: Json) -> list[tuple[str, str]]:
 def _messages(range: Json | None) -> str:
     if not range:
         return ""
-    if not range["count"]:
-        said = "no history"
-    else:
-        said = f"{counted(range['count'], 'message')} of history, {range['first']} to {range['last']}"
+    said = "no history"
+    if range.get("count"):
+        said = f"{counted(range['count'], 'message')} of history, {range.get('first')} to {range.get('last')}"
+    current = f"; answers {range['current']}" if range.get("current") else ""
     rounds = f", {counted(len(range['rounds']), 'message')} of tool calls" if range.get("rounds") else ""
-    return f"{said}; answers {range['current']}{rounds}"
+    return f"{said}{current}{rounds}"
 
 
 def _prefix(record: Json) -> str:
@@ -183,11 +216,12 @@ def _prefix(record: Json) -> str:
     prefix = record.get("prefix")
     if not prefix:
         return ""
-    if prefix["base"] is None:
+    base, kept = prefix.get("base"), prefix.get("kept") or 0
+    if base is None:
         return "the first of its conversation"
-    if prefix["broken_by"]:
-        return f"{prefix['kept']} of {prefix['of']} stable pieces of {prefix['base']} kept, by {prefix['broken_by']}"
-    return f"all that was stable in {prefix['base']} came first again ({counted(prefix['kept'], 'piece')})"
+    if prefix.get("broken_by"):
+        return f"{kept} of {prefix.get('of')} stable pieces of {base} kept; broken by {prefix['broken_by']}"
+    return f"all that was stable in {base} came first again ({counted(kept, 'piece')})"
 
 
 def _tokens(record: Json) -> str:
@@ -198,7 +232,8 @@ def _tokens(record: Json) -> str:
     if not usage or not usage.get("reported", True):
         return f"{counted_here:,} counted, none reported"
     cached = f" ({usage['cache_read']:,} from its cache)" if usage.get("cache_read") else ""
-    return f"{counted_here:,} counted, {usage['input']:,} reported{cached}; the reply took {usage['output']:,}"
+    reported, output = usage.get("input") or 0, usage.get("output") or 0
+    return f"{counted_here:,} counted, {reported:,} reported{cached}; the reply took {output:,}"
 
 
 def _reply(record: Json) -> str:
@@ -208,5 +243,5 @@ def _reply(record: Json) -> str:
 
 
 def _attempts(attempts: Any) -> str:
-    tries = [f"{attempt['error'].rstrip('.')} (waited {attempt['wait_s']:g} s)" for attempt in attempts]
+    tries = [f"{str(each.get('error')).rstrip('.')} (waited {each.get('wait_s') or 0:g} s)" for each in attempts]
     return f"{len(tries) + 1}; before the last one: {'; '.join(tries)}" if tries else ""

@@ -12,19 +12,25 @@ RANGES = {"kept": "kept", "summed_up": "summed up", "left_out": "left out"}
 def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
     """By name; plans of older versions say less."""
     for key, name in RANGES.items():
-        if (range := plan.get(key)) and range["count"]:
-            ends = dict.fromkeys((range["first"], range["last"]))
-            yield name, f"{_size(range)} ({'…'.join(ends)})"
-    for lift in plan.get("lifted", ()):
-        yield "still sent", f"{lift['because']}, {lift['tokens']:,} tokens ({', '.join(lift['messages'])})"
-    for key, most in plan.get("excerpts", {}).items():
+        if range := _some(plan, key):
+            ends = dict.fromkeys(str(range[end]) for end in ("first", "last") if range.get(end))
+            yield name, f"{_size(range)} ({'…'.join(ends)})" if ends else _size(range)
+    for lift in plan.get("lifted") or ():
+        ids = ", ".join(lift.get("messages") or ())
+        yield "still sent", f"{lift.get('because', '')}, {lift.get('tokens') or 0:,} tokens ({ids})"
+    for key, most in (plan.get("excerpts") or {}).items():
         yield "excerpt", f"{_whose(key)}, at most {most:,} tokens of it"
     if bands := plan.get("bands"):
-        yield "bands", " · ".join(f"{band['name']} {band['tokens']:,} of {band['budget']:,}" for band in bands)
+        yield (
+            "bands",
+            " · ".join(
+                f"{band.get('name')} {band.get('tokens') or 0:,} of {band.get('budget') or 0:,}" for band in bands
+            ),
+        )
 
 
 def _size(range: Json) -> str:
-    return f"{counted(range['count'], 'message')}, {range['tokens']:,} tokens"
+    return f"{counted(range['count'], 'message')}, {range.get('tokens') or 0:,} tokens"
 
 
 def _whose(key: str) -> str:

@@ -4,7 +4,6 @@ Nothing ever scrolls while it may still change, so a reply longer than the scree
 """
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -13,19 +12,21 @@ from typing import Self
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.segment import Segment
-from rich.spinner import Spinner
 from rich.text import Text
 
+from recto.cli import approval
 from recto.cli.compaction import besides, event_in_words, request_in_words
 from recto.cli.gathered import Gathered
 from recto.cli.keys import echo
-from recto.cli.listen import KEPT, in_words
+from recto.cli.listen import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
 from recto.cli.picture import draw_window, rule
 from recto.cli.proposal import ask_user
-from recto.cli.show import visible
+from recto.cli.show import shortened, visible
+from recto.cli.waiting import Starting, Waiting
 from recto.events import (
+    ApprovalAsked,
     CompactionProposed,
     ContextCompacted,
     Event,
@@ -34,12 +35,13 @@ from recto.events import (
     SummaryRequested,
     TextDelta,
     ThinkingDelta,
+    ToolFinished,
     ToolStarted,
 )
 
 REFRESHES_PER_S = 12
-PATIENCE_S = 0.3
-"""Nothing is said about a wait that is shorter."""
+READY = "getting ready"
+RUNNING_WIDTH = 60
 
 
 class Screen:
@@ -51,6 +53,7 @@ class Screen:
         shows_context: bool = False,
         stopped: str = KEPT,
         more: str = "",
+        starting: Starting = lambda: "",
     ) -> None:
         self._console = console
         self._thinking = thinking
@@ -61,10 +64,15 @@ class Screen:
         self._writer = ""
         """Who was last asked for a summary."""
         self._is_sent = False
+        self._starting = starting
+        self._running: dict[str, str] = {}
+        """Tools at work: call -> name."""
+        self._is_interrupted = False
+        """Ctrl-C has answered a question of this turn."""
         self._gathered = Gathered(is_terminal=console.is_terminal, hint=more)
         self._last = ""
         """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
-        self._waiting = Waiting("getting ready")
+        self._waiting = self._wait(READY)
         self._live = self._new_live()
         # rich's own refreshing may draw between the two halves of a print, which then erases the wrong lines
         self._lock = threading.Lock()
@@ -133,6 +141,8 @@ class Screen:
                 self._writer = event.model
             case CompactionProposed():
                 self._propose(event)
+            case ApprovalAsked():
+                self._approve(event)
             case ContextCompacted():
                 self._mark(event)
             case Sent():
@@ -142,15 +152,32 @@ class Screen:
                     self._line(words)
 
     def _wait_for(self, event: Event) -> None:
-        label = {
-            Sent: "thinking",
-            ToolStarted: "working",
-            ContextCompacted: "getting ready",
-        }.get(type(event), self._waiting.label)
-        if isinstance(event, SummaryRequested):
-            label = visible(request_in_words(event))
+        if isinstance(event, ToolStarted):
+            self._running[event.call.id] = tool_named(event.call.name)
+        elif isinstance(event, ToolFinished):
+            self._running.pop(event.call.id, None)
+        label = self._label(event)
         if label != self._waiting.label or isinstance(event, TextDelta | ThinkingDelta):
-            self._waiting = Waiting(label)
+            self._waiting = self._wait(label)
+
+    def _label(self, event: Event) -> str:
+        match event:
+            case Sent():
+                return "thinking"
+            case SummaryRequested():
+                return visible(request_in_words(event))
+            case ToolStarted() | ToolFinished() | ContextCompacted():
+                return self._at_work()
+            case _:
+                return self._waiting.label
+
+    def _at_work(self) -> str:
+        names = ", ".join(dict.fromkeys(self._running.values()))
+        return f"running {shortened(names, RUNNING_WIDTH)}" if names else READY
+
+    def _wait(self, label: str) -> Waiting:
+        """A model that answers waits for nothing that is being started; whatever goes on here may."""
+        return Waiting(label, self._starting if label == self._at_work() else None)
 
     def _mark(self, event: ContextCompacted) -> None:
         self._print_line(rule(event_in_words(event, self._writer), self._console.width))
@@ -175,6 +202,26 @@ class Screen:
         event.refuse() if summary is None else event.accept(summary)
         self._last = "line"
 
+    def _approve(self, event: ApprovalAsked) -> None:
+        """Where nobody can answer, nothing is said: the engine notes it. Ctrl-C says no, and stops the turn when it
+        did so before."""
+        if not has_keyboard():
+            return
+        if self._last == "block":
+            self._console.print()
+        self._last = "line"
+        try:
+            with self._paused():
+                answer = approval.ask_user(self._console, event)
+        except KeyboardInterrupt:
+            event.deny()
+            self._print_line("")
+            if self._is_interrupted:
+                raise
+            self._is_interrupted = True
+            return
+        {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[answer]()
+
     @contextmanager
     def _paused(self) -> Iterator[None]:
         """The screen stands still, and keys are the user's; we hold the lock, so nothing is drawn meanwhile."""
@@ -185,7 +232,7 @@ class Screen:
                 yield
         finally:
             # a Live that starts again would go up over the lines that it had drawn before
-            self._live, self._waiting = self._new_live(), Waiting("getting ready")
+            self._live, self._waiting = self._new_live(), self._wait(self._at_work())
             self._live.start()
 
     def _print_blocks(self, blocks: list[str]) -> None:
@@ -237,19 +284,3 @@ class Bottom:
         for line in lines[-self._most :]:
             yield from line
             yield Segment.line()
-
-
-class Waiting:
-    """A spinner with a word and the seconds, once the wait is long enough to wonder."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self._since = time.monotonic()
-        self._spinner = Spinner("dots", style="dim")
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        waited_s = time.monotonic() - self._since
-        if self.label and waited_s >= PATIENCE_S:
-            seconds = f" {waited_s:.0f} s" if waited_s >= 3 else ""
-            self._spinner.update(text=Text(f"{self.label}…{seconds}", "dim"))
-            yield self._spinner

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from recto.cli import slash_sources as sources
 from recto.cli import steer
 from recto.cli.compaction import block_in_words
-from recto.cli.gathered import shown
 from recto.cli.hits import lines
 from recto.cli.ongoing import Chat
 from recto.cli.picture import draw_request, draw_window
@@ -19,13 +18,8 @@ from recto.cli.strategy import FOLLOWS_SETTINGS, outlook
 from recto.errors import Invalid, NotFound
 from recto.settings import STRATEGIES
 
-if TYPE_CHECKING:
-    pass
-
 # How many messages `/search` shows.
 SHOWN = 8
-# So many messages back `/references` looks for a turn that has any.
-LATEST = 200
 STRATEGY_WORDS = (*STRATEGIES, FOLLOWS_SETTINGS)
 
 
@@ -43,6 +37,7 @@ def _help(chat: Chat, argument: str) -> None:
     for name, known in COMMANDS.items():
         chat.console.print(Text.assemble((f"/{name}".ljust(12), "bold"), known.help))
     chat.tell("Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line.")
+    chat.tell("@rule:NAME or @ref:NAME in a message takes a rule or a reference along from then on.")
     chat.tell("Ctrl-C stops a reply and keeps what came; Ctrl-D quits.")
 
 
@@ -62,21 +57,6 @@ def _search(chat: Chat, argument: str) -> None:
             chat.console.print(Text.from_ansi(line))
     for text in filter(None, (found.note, "" if found else "nothing was found")):
         chat.tell(text)
-
-
-def _references(chat: Chat, argument: str) -> None:
-    """Of the last turn that has any, all of them; of all turns with `all`."""
-    found = chat.talk.messages(limit=None if argument == "all" else LATEST)
-    turns = [message for message in found if message.references]
-    if not turns:
-        chat.tell("no documents were referred to")
-        return
-    if argument != "all":
-        last = max(at for at, message in enumerate(found) if message.references)
-        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
-        turns = found[starts[-1] if starts else last : last + 1]
-    for line in shown(turns, is_terminal=chat.console.is_terminal, fold=None):
-        chat.console.print(Text.from_ansi(line))
 
 
 def _document(chat: Chat, argument: str) -> None:
@@ -117,7 +97,7 @@ def _request(chat: Chat, argument: str) -> None:
     last = argument or (chat.desk.store.records.latest(chat.talk.id) if chat.talk.id else None)
     if last is None:
         raise NotFound("nothing was sent yet in this conversation")
-    draw_request(chat.console, record_to_json(chat.desk.record(last)))
+    draw_request(chat.console, record_to_json(chat.desk.record(chat.desk.store.records.named(last))))
 
 
 def _thinking(chat: Chat, argument: str) -> None:
@@ -150,7 +130,15 @@ COMMANDS = {
     "priority": Command("MESSAGE N: how much a message matters to hybrid, from 1 to 10", steer.priority),
     "strategy": Command("what happens when the window is full, or NAME to change that", steer.strategy, STRATEGY_WORDS),
     "search": Command("find messages by words and meaning, in all conversations", _search),
-    "references": Command("the documents of the last turn; all for those of all turns", _references, ("all",)),
+    "rules": Command("rules that go along, and that could; add, remove, mode NAME", sources.rules, sources.WORDS),
+    "references": Command(
+        "the same for references; documents of the last turn, or of all",
+        sources.references,
+        sources.WORDS,
+    ),
+    "tools": Command(
+        "the same for tools, as SERVER/NAME; servers for how they are doing", sources.tools, sources.TOOL_WORDS
+    ),
     "document": Command("a note that goes with every message: PATH, or none to close it", _document, ("none",)),
     "undo": Command("take back your last message and its reply", _undo),
     "fork": Command("go on from an earlier message, on a branch of its own", _fork),

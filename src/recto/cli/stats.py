@@ -86,7 +86,7 @@ def _recalled(records: "Sequence[Record]") -> dict[str, int]:
 def _window(desk: "Desk", talk: "Talk") -> dict[str, Any]:
     """How full the window is now; without the model nobody can say, and everything else is told all the same."""
     try:
-        ready = desk.run(desk.engine.setup.ready(talk.model, talk.vault, talk.standing.choices))
+        ready = desk.run(desk.engine.ready(talk.standing))
         window = talk.window()
     except RectoError as why:
         return {"strategy": talk.strategy, "window": None, "window_error": why.message}

@@ -1,12 +1,10 @@
 """Which strategy and settings a conversation follows, and how that is said."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recto.errors import RectoError
-from recto.places import find_project
-from recto.settings import ContextSettings, for_agent
+from recto.settings import ContextSettings
+from recto.sources.agents import apply
 
 if TYPE_CHECKING:
     from recto.desk import Desk
@@ -26,8 +24,7 @@ def in_force(desk: "Desk", talk: "Talk", call: str | None = None) -> str | None:
     try:
         if talk.id is None:
             return talk.window(strategy=call).strategy
-        choices = replace(talk.standing.choices, call=call)
-        return desk.run(desk.engine.setup.ready(talk.model, talk.vault, choices)).strategy
+        return desk.run(desk.engine.ready(talk.standing, call)).strategy
     except RectoError:
         return None
 
@@ -42,8 +39,7 @@ def in_words(chosen: str | None, used: str | None) -> str:
 
 def context_of(desk: "Desk", talk: "Talk") -> ContextSettings:
     """The settings of the conversation's agent, as far as they are known without its model."""
-    agent = talk.standing.choices.agent if talk.id else "default"
-    return for_agent(desk.settings, agent, desk.home, find_project(Path.cwd())).context
+    return apply(desk.settings, talk.agent).context
 
 
 def outlook(desk: "Desk", talk: "Talk", plan: "Plan") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recto.sources.server import ServerConfig
-from recto.sources.source import Reference, Rule, SourceId, Written
+from recto.sources.source import Reference, Rule, SourceId
 
 DEFAULT = "default"
 """The agent that is there without any file."""
@@ -43,14 +43,20 @@ class Agent:
     """What is wrong with its files, a sentence each; the rest of it works."""
     files: tuple[Path, ...] = ()
     """The agent.toml files that were read, the user's before the project's."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Which of them says it, by dotted key: `model`, `system_prompt`, `context.strategy`, `memory.facts`, …"""
 
     @property
-    def written(self) -> Iterator[Written]:
+    def written(self) -> Iterator[Rule | Reference]:
         """What can be offered of rules and references."""
-        return (each for each in (*self.rules, *self.references) if each.enabled)
+        return (each for each in self._all if each.enabled)
 
-    def find(self, id: SourceId) -> Written | None:
-        return next((each for each in (*self.rules, *self.references) if each.id == id), None)
+    def find(self, id: SourceId) -> Rule | Reference | None:
+        return next((each for each in self._all if each.id == id), None)
+
+    @property
+    def _all(self) -> tuple[Rule | Reference, ...]:
+        return (*self.rules, *self.references)
 
     def server(self, name: str) -> ServerConfig | None:
         return next((each for each in self.servers if each.name == name), None)

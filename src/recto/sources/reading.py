@@ -17,6 +17,7 @@ from recto.vault.links import Link, find_links, link_to_json
 from recto.vault.vault import Vault
 
 READ, FIND_DOCUMENTS, FIND_EXCERPTS = "read_document", "find_documents", "find_excerpts"
+RESOLVE = "resolve_wikilink"
 # One page of a document for one call: about 5,000 tokens of English. The model asks for the rest with `offset`.
 PAGE = 20_000
 LISTED, MOST_LINKS, MOST_NOTES = 100, 100, 50
@@ -73,7 +74,7 @@ def reading_tools(vault: Vault, library: Library) -> list[Runnable]:
             "path",
         ),
         _tool(
-            "resolve_wikilink",
+            RESOLVE,
             "Say which file a [[link]] means.",
             lambda given: _resolve(vault, given),
             {"wikilink": _text("with or without brackets"), "source": _text("the note that it stands in")},

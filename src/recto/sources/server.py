@@ -4,7 +4,7 @@ nothing is started here."""
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recto.sources.source import Approval, Include
@@ -70,9 +70,16 @@ class ServerConfig:
 
     @property
     def sha256(self) -> str:
-        """Of all that is said: what the user trusts is this, and not what the name may mean tomorrow."""
-        told = json.dumps([self.name, self.to_json()], sort_keys=True, ensure_ascii=False)
+        """Of all that is said but when its tools are included, which is no right: what the user trusts is this, and
+        not what the name may mean tomorrow."""
+        bare = replace(self, include=None, tools=_rights(self.tools))
+        told = json.dumps([self.name, bare.to_json()], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _rights(tools: Mapping[str, ToolConfig]) -> dict[str, ToolConfig]:
+    bare = {name: replace(each, include=None) for name, each in tools.items()}
+    return {name: each for name, each in bare.items() if each != ToolConfig()}
 
 
 def _tool_to_json(config: ToolConfig) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from sqlalchemy import (
     Dialect,
     Executable,
     FromClause,
+    LargeBinary,
     Select,
     Table,
     bindparam,
+    cast,
     delete,
     func,
     insert,
@@ -159,6 +161,18 @@ def _trail() -> Select[Any]:
 PATH = Prepared(_path(MESSAGE))
 TRAIL = Prepared(_trail())
 BARE_PATH = Prepared(_path(BARE))
+# What a record tells of messages that it names by their ends, or one by one.
+_SAID = select(
+    messages.c.id,
+    messages.c.said,
+    messages.c.role,
+    messages.c.depth,
+    (messages.c.compaction == messages.c.n).label("cut"),
+)
+SAID_PATH = Prepared(_path(_SAID))
+SAID_BY_IDS = Prepared(
+    _SAID.where(messages.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value)))
+)
 ID_OF = Prepared(select(messages.c.id).where(messages.c.n == bindparam("n")))
 REQUEST_OF = Prepared(
     select(requests.c.id).join(messages, messages.c.request == requests.c.n).where(messages.c.id == bindparam("id"))
@@ -217,6 +231,37 @@ INSERT_REQUEST = Prepared(
     )
 )
 REQUEST_BY_ID = Prepared(select(requests).where(requests.c.id == bindparam("id")))
+# What rebuilding needs. Texts as bytes: a damaged one may be no text at all, and one row must not hide the others.
+REBUILT = select(
+    *(requests.c[name] for name in ("n", "id", "base", "kept", "chain", "sha256", "size", "account")),
+    cast(requests.c.added, LargeBinary).label("added"),
+    cast(requests.c.marks, LargeBinary).label("marks"),
+)
+REBUILT_BY_IDS = Prepared(
+    REBUILT.where(requests.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value)))
+)
+BASE_BY_NUMBER = Prepared(select(requests.c.id, requests.c.chain).where(requests.c.n == bindparam("n")))
+PIECES = Prepared(
+    select(pieces.c.n, pieces.c.sha256, pieces.c.data).where(
+        pieces.c.n.in_(select(func.json_each(bindparam("numbers")).table_valued("value").c.value))
+    )
+)
+# The newest of a reply before this one, in its conversation.
+_later = requests.alias("later")
+REQUEST_BEFORE = Prepared(
+    select(requests.c.id)
+    .join(_later, _later.c.conversation == requests.c.conversation)
+    .where(_later.c.id == bindparam("id"), requests.c.n < _later.c.n, requests.c.purpose == "reply")
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
+REQUEST_FOR = Prepared(
+    select(requests.c.id)
+    .join(messages, messages.c.n == requests.c.message)
+    .where(messages.c.id == bindparam("id"))
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
 LATEST_REQUEST = Prepared(
     select(requests.c.id)
     .join(conversations)
@@ -230,7 +275,7 @@ CHAIN = Prepared(
         "WITH RECURSIVE bases(n, base, kept, added, chain) AS ("
         "SELECT n, base, kept, added, chain FROM requests WHERE id = :id UNION ALL "
         "SELECT r.n, r.base, r.kept, r.added, r.chain FROM requests r JOIN bases ON r.n = bases.base "
-        "WHERE r.chain < bases.chain) SELECT kept, added FROM bases ORDER BY chain"
+        "WHERE r.chain < bases.chain) SELECT kept, CAST(added AS BLOB) AS added FROM bases ORDER BY chain"
     )
 )
 SET_OUTCOME = Prepared(

@@ -1,9 +1,10 @@
-"""Records: requests as the pieces of bytes that were sent. Rebuilding joins stored bytes; no renderer runs."""
+"""Records: requests as the pieces of bytes that were sent, saved, told, found, proved and compared."""
 
 import hashlib
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -11,50 +12,39 @@ from sqlalchemy.exc import IntegrityError
 
 from recto import wire
 from recto.errors import Altered, NotFound
+from recto.store.accounts import prove_account, read_account, read_bare, shared_picks, with_numbers, written
+from recto.store.comparing import Difference, compare
 from recto.store.database import Database
-from recto.store.kin import ALONE, Kin, kin_again, kin_of, named
-from recto.store.packing import pack, pack_beside, unpack
+from recto.store.kept import Kept
+from recto.store.kin import ALONE, Kin, kin_of, named
+from recto.store.packing import pack, pack_beside
+from recto.store.prefix import kept_prefix
 from recto.store.queries import (
-    CHAIN,
     INSERT_PIECES,
     INSERT_REQUEST,
     KNOWN_PIECES,
     LATEST_REQUEST,
+    MESSAGE_BY_ID,
+    REBUILT_BY_IDS,
+    REQUEST_BEFORE,
     REQUEST_BY_ID,
+    REQUEST_FOR,
     SET_OUTCOME,
 )
+from recto.store.rebuilding import Rebuilding
+from recto.store.record import Record as Record
 from recto.store.rows import AnyRow, read_details
-from recto.store.schema import conversations, messages, pieces, requests
-from recto.window.request import Piece, Purpose, Request, with_mark
+from recto.store.said import said_in
+from recto.store.schema import conversations, messages, requests
+from recto.store.side import Side
+from recto.window.request import Piece, Purpose, Request
 
 # Rebuilding walks back over bases; a full list now and then keeps that walk short.
 LONGEST_CHAIN = 64
+# So many requests are verified at one look.
+BATCH = 200
 # A piece that quotes messages is longer than this.
 QUOTING = 500
-BREAKS = {
-    "head": "another model or format",
-    "tool": "the tools changed",
-    "join": "the tools changed",
-    "system": "the instructions changed",
-    "message": "another branch",
-    "tail": "another branch",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A request as it is kept: everything about it but its bytes, which `rebuild` gives."""
-
-    id: str
-    conversation: str
-    message: str | None
-    purpose: str
-    created: str
-    sha256: str
-    size: int
-    pieces: int
-    account: dict[str, Any]
-    outcome: dict[str, Any]
 
 
 class Records:
@@ -66,8 +56,11 @@ class Records:
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
             kin = kin_of(connection, named(request.account))
-            shared, kept, added = _split(connection, request, before, kin)
-            account = _account(request) | {"prefix": _prefix(connection, request, before, shared)}
+            picks = shared_picks(request.account)
+            shared, kept, numbers = _split(connection, request, before, kin, tuple(picks.values()))
+            added = numbers[: len(numbers) - len(picks)]
+            account = _account(request, dict(zip(picks, numbers[len(added) :], strict=True)))
+            account["prefix"] = kept_prefix(request, before, shared, partial(_told, connection, before))
             body = request.body
             values = {
                 "id": request.id,
@@ -83,7 +76,7 @@ class Records:
                 "size": len(body),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
-                "account": pack_beside(wire.dumpb(account), kin.numbers, kin.data),
+                "account": _packed(written(account), kin),
                 "marks": _marks(request),
             }
             try:
@@ -112,99 +105,110 @@ class Records:
         with self._database.read() as connection:
             return LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
 
+    def named(self, id: str) -> str:
+        """The request of this id, or the one behind the message of this id: a reply's, or the last for a question."""
+        with self._database.read() as connection:
+            if REQUEST_BY_ID(connection, id=id).first() is not None:
+                return id
+            message = MESSAGE_BY_ID(connection, id=id).first()
+            if message is None:
+                raise _unknown(id)
+            found = message.request_id or REQUEST_FOR(connection, id=id).scalar()
+        if found is None:
+            raise NotFound(f"No context data available: no request is recorded for message {id}", id=id)
+        return str(found)
+
+    def before(self, id: str) -> str:
+        """The request that this one went on from, or that was sent before it in its conversation."""
+        with self._database.read() as connection:
+            prefix = read_bare(connection, _request_row(connection, id)).get("prefix") or {}
+            found = prefix.get("base") or REQUEST_BEFORE(connection, id=id).scalar()
+        if found is None:
+            raise NotFound(f"nothing was sent before request {id} in its conversation: name two to compare", id=id)
+        return str(found)
+
+    def compare(self, before: str, after: str) -> Difference:
+        """What came in, went out and changed from one request to another, and what broke the prefix."""
+        with self._database.read() as connection:
+            again = Rebuilding()
+            one, other = (_side(connection, again, _request_row(connection, id)) for id in (before, after))
+        return compare(one, other, self._text)
+
+    def _text(self, sha256: str) -> bytes | None:
+        with suppress(NotFound, Altered):
+            return Kept(self._database).get(sha256)
+        return None
+
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Altered when what is stored no longer gives them."""
         with self._database.read() as connection:
-            row = _request_row(connection, id)
-            stored = list(_read_pieces(connection, id, _piece_numbers(connection, row.id)))
-        body = b"".join(_with_marks(id, row.marks, stored))
-        if hashlib.sha256(body).digest() != row.sha256:
-            raise Altered(
-                f"request {id} does not rebuild: its {len(body)} bytes do not have the sha256 that was recorded",
-                id=id,
-                recorded=row.sha256.hex(),
-                rebuilt=hashlib.sha256(body).hexdigest(),
-            )
-        return body
+            return Rebuilding().body(connection, _rebuilt_rows(connection, [id])[0])
 
     def differences(self, ids: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        """For each request: None when it rebuilds, else what differs."""
-        for id in ids:
-            try:
-                self.rebuild(id)
-                yield id, None
-            except Altered as why:
-                yield id, why.message
+        """For each request: None when it rebuilds and its account can be read, else what differs."""
+        again = Rebuilding()
+        for start in range(0, len(ids), BATCH):
+            # a batch at a time: a look that lasts as long as the whole would keep the store's log from being folded
+            with self._database.read() as connection:
+                rows = _rebuilt_rows(connection, ids[start : start + BATCH])
+                found = [(row.id, _difference(connection, again, row)) for row in rows]
+            yield from found
 
 
-def _split(connection: Connection, request: Request, base: AnyRow | None, kin: Kin) -> tuple[int, int, list[int]]:
-    """How many pieces come first again, how many of them are kept by naming the base, and the numbers of the others.
+def _difference(connection: Connection, again: Rebuilding, row: AnyRow) -> str | None:
+    try:
+        again.body(connection, row)
+        prove_account(connection, row, again)
+    except Altered as why:
+        return why.message
+    return None
+
+
+def _rebuilt_rows(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
+    """In the order of the ids; NotFound for the first that there is not."""
+    found = {row.id: row for row in REBUILT_BY_IDS(connection, ids=wire.dumps(ids))}
+    return [found.get(id) or _request_row(connection, id) for id in ids]
+
+
+def _split(
+    connection: Connection, request: Request, base: AnyRow | None, kin: Kin, more: tuple[Piece, ...]
+) -> tuple[int, int, list[int]]:
+    """How many pieces come first again, how many of them are kept by naming the base, and the numbers of the others;
+    `more` is stored in the same step, and its numbers come last.
 
     Where the base's stable part comes again, as it does at nearly every turn, its pieces need not even be looked up.
     """
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary's may go on with what was not stable
     if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
-        return base.stable, base.stable, _store_pieces(connection, request.pieces[base.stable :], kin)
-    numbers = _store_pieces(connection, request.pieces, kin)
-    shared = _shared(_piece_numbers(connection, base.id), numbers) if base is not None else 0
+        return base.stable, base.stable, _store_pieces(connection, (*request.pieces[base.stable :], *more), kin)
+    numbers = _store_pieces(connection, (*request.pieces, *more), kin)
+    shared = _shared(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
+
+
+def _numbers(connection: Connection, base: AnyRow) -> list[int]:
+    try:
+        return Rebuilding().numbers(connection, base)
+    except Altered:  # what is damaged shares nothing, and stops no chat
+        return []
 
 
 def _begins_again(request: Request, base: AnyRow) -> bool:
     return bool(request.beginning(base.stable) == base.stable_sha256)
 
 
-def _prefix(connection: Connection, request: Request, base: AnyRow | None, shared: int) -> dict[str, Any]:
-    """How much of the former request's stable part came first again, and what stood in the way of the rest."""
-    if base is None:
-        return {"base": None, "kept": 0, "of": 0, "broken_by": None}
-    if request.purpose == "summary":
-        # it stops where the covered part ends: what counts is how much of it the former request began with
-        broken = None if shared >= request.stable else "a transcript of its own"
-        if broken and request.model != _told(connection, base).get("model"):
-            broken = "another model"
-        return {"base": base.id, "kept": min(shared, request.stable), "of": request.stable, "broken_by": broken}
-    broken = None
-    if shared < base.stable:
-        before = _told(connection, base)
-        broken = BREAKS[request.pieces[shared].kind] if shared < len(request.pieces) else "another branch"
-        now = request.account.get("compaction")
-        # with a compaction comes the tool that recalls, and it may go with one
-        if now != before.get("compaction") and broken in (BREAKS["message"], BREAKS["tool"], BREAKS["head"]):
-            broken = f"compaction {now}" if now else "another branch, before the compaction"
-        if request.account.get("passing") or before.get("passing"):
-            broken = "what does not fit is left out anew with every request"
-        if request.model != before.get("model"):
-            broken = "another model"
-        elif broken == BREAKS["head"] and request.format == before.get("format"):
-            broken = BREAKS["tool"]  # the head says whether a list of tools follows
-    elif request.account.get("messages", {}).get("rounds"):
-        # within a turn everything of the former request should come again, and a compaction may have cut its rounds
-        now = request.account.get("compaction")
-        broken = f"compaction {now}" if now != _told(connection, base).get("compaction") else None
-    return {"base": base.id, "kept": shared, "of": base.stable, "broken_by": broken}
+def _told(connection: Connection, row: AnyRow | None) -> dict[str, Any]:
+    return read_bare(connection, row) if row is not None else {}
 
 
-def _told(connection: Connection, row: AnyRow) -> dict[str, Any]:
-    try:
-        told: dict[str, Any] = wire.loads(unpack(row.account, _beside(connection)))
-    except (zlib.error, ValueError) as why:
-        raise Altered(f"the account of request {row.id} cannot be read: {why}", id=row.id) from why
-    return told
-
-
-def _beside(connection: Connection) -> Callable[[list[int]], bytes]:
-    return lambda numbers: kin_again(connection, numbers).data
-
-
-def _account(request: Request) -> dict[str, Any]:
+def _account(request: Request, numbers: Mapping[str, int]) -> dict[str, Any]:
     return {
         "model": request.model,
         "format": request.format,
         "parameters": dict(request.parameters),
-        **request.account,
+        **with_numbers(request.account, numbers),
     }
 
 
@@ -213,22 +217,10 @@ def _marks(request: Request) -> str | None:
     return wire.dumps({"bytes": request.mark_bytes.decode(), "at": at}) if at and request.mark_bytes else None
 
 
-def _with_marks(request: str, marks: str | None, stored: list[bytes]) -> list[bytes]:
-    """The pieces as they were sent; they are stored without marks."""
-    if marks is None:
-        return stored
-    try:
-        known = wire.loads(marks)
-        mark, at = known["bytes"].encode(), dict(known["at"])
-        return [with_mark(data, at[place], mark) if place in at else data for place, data in enumerate(stored)]
-    except (ValueError, TypeError, LookupError, AttributeError) as why:
-        raise Altered(f"request {request} does not rebuild: its marks were changed", id=request) from why
-
-
 def _record(connection: Connection, row: AnyRow) -> Record:
     home = select(conversations.c.id).where(conversations.c.n == row.conversation)
     message = select(messages.c.id).where(messages.c.n == row.message)
-    account = _told(connection, row)
+    account = read_account(connection, row)
     return Record(
         id=row.id,
         conversation=connection.execute(home).scalar_one(),
@@ -237,7 +229,7 @@ def _record(connection: Connection, row: AnyRow) -> Record:
         created=row.created,
         sha256=row.sha256.hex(),
         size=row.size,
-        pieces=len(_piece_numbers(connection, row.id)),
+        pieces=len(Rebuilding().numbers(connection, row)),
         account=account,
         outcome={"counted": account.get("total"), **_reply(connection, row), **wire.loads(row.outcome)},
     )
@@ -256,19 +248,18 @@ def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
 def _request_row(connection: Connection, id: str) -> AnyRow:
     row = REQUEST_BY_ID(connection, id=id).first()
     if row is None:
-        raise NotFound(
-            f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id
-        )
+        raise _unknown(id)
     return row
 
 
-def _piece_numbers(connection: Connection, request: str) -> list[int]:
-    """The request's pieces in order: back along its bases, then forward, keeping what each kept."""
-    chain = CHAIN(connection, id=request)
-    numbers: list[int] = []
-    for row in chain:
-        numbers = numbers[: row.kept] + wire.loads(row.added)
-    return numbers
+def _unknown(id: str) -> NotFound:
+    return NotFound(f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id)
+
+
+def _side(connection: Connection, again: Rebuilding, row: AnyRow) -> Side:
+    record = _record(connection, row)
+    pieces = tuple(again.pieces(connection, row))
+    return Side(record, pieces, row.stable, said_in(connection, record.account))
 
 
 def _shared(one: list[int], other: list[int]) -> int:
@@ -283,15 +274,17 @@ def _shared(one: list[int], other: list[int]) -> int:
 def _store_pieces(connection: Connection, sent: Sequence[Piece], kin: Kin = ALONE) -> list[int]:
     hashes = [piece.sha256 for piece in sent]
     known = _known_pieces(connection, hashes)
-    fresh = {digest: piece.data for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
+    fresh = {digest: piece for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
     if fresh:
-        rows = [{"sha256": digest, "data": _packed(data, kin)} for digest, data in fresh.items()]
+        # nothing but a message quotes messages
+        kins = {digest: kin if piece.kind == "message" else ALONE for digest, piece in fresh.items()}
+        rows = [{"sha256": digest, "data": _packed(piece.data, kins[digest])} for digest, piece in fresh.items()]
         known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
     return [known[digest] for digest in hashes]
 
 
 def _packed(data: bytes, kin: Kin) -> bytes:
-    return pack_beside(data, kin.numbers, kin.data) if len(data) > QUOTING else pack(data)
+    return pack_beside(data, kin.numbers, kin.data) if kin.numbers and len(data) > QUOTING else pack(data)
 
 
 def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
@@ -300,27 +293,3 @@ def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes
         found = connection.execute(KNOWN_PIECES, {"hashes": hashes[start : start + 500]})
         known.update((digest, number) for digest, number in found)
     return known
-
-
-def _read_pieces(connection: Connection, request: str, numbers: list[int]) -> Iterator[bytes]:
-    found: dict[int, bytes] = {}
-    for start in range(0, len(numbers), 500):
-        query = select(pieces).where(pieces.c.n.in_(numbers[start : start + 500]))
-        for row in connection.execute(query):
-            found[row.n] = _unpack(connection, request, row)
-    for place, number in enumerate(numbers):
-        if number not in found:
-            raise Altered(
-                f"request {request} does not rebuild: piece {place + 1} of {len(numbers)} is gone", id=request
-            )
-        yield found[number]
-
-
-def _unpack(connection: Connection, request: str, row: AnyRow) -> bytes:
-    try:
-        data = unpack(row.data, _beside(connection))
-    except zlib.error:
-        data = b""
-    if hashlib.sha256(data).digest() != row.sha256:
-        raise Altered(f"request {request} does not rebuild: its piece {row.sha256.hex()[:16]} was changed", id=request)
-    return data

@@ -3,10 +3,10 @@
 A change here goes with a migration in `migrations/versions`; a test holds the two against each other.
 """
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 # Newest last. A store that names any other revision was written by a newer version.
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 
 metadata = MetaData()
 
@@ -105,6 +105,42 @@ uses = Table(
     Column("direct", Integer, nullable=False),
     Index("uses_message", "message"),
     Index("uses_path", "vault", "path"),
+)
+
+# Texts of sources and whole results of tools, by hash: what a record names and no piece holds by itself.
+kept = Table(
+    "kept",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("sha256", LargeBinary, nullable=False, unique=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+# Every source that ever was in a request; the few names repeat in all of them.
+source_names = Table(
+    "source_names",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    # Of a tool: who has it; empty for all others.
+    Column("server", Text, nullable=False),
+    Index("source_names_id", "kind", "name", "server", unique=True),
+)
+
+source_uses = Table(
+    "source_uses",
+    metadata,
+    Column("request", Integer, ForeignKey("requests.n"), primary_key=True),
+    Column("source", Integer, ForeignKey("source_names.n"), primary_key=True),
+    Column("mode", Text, nullable=False),
+    Column("score", Float),
+    Column("tokens", Integer, nullable=False),
+    # Null until the reply was looked at; empty when it shows no sign of use.
+    Column("sign", Text),
+    # What a choice learns from; few rows, and the newest are wanted.
+    Index("source_uses_learnt", "request", sqlite_where=text("sign > '' AND mode <> 'always'")),
+    sqlite_with_rowid=False,
 )
 
 meters = Table(

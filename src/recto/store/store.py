@@ -6,8 +6,10 @@ from typing import Self
 
 from recto.store.counts import Counts
 from recto.store.database import BUSY_TIMEOUT_S, Database
+from recto.store.kept import Kept
 from recto.store.records import Records
 from recto.store.references import Uses
+from recto.store.sourced import SourceUses
 from recto.store.tree import Tree
 
 
@@ -18,6 +20,8 @@ class Store:
         self.records = Records(self.database)
         self.counts = Counts(self.database)
         self.references = Uses(self.database)
+        self.kept = Kept(self.database)
+        self.sourced = SourceUses(self.database)
 
     def close(self) -> None:
         self.database.close()

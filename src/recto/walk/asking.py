@@ -149,9 +149,7 @@ def _request(question: Question, standing: Standing, message: str | None, purpos
 def _account(question: Question, conversation: str) -> dict[str, object]:
     ready = question.ready
     tally = Tally()
-    tally.add("system", Pick("system", "system prompt", "always first"), question.opening.system.tokens)
-    for tool, count in question.opening.tools:
-        tally.add("tools", Pick("tool", tool.name, "in the prefix; not to be called", mode=tool.include), count.tokens)
+    question.opening.tally(tally)
     if question.entries:
         tokens = sum(entry.count.tokens for entry in question.entries)
         tally.add("history", Pick("messages", f"{len(question.entries)} messages", "to be summed up"), tokens)

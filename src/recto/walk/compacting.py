@@ -81,7 +81,7 @@ class Compacting:
                     yield event
             if self.asked:
                 break
-        if self.turn.window.free < 0 and self.ready.with_recall:
+        if self.turn.window.free < 0 and self.ready.reaches:
             self.ready = self.ready.unreaching()
             self.turn = await self.replan(self.ready, self.turn.loaded)
         if self.turn.window.free < 0:
@@ -245,7 +245,7 @@ class Compacting:
         if not name or name == self.ready.model.name:
             return own, notes
         try:
-            return [await self.setup.ready(name, None), *own], []
+            return [await self.setup.bare(name), *own], []
         except RectoError as why:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 

@@ -3,22 +3,25 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from recto.chat.blocks import Block, ToolCall
+from recto.chat.blocks import Block, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, Usage
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
+from recto.sources.tools import Ran
 from recto.store.clerk import Clerk
 from recto.store.store import Store
+from recto.walk.approving import Approving
 from recto.walk.referring import Referring
 from recto.walk.reply import Incoming, draft, step_of
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
 from recto.walk.tooling import close_calls, run_calls
 from recto.walk.turn import Turn
+from recto.walk.using import Retracing, evidence
 from recto.window.request import Entry, Request
 
 
@@ -31,6 +34,8 @@ class Exchange:
     turn: Turn
     request: Request
     referring: Referring
+    approving: Approving
+    retracing: Retracing
     calls: tuple[ToolCall, ...] = ()
     """What the reply asks for, once it is there."""
     _attempts: list[dict[str, Any]] = field(default_factory=list)
@@ -52,6 +57,10 @@ class Exchange:
         branched = False
         try:
             message = await self._end(incoming, done)
+        except BaseException as why:
+            if not incoming.is_finished:
+                await self._end_early(incoming, why)
+            raise
         finally:
             # also when it was stopped right here: what is stored is where we stand
             if incoming.message:
@@ -66,9 +75,9 @@ class Exchange:
 
     async def run_tools(self, *, may_run: bool) -> AsyncGenerator[Event, None]:
         """The calls of the reply, each with its one result in the end, whether or not they may run."""
-        incoming = self._incoming("tool")
+        incoming, calls = self._incoming("tool"), self.calls if may_run else ()
         try:
-            async with aclosing(run_calls(incoming, self.ready.toolbox, self.calls if may_run else ())) as events:
+            async with aclosing(run_calls(incoming, self.ready.toolbox, calls, self.approving, self._keep)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -76,6 +85,17 @@ class Exchange:
             for call, result in zip(self.calls, message.results, strict=True):  # in the order of the calls
                 self.referring.took(call, result)
             self.standing.stands_at(message.id, incoming.moved)
+            await self._note_calls()
+
+    async def _keep(self, ran: Ran) -> ToolResult:
+        """What does not go into the window is kept all the same: the whole of a long result, and what is no text."""
+        whole = [ran.whole.encode()] if ran.whole is not None else []
+        if not whole and not ran.media:
+            return ran.result
+        kept = await self.clerk.do(self.store.kept.put_all, [*whole, *(each.data for each in ran.media)])
+        media = zip(ran.media, kept[len(whole) :], strict=True)
+        told = tuple(f"{each.media_type} {sha256}" for each, sha256 in media)
+        return replace(ran.result, whole=kept[0] if whole else "", media=told)
 
     def _incoming(
         self, role: Role, provider: str | None = None, model: str | None = None, request: str | None = None
@@ -105,11 +125,35 @@ class Exchange:
             blocks=await self._with_references(incoming.blocks),
             tokens=Tokens(own),
             usage=done.usage or Usage(counted, own or 0, reported=False),
-            outcome=self._outcome(done.finish),
+            outcome=self._outcome(done.finish) | await self._used(incoming.blocks),
         )
         assert message is not None
         self.calls = message.calls
         return message
+
+    async def _used(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
+        """Which sources the last reply of a turn shows signs of; a look that fails has seen nothing."""
+        if any(isinstance(block, ToolCall) for block in blocks):
+            return {}
+        text = "".join(block.text for block in blocks if isinstance(block, Text))
+        with suppress(Exception):  # a reply is there, whatever can be said about it
+            found = await asyncio.to_thread(evidence, self.turn, text)
+            uses = await asyncio.to_thread(lambda: found.uses)
+            if uses:
+                signs = {use.id: use.sign for use in uses}
+                await self.clerk.do(self.store.sourced.signs, self.request.id, signs)
+                self.retracing.begin(self.request.id, found, uses)
+            told = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
+            return {"used": told} if told else {}
+        return {}
+
+    async def _note_calls(self) -> None:
+        """A tool that was called was used, also where no last reply comes."""
+        tools = [tool for call in self.calls if (tool := self.ready.toolbox.tool(call.name))]
+        offered = {tool.id for tool, _ in self.turn.opening.tools}
+        if signs := {tool.id: "called" for tool in tools if tool.id in offered}:
+            with suppress(RectoError):
+                await self.clerk.do(self.store.sourced.signs, self.request.id, signs)
 
     async def _with_references(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The last reply of a turn names the documents that it was made with."""

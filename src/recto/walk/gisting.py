@@ -53,7 +53,7 @@ class Gisting:
         with suppress(RectoError):
             for document in documents:
                 text = document.text[document.head[1] :][:LOOKED_AT]
-                opening = await open_window(ready.scale, Parameters(), "", ())
+                opening = await open_window(ready.scale, Parameters())
                 order = (await weigh_text(ready, [ORDER.format(text=text)]))[0]
                 question = Question(ready, opening, (), order, f"a line about {document.path}", MOST_TOKENS)
                 if question.fits:

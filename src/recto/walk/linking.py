@@ -9,13 +9,14 @@ from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.settings import ReferenceSettings
 from recto.sources.documents import Finding, Roots, find_documents
+from recto.sources.pick import Pick
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.vault.document import Document
 from recto.walk.gisting import Gisting
 from recto.walk.libraries import Libraries
 from recto.walk.loading import Loaded
-from recto.walk.picking import Room, pick_current, pick_documents
+from recto.walk.picking import SHARE_OF_SOURCES, Room, pick_current, pick_documents, pick_sources
 from recto.walk.referring import Referring
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
@@ -31,6 +32,8 @@ class Linking:
     libraries: Libraries
     notes: list[str] = field(default_factory=list)
     """What the user should know: broken links, what does not fit."""
+    not_picked: list[Pick] = field(default_factory=list)
+    """Sources that were chosen and do not fit."""
     referring: Referring = field(init=False)
     _findings: list[Finding] = field(default_factory=list)
     _opened: Document | None = None
@@ -63,18 +66,22 @@ class Linking:
         return told
 
     async def pick(self, message: Message, load: Callable[[], Awaitable[Loaded]]) -> list[Picked]:
-        """What this message calls for, in the room that is not used."""
-        if not self._findings and not self._opened:
+        """What this message calls for, in the room that is not used: sources that were chosen, then documents."""
+        chosen = self.ready.sources.chosen
+        if not self._findings and not self._opened and not chosen:
             return []
         ready, before = self.ready, (await load()).before
         own = (await weigh_current(ready.scale, message, ())).own.tokens
         used = own + sum(entry.count.tokens for entry in before)
         # a compaction may come first, and makes at least this much room
         unused = max(ready.free - used, ready.budget.room - ready.budget.low_water - own, 0)
-        room = Room(unused, bool(ready.reader))
-        picked, notes = await pick_documents(ready.scale, self._findings, message.text, room)
+        sources, self.not_picked = await pick_sources(ready.scale, chosen, int(unused * SHARE_OF_SOURCES))
+        taken = sum(pick.tokens for each in sources for pick in each.picks)
+        room = Room(max(0, unused - taken), bool(ready.reader))
+        documents, notes = await pick_documents(ready.scale, self._findings, message.text, room)
         self.notes += notes
-        if self._opened is None or any(pick.name == self._opened.path for each in picked for pick in each.picks):
+        picked = [*sources, *documents]
+        if self._opened is None or any(pick.name == self._opened.path for each in documents for pick in each.picks):
             return picked
         with_them = (await weigh_current(ready.scale, message, picked)).weighed.count.tokens
         opened = await pick_current(ready.scale, self._opened, max(0, ready.free - used + own - with_them))

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recto.chat.blocks import Text
 from recto.sources.documents import UNREADABLE, Finding, fenced
+from recto.sources.included import FITTING, Included, told
 from recto.sources.pick import Pick
 from recto.sources.reading import READ
 from recto.vault.document import Document
@@ -16,6 +17,8 @@ from recto.window.request import Entry
 
 # Of the unused room: a model that can read for itself gets small documents at once and larger ones through its tool.
 SHARE_WITH_TOOLS = 0.20
+# What was chosen and not named comes before documents, and must leave them something.
+SHARE_OF_SOURCES = 0.25
 SHARE_WITHOUT_TOOLS = 0.60
 # Tokens of a letter, about, to choose sections by; what is chosen is counted.
 PER_LETTER = 0.3
@@ -62,6 +65,27 @@ async def pick_documents(
         else:
             notes.append(f"{finding.path} does not fit in the window and was left out")
     return picked, notes
+
+
+async def pick_sources(scale: Scale, chosen: Sequence[Included], room: int) -> tuple[list[Picked], list[Pick]]:
+    """The rules and references that were chosen for the message, whole or by their best section, and what did not
+    fit."""
+    kept: list[Included] = []
+    passed: list[Pick] = []
+    weights: list[int] = []
+    for each in chosen:
+        for version in (each, replace(each, part=each.best) if each.best else None):
+            tokens = await _tokens(scale, told(FITTING, [version])) if version else 0
+            if version and tokens <= room:
+                kept.append(version)
+                weights.append(tokens)
+                room -= tokens
+                break
+        else:
+            passed.append(replace(each.pick, because=f"does not fit in the window; {each.because}"))
+    picks = tuple(replace(each.pick, tokens=tokens) for each, tokens in zip(kept, weights, strict=True))
+    texts = tuple(each.text for each in kept)
+    return ([Picked("sources", told(FITTING, kept), picks, texts)] if kept else []), passed
 
 
 async def pick_current(scale: Scale, document: Document, room: int) -> Picked | None:

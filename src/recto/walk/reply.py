@@ -30,6 +30,7 @@ class Incoming:
         self._started = time.monotonic()
         self._flusher: asyncio.Task[None] | None = None
         self._begun = False
+        self.is_finished = False
         self.moved = True
 
     @property
@@ -81,6 +82,7 @@ class Incoming:
             self._store.tree.finish(done)
             if done.request and outcome is not None:
                 self._store.records.outcome(done.request, **outcome)
+        self.is_finished = True
 
     async def _flush_now_and_then(self) -> None:
         while True:

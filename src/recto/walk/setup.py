@@ -1,7 +1,7 @@
-"""Setup: what stays the same through all rounds of a turn: who answers, how it counts, what it may call."""
+"""Setup: what stays the same through all rounds of a turn: who answers, how it counts, what its windows begin with."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,15 @@ from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
 from recto.settings import ContextSettings, Settings
-from recto.sources.reading import READ, reading_tools, writing_tools
-from recto.sources.source import Tool
-from recto.sources.tools import Runnable, Toolbox
+from recto.sources.agent import Agent
+from recto.sources.agents import apply
+from recto.sources.included import Included, Offered, Sources
+from recto.sources.reading import READ
+from recto.sources.tools import Remote, Runnable, Toolbox
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.text import clean
-from recto.vault.vault import Vault
-from recto.walk.libraries import Libraries
-from recto.walk.opening import Opening, open_window
+from recto.walk.opening import Instructions, Opening, open_window
 from recto.walk.scale import Scale
 from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.compact import reaches
@@ -54,41 +54,104 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class Footing:
+    """Who answers and as which agent, how it counts, what is asked of it: known before anything is chosen."""
+
     provider: Provider
     scale: Scale
     parameters: Parameters
+    context: ContextSettings
+    """As it is for this model, agent, conversation and call."""
+    agent: Agent
+    prompt: str
+
+    @property
+    def model(self) -> Model:
+        return self.scale.model
+
+    @property
+    def limit(self) -> int:
+        return limit_of(self.model.window, self.context.max_prompt_tokens, ASSUMED_WINDOW)
+
+    @property
+    def reserve(self) -> int:
+        return reserve_of(self.limit, self.context.reserved_response_tokens, self.parameters.max_tokens)
+
+    @property
+    def room(self) -> int:
+        return self.limit - self.reserve
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody says how large the window is."""
+        return bool(self.model.window or self.context.max_prompt_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """What a window may start with: as long as no compaction comes, and behind the next one."""
+
+    plain: Opening
+    with_recall: Opening | None = None
+    """Once there is something to recall."""
+
+    def at(self, view: View) -> Opening:
+        block = view.compaction
+        is_far = block is not None and reaches(block) and block.messages_archived >= WORTH_A_TOOL
+        return self.with_recall if self.with_recall and is_far else self.plain
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    footing: Footing
+    sources: Sources
     toolbox: Toolbox
     opening: Opening
     budget: Budget
-    context: ContextSettings
-    """As it is for this model, agent, conversation and call."""
     compacts: bool
     """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
     notes: tuple[str, ...]
-    with_recall: Opening | None = None
-    """What every window starts with once there is something to recall."""
-    plain: Opening | None = None
-    """What it starts with otherwise."""
+    openings: Openings
+    afterwards: Openings
+    """Behind a compaction, which ends what was chosen for earlier messages."""
     tightened: int = 0
     """How often its provider has said in this turn that the window is too long."""
+
+    @property
+    def provider(self) -> Provider:
+        return self.footing.provider
+
+    @property
+    def scale(self) -> Scale:
+        return self.footing.scale
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.footing.parameters
+
+    @property
+    def context(self) -> ContextSettings:
+        return self.footing.context
 
     @property
     def model(self) -> Model:
         return self.scale.model
 
     def at(self, view: View) -> "Ready":
-        """As it is for this view: what is archived can be asked for. A compaction is when that changes: it breaks the
-        prefix in any case."""
-        block, plain = view.compaction, self.plain or self.opening
-        is_far = block is not None and reaches(block) and block.messages_archived >= WORTH_A_TOOL
-        opening = self.with_recall if self.with_recall and is_far else plain
-        budget = replace(self.budget, tools=opening.for_tools)
-        return replace(self, opening=opening, budget=budget, plain=plain)
+        """As it is for this view: what is archived can be asked for, and what was chosen for earlier messages goes. A
+        compaction is when that changes: it breaks the prefix in any case."""
+        number = view.compaction.compaction_number if view.compaction else None
+        opening = (self.openings if number == self.sources.compaction else self.afterwards).at(view)
+        return replace(self, opening=opening, budget=replace(self.budget, tools=opening.for_tools))
+
+    @property
+    def reaches(self) -> bool:
+        """It may offer the tool that recalls."""
+        return self.openings.with_recall is not None
 
     def unreaching(self) -> "Ready":
         """Without the tool that recalls, for good: where room is short it is the first to go."""
-        return replace(self, with_recall=None)
+        return replace(self, openings=Openings(self.openings.plain), afterwards=Openings(self.afterwards.plain))
 
     @property
     def strategy(self) -> str:
@@ -118,13 +181,10 @@ class Setup:
         home: Path,
         project: Path | None,
         environment: Mapping[str, str],
-        libraries: Libraries,
     ) -> None:
         self._store = store
         self._clerk = clerk
         self._settings = settings
-        self._libraries = libraries
-        self._home, self._project = home, project
         self._open = partial(
             open_provider,
             home=home,
@@ -136,76 +196,60 @@ class Setup:
         self._providers: dict[str, Provider] = {}
         self._scales: dict[str, Scale] = {}
 
-    async def ready(
-        self,
-        name: str,
-        vault: Vault | None,
-        choices: Choices = Choices(),  # noqa: B008  frozen
-        recall: Runnable | None = None,
-    ) -> Ready:
-        """`recall` is offered only where something is archived, but always there to be run."""
+    async def footing(self, name: str, agent: Agent, choices: Choices = Choices()) -> Footing:  # noqa: B008  frozen
         provider = self.provider(name)
         model = await provider.model(name)
         scale = await self._scale(provider, model)
-        context = self._context(model, choices)
-        parameters = self._parameters(model, provider)
-        offered = self._offered(model, vault)
-        recall = recall if model.tools and self._settings.tools.enabled and context.recall_ratio else None
-        offered, kept_back = await self._fitting(scale, model, context, parameters, offered)
-        toolbox = self._toolbox([*offered, recall] if recall else offered)
-        opening, with_recall = await self._openings(scale, parameters, toolbox.tools, bool(recall))
-        is_known = bool(model.window or context.max_prompt_tokens)
-        compacts = context.enabled and is_known
-        budget = budget_for(model, context, parameters, opening, compacts=compacts)
-        if with_recall and with_recall.for_tools - opening.for_tools > budget.room * LARGEST_TOOL:
-            with_recall = None
-        notes = [note for note in (scale.meter.note, None if is_known else _unknown_window(model)) if note]
-        if kept_back:
-            notes.append(f"the window is small: the model is not offered {', '.join(kept_back)}")
-        if model.fixed_temperature and self._settings.reply.temperature >= 0:
-            notes.append(f"{model.name} takes no temperature: reply.temperature is not sent")
+        context = self._context(model, agent, choices)
+        return Footing(provider, scale, self._parameters(model, provider), context, agent, self._prompt(agent))
+
+    async def bare(self, name: str) -> Ready:
+        """A model that is asked for something besides the conversation, without any sources."""
+        return await self.ready(await self.footing(name, Agent()), Sources())
+
+    async def ready(self, footing: Footing, sources: Sources) -> Ready:
+        lasting = tuple(each for each in sources.tools if each.lasts)
+        openings = await self._openings(footing, sources, sources.tools)
+        afterwards = openings if len(lasting) == len(sources.tools) else await self._openings(footing, sources, lasting)
+        opening, compacts = openings.plain, footing.context.enabled and footing.is_known
         return Ready(
-            provider, scale, parameters, toolbox, opening, budget, context, compacts, tuple(notes), with_recall
+            footing,
+            sources,
+            self._toolbox([*(each.runnable for each in sources.tools), *([sources.recall] if sources.recall else ())]),
+            opening,
+            budget_for(footing, opening, compacts=compacts),
+            compacts,
+            (*self._notes(footing), *sources.notes),
+            openings,
+            afterwards,
         )
 
-    async def _fitting(
-        self,
-        scale: Scale,
-        model: Model,
-        context: ContextSettings,
-        parameters: Parameters,
-        offered: list[Runnable],
-    ) -> tuple[list[Runnable], list[str]]:
-        """The first tools that stay in their share of the room, and the names of the others."""
-        if not offered:
-            return offered, []
-        limit = limit_of(model.window, context.max_prompt_tokens, ASSUMED_WINDOW)
-        room = limit - reserve_of(limit, context.reserved_response_tokens, parameters.max_tokens)
-        opening = await open_window(scale, parameters, self._system_prompt(), [each.tool for each in offered])
-        left = int(room * context.budgets.tools)
-        for place, (_, count) in enumerate(opening.tools):
-            left -= count.tokens
-            if left < 0:
-                return offered[:place], [each.tool.name for each in offered[place:]]
-        return offered, []
+    async def _openings(self, footing: Footing, sources: Sources, tools: Sequence[Offered]) -> Openings:
+        """Without the tool that recalls, and with it where that is worth its place."""
+        instructions = Instructions(footing.prompt, sources.rules, sources.references)
+        included = [each.included for each in tools]
+        plain = await open_window(footing.scale, footing.parameters, instructions, included)
+        if sources.recall is None:
+            return Openings(plain)
+        recall = Included(sources.recall.tool, "always", "something is archived")
+        more = await open_window(footing.scale, footing.parameters, instructions, [*included, recall])
+        is_worth_it = more.for_tools - plain.for_tools <= footing.room * LARGEST_TOOL
+        return Openings(plain, more if is_worth_it else None)
 
-    async def _openings(
-        self, scale: Scale, parameters: Parameters, tools: Sequence[Tool], has_recall: bool
-    ) -> tuple[Opening, Opening | None]:
-        """Without the tool that recalls, and with it."""
-        prompt = self._system_prompt()
-        if not has_recall:
-            return await open_window(scale, parameters, prompt, tools), None
-        return (
-            await open_window(scale, parameters, prompt, tools[:-1]),
-            await open_window(scale, parameters, prompt, tools),
-        )
+    def _notes(self, footing: Footing) -> Iterator[str]:
+        model = footing.model
+        if footing.scale.meter.note:
+            yield footing.scale.meter.note
+        if not footing.is_known:
+            yield _unknown_window(model)
+        if model.fixed_temperature and self._settings.reply.temperature >= 0:
+            yield f"{model.name} takes no temperature: reply.temperature is not sent"
 
-    def _context(self, model: Model, choices: Choices) -> ContextSettings:
+    def _context(self, model: Model, agent: Agent, choices: Choices) -> ContextSettings:
         """The closest choice wins: this call's, then the conversation's, the agent's, the model's, the settings'."""
-        settings = configuration.for_agent(self._settings, choices.agent, self._home, self._project)
+        settings = apply(self._settings, agent)
         by_option = settings.context.strategy if settings.origin(STRATEGY) == "option" else None
-        by_agent = settings.context.strategy if settings.origin(STRATEGY) != self._settings.origin(STRATEGY) else None
+        by_agent = settings.context.strategy if STRATEGY in agent.context else None
         chosen = choices.call or by_option or choices.conversation or by_agent or model.strategy
         return configuration.changed(settings, {STRATEGY: chosen} if chosen else {}, "strategy").context
 
@@ -231,18 +275,16 @@ class Setup:
         temperature = None if model.fixed_temperature else temperature
         return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
 
-    def _toolbox(self, runnables: list[Runnable]) -> Toolbox:
-        return Toolbox(runnables, timeout_s=self._settings.tools.timeout_s)
+    def _toolbox(self, runnables: Sequence[Runnable | Remote]) -> Toolbox:
+        tools = self._settings.tools
+        return Toolbox(runnables, timeout_s=tools.timeout_s, longest=tools.result_characters)
 
-    def _offered(self, model: Model, vault: Vault | None) -> list[Runnable]:
-        """What the model may call; tools that write are really withheld unless the user has allowed them."""
-        if vault is None or not model.tools or not self._settings.tools.enabled:
-            return []
-        writing = writing_tools(vault) if self._settings.tools.allow_write else []
-        return [*reading_tools(vault, self._libraries.of(vault)), *writing]
-
-    def _system_prompt(self) -> str:
-        """Read anew at every turn; the record keeps the text that was really sent."""
+    def _prompt(self, agent: Agent) -> str:
+        """The agent's, unless an option says otherwise. Files are read anew at every turn; the record keeps the text
+        that was really sent."""
+        by_option = "option" in (self._settings.origin("system_prompt"), self._settings.origin("system_prompt_file"))
+        if agent.system_prompt is not None and not by_option:
+            return agent.system_prompt
         if not self._settings.system_prompt_file:
             return self._settings.system_prompt
         path = Path(self._settings.system_prompt_file).expanduser()
@@ -263,15 +305,11 @@ def _unknown_window(model: Model) -> str:
     )
 
 
-def budget_for(
-    model: Model, context: ContextSettings, parameters: Parameters, opening: Opening, *, compacts: bool
-) -> Budget:
-    limit = limit_of(model.window, context.max_prompt_tokens, ASSUMED_WINDOW)
-    reserve = reserve_of(limit, context.reserved_response_tokens, parameters.max_tokens)
-    room, shares = limit - reserve, context.budgets
+def budget_for(footing: Footing, opening: Opening, *, compacts: bool) -> Budget:
+    context, limit, room, shares = footing.context, footing.limit, footing.room, footing.context.budgets
     return Budget(
         limit,
-        reserve,
+        footing.reserve,
         # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
         low_water=int(room * context.low_water),
         trigger=math.ceil(limit * context.threshold - 1e-9) if compacts else None,
@@ -279,7 +317,8 @@ def budget_for(
         recent=context.recent_messages_to_keep,
         least_recent=context.min_recent_messages_to_keep,
         shares=Shares(shares.system, shares.tools, shares.messages),
-        instructions=opening.system.tokens,
+        instructions=opening.instructions.tokens,
+        written=(opening.rules + opening.references).tokens,
         tools=opening.for_tools,
     )
 

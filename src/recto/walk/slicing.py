@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recto.summary.order import SUMMARISER, Wanted, halves, slices
 from recto.walk.asking import Question, weigh_text
-from recto.walk.opening import Opening, open_window
+from recto.walk.opening import Instructions, Opening, open_window
 from recto.walk.setup import Ready
 
 # Transcripts are counted message by message; joined they may take a little more.
@@ -45,4 +45,4 @@ class Slicing:
 
 
 async def open_slicing(writer: Ready, wanted: Wanted, *, tight: bool) -> Slicing:
-    return Slicing(writer, await open_window(writer.scale, writer.parameters, SUMMARISER, ()), wanted, tight)
+    return Slicing(writer, await open_window(writer.scale, writer.parameters, Instructions(SUMMARISER)), wanted, tight)

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from recto.sources.source import SourceId
 from recto.vault.vault import Vault
 from recto.walk.loading import Loaded
 from recto.walk.scale import Scale
@@ -20,7 +21,8 @@ class Standing:
 
     conversation: str
     head: str | None
-    model: str
+    model: str = ""
+    """Who was asked for by name; empty leaves it to agent and settings."""
     vault: Vault | None = None
     document: str | None = None
     """What the user has open beside the chat, by its path in the vault."""
@@ -33,6 +35,13 @@ class Standing:
     """What is to be told with the next message."""
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
+    offered: tuple[int | None, tuple[SourceId, ...]] | None = None
+    """The tools of the last request, and the number of the Compaction that was in force; None where its record has to
+    be asked."""
+    kept: set[str] = field(default_factory=set)
+    """Hashes of source texts that the store has."""
+    allowed: set[str] = field(default_factory=set)
+    """Tools that may run without asking, as long as this front end stands here: `server` or `server/tool`."""
     declined: int = 0
     """How large the window was when the user last said no to a compaction."""
     _is_nearly_full: bool = False

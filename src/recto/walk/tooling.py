@@ -2,36 +2,58 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 
 from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.growth import result_step
 from recto.chat.message import Message, Role, Tokens
 from recto.events import Event, ToolFinished, ToolStarted
-from recto.sources.tools import CANCELLED, Toolbox
+from recto.sources.tools import CANCELLED, Ran, Toolbox
+from recto.walk.approving import Approving
 from recto.walk.reply import Incoming
 
 Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[int | None]]
+Keep = Callable[[Ran], Awaitable[ToolResult]]
+"""The result, with what of it the store keeps besides."""
 
 
-async def run_calls(incoming: Incoming, toolbox: Toolbox, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:
+async def run_calls(
+    incoming: Incoming, toolbox: Toolbox, calls: tuple[ToolCall, ...], approving: Approving, keep: Keep
+) -> AsyncGenerator[Event, None]:
     """Runs the calls into `incoming`, which the caller closes with `close_calls`, however this ends."""
+    async with aclosing(approving.ask(toolbox, calls)) as events:
+        async for event in events:
+            yield event
+    may_run = []
     for call in calls:
-        yield ToolStarted(call)
-    running = {asyncio.create_task(toolbox.run(call)): call for call in calls}
+        if refused := approving.refused(call):
+            await incoming.add(result_step(refused))
+            yield ToolFinished(call, refused)
+        else:
+            may_run.append(call)
+            yield ToolStarted(call)
+    running = {asyncio.create_task(toolbox.run(call)): call for call in may_run}
     try:
         while running:
             finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in finished:
-                call, result = running.pop(task), task.result().result
-                await incoming.add(result_step(result))
+                call = running.pop(task)
+                result = await _take(incoming, task.result(), approving, keep)
                 yield ToolFinished(call, result)
     finally:
         for task, call in running.items():
             # a thread that writes cannot be stopped half-way: what it did is what the model must know
             if toolbox.writes(call):
-                await incoming.add(result_step((await task).result))
+                await _take(incoming, await task, approving, keep)
             else:
                 task.cancel()
+
+
+async def _take(incoming: Incoming, ran: Ran, approving: Approving, keep: Keep) -> ToolResult:
+    result = replace(await keep(ran), approval=approving.verdicts.get(ran.result.call_id, ""))
+    await incoming.add(result_step(result))
+    return result
 
 
 async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], weigh: Weigh) -> Message:

@@ -33,6 +33,8 @@ class Picked:
     text: str
     picks: tuple[Pick, ...]
     """What it is made of; where that is several things, their tokens say in what proportion."""
+    texts: tuple[str, ...] = ()
+    """Of sources: what each pick brought, to be kept by its hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def make_turn(
     conversation: str,
     notes: Sequence[str] = (),
     promised: int = 0,
+    not_picked: Sequence[Pick] = (),
 ) -> Turn:
     """Plan and window for one request. Where the plan has a cut, compact and make it again.
 
@@ -110,7 +113,8 @@ def make_turn(
     """
     budget = budget_of(ready.budget, loaded, current)
     plan = STRATEGIES[ready.strategy](loaded.view, budget, loaded.counts)
-    return _assembled(ready, loaded, current, budget, plan, Told(conversation, tuple(notes), promised))
+    told = Told(conversation, tuple(notes), promised, tuple(not_picked))
+    return _assembled(ready, loaded, current, budget, plan, told)
 
 
 async def with_picks(turn: Turn, picked: Picked, not_picked: Sequence[Pick] = ()) -> Turn:
@@ -119,7 +123,7 @@ async def with_picks(turn: Turn, picked: Picked, not_picked: Sequence[Pick] = ()
     others = [item for item, _ in current.picked]
     block = turn.loaded.view.compaction
     more = await weigh_current(turn.scale, current.message, [picked, *others], block)
-    told = replace(turn.told, not_picked=tuple(not_picked))
+    told = replace(turn.told, not_picked=(*turn.told.not_picked, *not_picked))
     return _assembled(turn.ready, turn.loaded, more, turn.budget, turn.plan, told)
 
 
@@ -168,9 +172,7 @@ def _marks(
 
 def _tally(opening: Opening, loaded: Loaded, current: Current, promised: int) -> Tally:
     tally, view = Tally(), loaded.view
-    tally.add("system", Pick("system", "system prompt", "always first"), opening.system.tokens)
-    for tool, count in opening.tools:
-        tally.add("tools", Pick("tool", tool.name, "offered with every message", mode=tool.include), count.tokens)
+    opening.tally(tally)
     _add_summary(tally, loaded, promised)
     for message in view.still_sent:
         if entries := loaded.weights.get(message.id):

@@ -31,6 +31,9 @@ class Budget:
     """How far that may shrink."""
     shares: Shares = Shares()
     instructions: int = 0
+    """The system prompt, rules and references."""
+    written: int = 0
+    """The rules and references alone."""
     tools: int = 0
     picked: int = 0
     """What was picked for the current message."""

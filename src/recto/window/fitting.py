@@ -106,7 +106,8 @@ def _of_message(measured: Measured, most: int) -> dict[str, int]:
 def _does_not_fit(measured: Measured, least: int) -> DoesNotFit:
     budget = measured.budget
     parts = {
-        "the system prompt": budget.instructions,
+        "the system prompt": budget.instructions - budget.written,
+        "rules and references": budget.written,
         "the tools": budget.tools,
         "the pinned messages": measured.pins,
         "the documents picked for your message": budget.picked,

@@ -1,0 +1,188 @@
+"""`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from recto.cli import options, show, sources_stats
+from recto.errors import Invalid
+from recto.sources.source import INCLUDES, KINDS, Include, Kind
+
+if TYPE_CHECKING:
+    from recto.desk import Desk
+    from recto.sources.server import ServerConfig
+    from recto.sources.session import Listed
+    from recto.talk import Talk
+
+Place = Callable[["Desk"], "Talk"]
+
+ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True)
+server_argument = click.argument("server", metavar="SERVER")
+
+
+@click.group()
+def command() -> None:
+    """See and choose what goes into the window: rules, references, tools.
+
+    They are named rule:NAME, ref:NAME and tool:SERVER/NAME.
+
+    Example: recto sources list
+    """
+
+
+@command.command("list")
+@click.option("--kind", type=click.Choice(KINDS), help="Only these.")
+@options.session_options
+@options.as_json_option
+def list_sources(kind: Kind | None, place: Place, as_json: bool) -> None:
+    """List the sources of a conversation and its agent.
+
+    What the agent has, how it is included, what of it is in the conversation (by default the latest), and how its MCP
+    servers are doing.
+
+    Example: recto sources list --kind tool
+    """
+    from recto.cli import source_lists as lists  # rich: a tenth of a second
+
+    kinds = (kind,) if kind else KINDS
+    with options.open_desk({}) as desk:
+        talk = place(desk)
+        found = talk.sources(kinds)
+        servers = lists.Servers(talk.agent.servers if "tool" in kinds else (), desk.servers.states())
+        if as_json:
+            for row in (*map(lists.to_json, found.items), *servers.to_json()):
+                show.emit(row)
+        else:
+            lists.draw(show.console(), _whose(talk), found.items, kinds, servers)
+        for text in found.notes:
+            show.note(text)
+
+
+def _whose(talk: "Talk") -> str:
+    return f"agent {talk.agent.name}, {f'conversation {talk.id}' if talk.id else 'a new conversation'}"
+
+
+@command.command("add")
+@ids_argument
+@options.conversation_option
+@options.as_json_option
+def add_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
+    """Take sources into a conversation.
+
+    Whatever their mode, they go with every message of it (by default the latest) until they are removed.
+
+    Example: recto sources add rule:style tool:github/create_issue
+    """
+    with options.open_desk({}) as desk:
+        talk = options.find_talk(desk, conversation)
+        for id in ids:
+            _tell(talk, talk.add_source(id), "goes along from the next message on", as_json)
+
+
+@command.command("remove")
+@ids_argument
+@options.conversation_option
+@options.as_json_option
+def remove_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
+    """Take sources out of a conversation.
+
+    The agent keeps them: those that it always includes are in other conversations as before.
+
+    Example: recto sources remove ref:api
+    """
+    with options.open_desk({}) as desk:
+        talk = options.find_talk(desk, conversation)
+        for id in ids:
+            _tell(talk, talk.remove_source(id), "goes along no longer", as_json)
+
+
+def _tell(talk: "Talk", listed: "Listed", said: str, as_json: bool) -> None:
+    from recto.cli.source_lists import to_json  # rich: a tenth of a second
+
+    if as_json:
+        show.emit({"conversation": talk.id} | to_json(listed))
+    else:
+        show.say(f"{listed.source.id} {said}, in conversation {talk.id}")
+
+
+@command.command("mode")
+@click.argument("id", metavar="ID")
+@click.argument("mode", type=click.Choice(INCLUDES))
+@options.session_options
+@options.as_json_option
+def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
+    """Change how a source comes in, in its agent's file.
+
+    It comes in always, by hand (manual), or when a message needs it (agent). tool:SERVER stands for all tools of a
+    server.
+
+    Example: recto sources mode tool:github agent
+    """
+    from recto.cli.modes import change  # as /rules, /references, /tools do
+
+    with options.open_desk({}) as desk:
+        talk = place(desk)
+        changed = change(desk, talk, id, mode)
+        if as_json:
+            show.emit({"id": changed.name, "include": mode, "agent": changed.agent, "file": str(changed.file)})
+        else:
+            show.say(changed.in_words())
+
+
+@command.command("trust")
+@server_argument
+@options.session_options
+@options.as_json_option
+def trust(server: str, place: Place, as_json: bool) -> None:
+    """Let an MCP server of the project run.
+
+    What is trusted is this very command line or address: once that is changed, the server is not started until it is
+    trusted again.
+
+    Example: recto sources trust github
+    """
+    with options.open_desk({}) as desk:
+        config = desk.trust(server, _agent_with(server, place(desk)))
+        _tell_server(config, "trusted, and started when it is needed", as_json, trusted=True)
+
+
+@command.command("distrust")
+@server_argument
+@options.session_options
+@options.as_json_option
+def distrust(server: str, place: Place, as_json: bool) -> None:
+    """Let an MCP server of the project run no more.
+
+    Example: recto sources distrust github
+    """
+    with options.open_desk({}) as desk:
+        config = desk.distrust(server, _agent_with(server, place(desk)))
+        _tell_server(config, "no longer trusted, and not started", as_json, trusted=False)
+
+
+def _agent_with(server: str, talk: "Talk") -> str:
+    """Whose server it is. Invalid for one of the user's own: whether that runs is no question of trust."""
+    config = talk.agent.server(server)
+    if config and config.is_yours:
+        raise Invalid(
+            f"{server} is your own and needs no trust; `enabled` in {config.origin} says whether it runs", name=server
+        )
+    return talk.agent.name
+
+
+def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: bool) -> None:
+    from recto.cli.source_lists import runs  # rich: a tenth of a second
+
+    if as_json:
+        show.emit(
+            {"server": config.name, "trusted": trusted, "runs": runs(config, whole=True), "origin": config.origin}
+        )
+        return
+    show.say(f"{config.name} is {said}")
+    show.say(f"  runs     {runs(config, whole=True)}")
+    show.say(f"  said in  {config.origin}")
+
+
+for each in (sources_stats.stats, sources_stats.export):
+    command.add_command(each)

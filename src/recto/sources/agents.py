@@ -1,0 +1,293 @@
+"""Agents: read from their folders, in the user's home and in the project, at every turn: what has not changed is not
+read again, and nothing that is wrong in one file ends a chat."""
+
+import os
+import re
+import threading
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from recto import settings as configuration
+from recto import toml_file
+from recto.errors import Invalid, NotFound
+from recto.settings import Settings
+from recto.sources.agent import DEFAULT, Agent
+from recto.sources.agent_file import PROMPTS, SILENT, AgentFile, check, read_agent_file, read_mcp_file, spec_of
+from recto.sources.agent_text import meant, with_include, with_setting, without_setting
+from recto.sources.front import key_of, read_sheet
+from recto.sources.layers import Layer, assemble
+from recto.sources.readings import Entry, Readings, entries_in, entry_of
+from recto.sources.source import INCLUDES, OWN, Include, Reference, Rule, SourceId
+from recto.vault.decoding import text_of
+
+FOLDER, FILE, SHARED = "agents", "agent.toml", ".mcp.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def apply(settings: Settings, agent: Agent) -> Settings:
+    """The settings with the agent's context on top; what was given by option still wins. Invalid where they do not
+    suit each other."""
+    own = {key: value for key, value in agent.context.items() if settings.origin(key) != "option"}
+    origins = {key: agent.origins.get(key, f"agent {agent.name}") for key in own}
+    return configuration.changed(settings, own, origins)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where agents lie: in the home of the user, or in a project, whose files say nothing that leads out of it."""
+
+    folder: Path
+    root: Path
+    """Where its .mcp.json is."""
+    is_yours: bool
+
+    def agent(self, name: str) -> Path:
+        return self.folder / FOLDER / name
+
+    def holds(self, path: str | Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return self.is_yours or any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """All that one place has for an agent, as it lies on the disk."""
+
+    file: Entry | None
+    shared: Entry | None
+    prompt: Entry | None
+    rules: tuple[Entry, ...]
+    references: tuple[Entry, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return (*filter(None, (self.file, self.shared, self.prompt)), *self.rules, *self.references)
+
+
+class Agents:
+    """Those of a home and a project. May be asked from several threads."""
+
+    def __init__(self, home: Path, project: Path | None) -> None:
+        self.home, self.project = home, project
+        self._readings = Readings()
+        self._known: dict[str, tuple[tuple[Sight, ...] | None, Agent]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The weakest first. A home that lies in the project is still the home."""
+        yours = Place(self.home, self.home, True)
+        if self.project is None or os.path.realpath(self.project / ".recto") == os.path.realpath(self.home):
+            return (yours,)
+        return (yours, Place(self.project / ".recto", self.project, False))
+
+    # -- which there are
+
+    def names(self) -> list[str]:
+        """`default` first, the others by name."""
+        found = {name for place in self.places for name in _folders(place) if _NAME.fullmatch(name)}
+        return [DEFAULT, *sorted(found - {DEFAULT})]
+
+    def strays(self) -> list[str]:
+        """Folders among the agents whose names nobody could say, a sentence each."""
+        found = [(place, name) for place in self.places for name in _folders(place)]
+        return [
+            f"{place.agent(name)} is no agent: its name takes letters, digits, _, . and -"
+            for place, name in found
+            if not _NAME.fullmatch(name) and not name.startswith(".")
+        ]
+
+    def check(self, name: str) -> None:
+        """NotFound unless there is such an agent; `default` is there without any file."""
+        check_name(name)
+        if name != DEFAULT and not self.folders(name):
+            near = get_close_matches(name, self.names(), 1)
+            hint = f"did you mean {near[0]}?" if near else f"it would be in {FOLDER}/{name}/{FILE}"
+            raise NotFound(f"there is no agent {name}: {hint}", name=name)
+
+    def folders(self, name: str) -> list[tuple[Place, Path]]:
+        """Where it has one, the weakest first."""
+        return [(place, place.agent(name)) for place in self.places if place.agent(name).is_dir()]
+
+    # -- reading
+
+    def read(self, name: str) -> Agent:
+        """As its files say now. NotFound or Invalid for the name alone; whatever is wrong in the files is a note."""
+        self.check(name)
+        with self._lock:
+            seen = tuple(self._look(place, name) for place in self.places)
+            before, agent = self._known.get(name, (None, Agent(name)))
+            if seen != before:
+                is_settled = all(entry.is_settled for sight in seen for entry in sight.entries)
+                layers = [self._layer(place, sight) for place, sight in zip(self.places, seen, strict=True)]
+                agent = assemble(name, layers)
+                self._known[name] = (seen if is_settled else None, agent)
+            return agent
+
+    def last(self, name: str) -> Agent:
+        """The same, for a conversation that goes on: an agent that is gone is as it was last read here, or bare."""
+        try:
+            return self.read(name)
+        except (Invalid, NotFound):
+            known = self._known.get(name)
+        how = "it goes on as it was" if known else "the conversation goes on without its rules, references and tools"
+        agent = known[1] if known else Agent(name)
+        note = f"the agent {name} is gone: {how}; its folder would be {self.places[0].agent(name)}"
+        return replace(agent, notes=(*agent.notes, note))
+
+    def said(self, name: str) -> dict[str, tuple[Any, str]]:
+        """What its agent.toml files say by dotted key, as it is written there, each with the file that counts."""
+        self.check(name)
+        found: dict[str, tuple[Any, str]] = {}
+        for place in self.places:
+            entry = entry_of(place.agent(name) / FILE)
+            values = self._agent_file(place, entry).values if entry else {}
+            if any(key in values for key in PROMPTS):
+                found = {key: value for key, value in found.items() if key not in PROMPTS}
+            found |= {key: (value, str(place.agent(name) / FILE)) for key, value in values.items()}
+        return found
+
+    def whose(self, path: str | Path) -> str:
+        """`user` or `project`: where a file of an agent lies."""
+        theirs = self.places[-1]
+        is_theirs = Path(path).is_relative_to(theirs.folder) or Path(path) == theirs.root / SHARED
+        return "project" if is_theirs and not theirs.is_yours else "user"
+
+    def _look(self, place: Place, name: str) -> Sight:
+        folder, notes = place.agent(name), list[str]()
+        file, shared = entry_of(folder / FILE), entry_of(place.root / SHARED)
+        prompt = self._prompt(place, folder, file, notes) if file else None
+        rules, references = (_inside(place, folder / part, notes) for part in ("rules", "references"))
+        return Sight(file, shared, prompt, rules, references, tuple(notes))
+
+    def _prompt(self, place: Place, folder: Path, file: Entry, notes: list[str]) -> Entry | None:
+        said = self._agent_file(place, file).values.get("system_prompt_file")
+        if not said:
+            return None
+        path = folder / os.path.expanduser(said)
+        if not place.holds(path):
+            notes.append(f"{file.path}: system_prompt_file leads out of the project: {path} is not read")
+            return None
+        entry = entry_of(path)
+        if entry is None:
+            notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
+        return entry
+
+    def _layer(self, place: Place, sight: Sight) -> Layer:
+        of = self._readings.of
+        notes = list(sight.notes)
+        shared = partial(read_mcp_file, is_yours=place.is_yours)
+        return Layer(
+            file=self._agent_file(place, sight.file) if sight.file else SILENT,
+            shared=of(sight.shared, SHARED, shared) if sight.shared else SILENT,
+            prompt=_noted(of(sight.prompt, "prompt", _prompt_text), notes) if sight.prompt else None,
+            rules=tuple(of(entry, Rule.kind, partial(read_sheet, Rule)) for entry in sight.rules),
+            references=tuple(of(entry, Reference.kind, partial(read_sheet, Reference)) for entry in sight.references),
+            notes=tuple(notes),
+        )
+
+    def _agent_file(self, place: Place, entry: Entry) -> AgentFile:
+        return self._readings.of(entry, FILE, partial(read_agent_file, is_yours=place.is_yours))
+
+    # -- writing
+
+    def set_include(self, name: str, id: SourceId | str, include: Include) -> Path:
+        """Writes how a source of the agent comes in, and says where: a source by its id, a server by its name alone."""
+        agent = self.read(name)
+        if include not in INCLUDES:
+            raise Invalid(f"{include!r} is not allowed; it takes {' or '.join(INCLUDES)}", include=include)
+        servers = {OWN, *(server.name for server in agent.servers)}
+        id = SourceId("tool", "", id) if isinstance(id, str) and id in servers else id
+        id = meant(id, servers) if isinstance(id, str) else id
+        path = self.file(name, self._home_of(agent, id))
+        toml_file.write(path, with_include(configuration.file_text(path), path, id, include, servers))
+        return path
+
+    def set_value(self, name: str, key: str, value: Any) -> Path:
+        """Writes a setting of the agent, checked alone and together with the others, and says where."""
+        agent, path = self.read(name), self.file(name)
+        key, typed = check(key, value, str(path))
+        text = with_setting(configuration.file_text(path), path, key, typed)
+        if key.startswith("context."):
+            context, origins = {**agent.context, key: typed}, {**agent.origins, key: str(path)}
+            apply(configuration.load(self.home, self.project), replace(agent, context=context, origins=origins))
+        toml_file.write(path, text)
+        return path
+
+    def unset(self, name: str, key: str) -> Path:
+        """Takes a setting out of the file that says it, the strongest first, and says which."""
+        self.check(name)
+        key = spec_of(key, f"the agent {name}").key
+        for place in reversed(self.places):
+            path = place.agent(name) / FILE
+            text = without_setting(configuration.file_text(path), path, key)
+            if text is not None:
+                toml_file.write(path, text)
+                return path
+        raise NotFound(f"the agent {name} does not say {key}: there is nothing to take out", key=key)
+
+    def _home_of(self, agent: Agent, id: SourceId) -> str:
+        """The file that a source comes from; NotFound when the agent has none of this name."""
+        if id.kind == "tool":
+            known = {server.name: server.origin for server in agent.servers}
+            known.setdefault(OWN, "")
+            wanted = id.server
+        else:
+            known = {each.name: each.path for each in (*agent.rules, *agent.references) if each.kind == id.kind}
+            wanted = next((name for name in known if key_of(name) == key_of(id.name)), id.name)
+        if wanted not in known:
+            near = get_close_matches(wanted, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            noun = "server" if id.kind == "tool" else id.kind
+            raise NotFound(f"the agent {agent.name} has no {noun} {wanted}{hint}", name=wanted)
+        return known[wanted]
+
+    def file(self, name: str, source: str = "") -> Path:
+        """Where changes go: the project's agent.toml where that is there already, or the source is, or the agent is in
+        the project alone; else the user's."""
+        yours, theirs = self.places[0].agent(name), self.places[-1].agent(name)
+        is_alone = theirs.is_dir() and not yours.is_dir()
+        is_theirs = bool(source) and self.whose(source) == "project"
+        return (theirs if (theirs / FILE).is_file() or is_alone or is_theirs else yours) / FILE
+
+
+def check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise Invalid(f"{name!r} is no name of an agent: letters, digits, _, . and - are allowed", name=name)
+
+
+def _folders(place: Place) -> list[str]:
+    try:
+        with os.scandir(place.folder / FOLDER) as found:
+            return sorted(each.name for each in found if each.is_dir())
+    except OSError:
+        return []
+
+
+def _inside(place: Place, folder: Path, notes: list[str]) -> tuple[Entry, ...]:
+    """The Markdown files of a folder. A project that was copied from somewhere must not show the model other files."""
+    entries, problem = entries_in(folder, ".md") if place.holds(folder) else ((), f"{folder} leads out of the project")
+    astray = [entry.path for entry in entries if entry.is_link and not place.holds(entry.path)]
+    notes += [problem] if problem else []
+    notes += [f"{path} leads out of the project: it is left out" for path in astray]
+    return tuple(entry for entry in entries if entry.path not in astray)
+
+
+def _prompt_text(path: str, raw: bytes | str) -> tuple[str | None, str]:
+    """The text, or what is wrong with it."""
+    if isinstance(raw, str):
+        return None, raw
+    try:
+        return text_of(raw, path).strip(), ""
+    except Invalid as why:
+        return None, why.message
+
+
+def _noted(read: tuple[Any, str], notes: list[str]) -> Any:
+    value, problem = read
+    notes += [problem] if problem else []
+    return value

@@ -1,0 +1,130 @@
+"""Session: which sources a conversation has by hand, and since when. The others are in it because their agent says so.
+
+A value, kept with the conversation; what an agent includes `always` is not copied into it, so that a changed agent
+holds from the next message on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from recto.errors import Invalid, NotFound
+from recto.sources.pick import Mode
+from recto.sources.source import OWN, Approval, Include, Source, SourceId
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A source as a conversation sees it."""
+
+    source: Source
+    include: Include
+    """In force."""
+    mode: Mode | None
+    """How it is in the session: always or manual; None when it is not in it."""
+    since: str = ""
+    """When it was added or removed by hand."""
+    removed: bool = False
+    """It was taken out by hand."""
+    approval: Approval | None = None
+    """Of a tool."""
+
+    @property
+    def because(self) -> str:
+        if self.mode == "manual":
+            return f"added by you, {self.since}"
+        return "built in" if self.source.id.server == OWN else "its agent always includes it"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    items: tuple[Listed, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Source, as `rule:style` -> when."""
+    removed: Mapping[str, str] = field(default_factory=dict)
+    allowed: tuple[str, ...] = ()
+    """Tools that the user lets run without being asked: `server/tool`."""
+
+    def mode(self, source: Source) -> Mode | None:
+        if not source.enabled:
+            return None
+        if str(source.id) in self.added:
+            return "manual"
+        return "always" if source.include == "always" and str(source.id) not in self.removed else None
+
+    def listed(self, source: Source, approval: Approval | None = None) -> Listed:
+        key = str(source.id)
+        since = self.added.get(key) or self.removed.get(key) or ""
+        if approval == "ask" and self.allows(source.id):
+            approval = "allow"
+        return Listed(source, source.include, self.mode(source), since, key in self.removed, approval)
+
+    def add(self, source: Source, when: str) -> "Session":
+        """Any source, whatever its mode. Invalid when it is in already, or is never offered."""
+        if not source.enabled:
+            raise Invalid(f"{source.id} is not enabled: `enabled` in its settings says so", name=str(source.id))
+        if mode := self.mode(source):
+            how = "it is always included" if mode == "always" else f"added {self.added[str(source.id)]}"
+            raise Invalid(f"{source.id} is in this conversation already: {how}", name=str(source.id))
+        key = str(source.id)
+        return replace(self, added={**self.added, key: when}, removed=_without(self.removed, key))
+
+    def remove(self, source: Source, when: str) -> "Session":
+        if self.mode(source) is None:
+            raise Invalid(f"{source.id} is not in this conversation", name=str(source.id))
+        key = str(source.id)
+        # an agent that includes it always would bring it back at once
+        removed = {**self.removed, key: when} if source.include == "always" else self.removed
+        return replace(self, added=_without(self.added, key), removed=removed)
+
+    def allow(self, tool: SourceId) -> "Session":
+        return replace(self, allowed=tuple(dict.fromkeys((*self.allowed, f"{tool.server}/{tool.name}"))))
+
+    def disallow(self, tool: str) -> "Session":
+        """`server/tool`, or a server for all of its tools."""
+        left = (each for each in self.allowed if each != tool and not each.startswith(f"{tool}/"))
+        return replace(self, allowed=tuple(left))
+
+    def allows(self, tool: SourceId) -> bool:
+        return tool.server in self.allowed or f"{tool.server}/{tool.name}" in self.allowed
+
+    def to_json(self) -> dict[str, Any] | None:
+        """None when nothing was done by hand."""
+        out = {"added": dict(self.added), "removed": dict(self.removed), "allowed": list(self.allowed)}
+        return {name: value for name, value in out.items() if value} or None
+
+
+def found(listing: Listing, named: str) -> Listed:
+    """The source that is named so; NotFound with what may be meant."""
+    id = SourceId.parse(named)
+    for each in listing.items:
+        known = each.source.id
+        same = known.kind == id.kind and known.name.casefold() == id.name.casefold() and known.server == id.server
+        if same or (each.source.kind == "tool" and each.source.name == id.name and id.server == OWN):
+            return each
+    near = get_close_matches(str(id), [str(each.source.id) for each in listing.items], 1, 0.5)
+    hint = f"; did you mean {near[0]}?" if near else "; `recto sources list` shows those that there are"
+    raise NotFound(f"there is no {id}{hint}", name=str(id))
+
+
+def session_from_json(data: Any) -> Session:
+    """What a conversation keeps; what cannot be read in it counts as not said."""
+    known = data if isinstance(data, dict) else {}
+    added, removed, allowed = (known.get(name) for name in ("added", "removed", "allowed"))
+    return Session(
+        _texts(added), _texts(removed), tuple(map(str, allowed)) if isinstance(allowed, list | tuple) else ()
+    )
+
+
+def _texts(data: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in data.items()} if isinstance(data, dict) else {}
+
+
+def _without(known: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in known.items() if name != key}

@@ -1,0 +1,110 @@
+"""Using: which sources went out with a request, kept with it to be counted; and what its reply shows of them."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from recto.errors import RectoError
+from recto.search.embedder import Embedder
+from recto.sources.meant import by_meaning
+from recto.sources.source import SourceId
+from recto.sources.used import Given, Use, uses_of
+from recto.store.clerk import Clerk
+from recto.store.sourced import Sourced
+from recto.store.store import Store
+from recto.walk.turn import Turn
+
+KINDS = ("rule", "reference", "tool")
+# So many characters of what was said before are looked through for what a reply may have from there.
+LOOKED_AT = 20_000
+
+
+def note_sources(store: Store, request: str, turn: Turn, known: set[str]) -> None:
+    """Keeps the texts that were sent, by their hash, and a row for each source. `known` are hashes kept before."""
+    texts = [turn.opening.instructed.prompt, *(each.text for each in _given(turn))]
+    fresh = {text for text in texts if hashlib.sha256(text.encode()).hexdigest() not in known}
+    if fresh:
+        known.update(store.kept.put_all([text.encode() for text in sorted(fresh)]))
+    picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in KINDS]
+    rows = [
+        Sourced(SourceId(pick.kind, pick.name, pick.server), pick.mode, pick.tokens, pick.score)  # type: ignore[arg-type]
+        for pick in picks
+    ]
+    if rows:
+        store.sourced.note(request, rows)
+
+
+def _given(turn: Turn) -> Iterator[Given]:
+    """Every source with the text of it that went in."""
+    instructed = turn.opening.instructed
+    for each in (*instructed.rules, *instructed.references):
+        yield Given(each.id, each.text)
+    for tool, _ in turn.opening.tools:
+        yield Given(tool.id, tool.text, tool.name)
+    for item, _ in turn.current.picked:
+        for pick, text in zip(item.picks, item.texts, strict=False):
+            yield Given(SourceId(pick.kind, pick.name, pick.server), text)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a reply is held against."""
+
+    reply: str
+    given: tuple[Given, ...]
+    called: frozenset[str]
+    known: str
+    """What it may have from elsewhere: the conversation, documents, what tools gave."""
+
+    @property
+    def uses(self) -> list[Use]:
+        return uses_of(self.reply, self.called, self.given, self.known) if self.given else []
+
+
+def evidence(turn: Turn, reply: str) -> Evidence:
+    """For the last reply of a turn."""
+    view = turn.loaded.view
+    said = [message.text for message in (*view.still_sent, *view.history)]
+    brought = [item.text for item, _ in turn.current.picked if not item.texts]
+    gave = [result.text for message in view.rounds for result in message.results]
+    known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]
+    called = frozenset(call.name for message in view.rounds for call in message.calls)
+    return Evidence(reply, tuple(_given(turn)), called, known)
+
+
+class Retracing:
+    """What a reply took from its sources in other words: looked for behind it, since meaning takes its time.
+
+    Never waited for; one that fails has seen nothing.
+    """
+
+    def __init__(self, store: Store, clerk: Clerk, embedder: Callable[[], Embedder | None]) -> None:
+        self._store, self._clerk, self._embedder = store, clerk, embedder
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, request: str, found: Evidence, uses: Sequence[Use]) -> None:
+        """Only for texts that show no sign by their words."""
+        bare = {use.id for use in uses if not use.sign}
+        given = tuple(each for each in found.given if each.id in bare and not each.call_name)
+        if given:
+            task = asyncio.get_running_loop().create_task(self._look(request, replace(found, given=given)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _look(self, request: str, found: Evidence) -> None:
+        with suppress(RectoError):
+            seen = await asyncio.to_thread(self._seen, found)
+            if signs := {use.id: use.sign for use in seen if use.sign}:
+                await self._clerk.do(self._store.sourced.signs, request, signs)
+
+    def _seen(self, found: Evidence) -> list[Use]:
+        embedder = self._embedder()
+        return by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
+
+    async def close(self) -> None:
+        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,139 @@
+"""What the pick bench asks is worth asking, and what it counts is what was chosen."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.pick import Outcome, _by_meaning, _hands, _limited, _ours, _plain, weight
+from bench.pick_data import SORTS, Message, filled, groups, messages, sources
+
+from bench import pick_fit
+from recto.search.text_vectors import TextVectors
+from recto.sources.choosing import Chooser
+from recto.sources.likelihood import BOTH, WORDS, Weights
+from recto.sources.source import SourceId, Tool
+
+
+def test_there_are_as_many_sources_and_messages_as_promised() -> None:
+    kinds = Counter(source.kind for source in sources())
+    assert kinds["tool"] >= 120
+    assert kinds["rule"] >= 40
+    assert kinds["reference"] >= 40
+    sorts = Counter(message.sort for message in messages())
+    assert set(sorts) == set(SORTS)
+    assert sorts["nothing"] >= 60
+    assert sorts.total() - sorts["nothing"] >= 240
+
+
+def test_every_message_is_asked_once_and_needs_what_is_there() -> None:
+    texts = [message.text for message in messages()]
+    assert len(texts) == len(set(texts))
+    known = {source.id for source in filled(0)}
+    for message in messages():
+        assert message.right | message.harmless <= known
+        assert bool(message.right) == (message.sort != "nothing")
+
+
+def test_half_is_held_out_of_every_sort() -> None:
+    for sort in SORTS:
+        of = [message.is_held_out for message in messages() if message.sort == sort]
+        assert 0.3 <= sum(of) / len(of) <= 0.7, sort
+
+
+@pytest.mark.parametrize("size", [500, 5000])
+def test_others_fill_up_and_none_of_them_is_another_twice(size: int) -> None:
+    every = filled(size)
+    assert len({source.id for source in every}) == size
+    assert every == filled(size)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", source.name) for source in every if isinstance(source, Tool))
+
+
+def test_among_fifty_every_message_that_needs_something_is_asked_once() -> None:
+    hands = _hands(50)
+    assert [len(hand.sources) for hand in hands][:-1] == [50] * (len(hands) - 1)
+    asked = Counter(message.text for hand in hands for message in hand.asked if message.right)
+    assert set(asked.values()) == {1}
+    assert len(asked) == sum(bool(message.right) for message in messages() if message.is_held_out)
+    assert len(_hands(500)) == 1
+
+
+def test_an_outcome_counts_what_is_right_wrong_harmless_and_for_nothing() -> None:
+    a, b, c = (SourceId("rule", name) for name in "abc")
+    outcome, weights = Outcome(), {a: 10, b: 20, c: 30}
+    outcome.add(Message("words", "x", frozenset({a}), frozenset({b})), [a, b, c], weights)
+    outcome.add(Message("words", "y", frozenset({a}), frozenset()), [], weights)
+    outcome.add(Message("nothing", "z", frozenset(), frozenset()), [c], weights)
+    assert (outcome.recall, outcome.chosen, outcome.wrong, outcome.for_nothing) == (0.5, 3, 1, 1)
+    assert outcome.tokens == 90
+
+
+def test_the_limits_of_a_peer_are_those_of_the_seed() -> None:
+    ids = [SourceId("rule", str(number)) for number in range(8)]
+    scores = dict(zip(ids, [0.9, 0.8, 0.75, 0.74, 0.73, 0.71, 0.4, 0.2], strict=True))
+    assert _limited(ids, scores, 5, 0.3, 0.7) == ids[:6]
+
+
+def test_a_tool_weighs_what_is_sent_of_it() -> None:
+    small, large = Tool("a", "b", {}), Tool("a", "b", {"properties": {"path": {"description": "Where it lies"}}})
+    assert 0 < weight(small) < weight(large)
+
+
+class Letters:
+    name = key = "letters"
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        rows = np.array([[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts])
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    def close(self) -> None: ...
+
+
+def test_every_way_of_choosing_answers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    hand, home = _hands(50)[0], tmp_path_factory.mktemp("pick")
+    chooser = Chooser(home / "a.db", lambda: None, timeout_s=10)
+    vectors = TextVectors(home / "b.db", lambda: Letters(), timeout_s=10)
+    known = {source.id for source in hand.sources}
+    first = next(source for source in groups(50)[0] if isinstance(source, Tool))
+    for pick in (_ours(chooser, hand), _by_meaning(vectors, hand), _plain(Letters(), hand)):
+        assert set(pick(first.description)) <= known
+        assert first.id in pick(first.description)
+    chooser.close()
+    vectors.close()
+
+
+# -- fitting
+
+
+def test_a_scale_puts_its_anchors_where_they_belong() -> None:
+    for weights in (BOTH, WORDS):
+        assert weights.score(0.0) == 0
+        assert 0.9 < weights.score(30.0) <= 1
+        assert weights.scores(np.array([0.0, 5.0])).tolist() == [weights.score(0.0), weights.score(5.0)]
+
+
+def test_newton_finds_the_weights_that_made_the_data() -> None:
+    random = np.random.default_rng(1)
+    rows = np.stack([np.ones(4000), random.normal(size=4000)], axis=1)
+    target = (random.random(4000) < 1 / (1 + np.exp(-(rows @ np.array([-1.0, 2.0]))))).astype(float)
+    found = pick_fit._newton(2, lambda now: pick_fit._logistic(now, rows, target))
+    assert found == pytest.approx([-1.0, 2.0], abs=0.2)
+
+
+def test_the_right_one_is_pulled_to_the_front() -> None:
+    random = np.random.default_rng(2)
+    groups = []
+    for _ in range(200):
+        rows = random.normal(size=(30, 2))
+        right = np.zeros(30, dtype=bool)
+        right[int(np.argmax(3 * rows[:, 0] + random.gumbel(size=30)))] = True
+        groups.append((rows, right))
+    found = pick_fit._newton(2, lambda now: pick_fit._pull(groups, now))
+    assert found == pytest.approx([3.0, 0.0], abs=0.5)
+
+
+def test_weights_are_named_as_the_fit_names_them() -> None:
+    assert set(pick_fit.WORDS_ONLY) < set(pick_fit.NAMES)
+    assert Weights(**dict.fromkeys(pick_fit.NAMES, 1.0)).near == 1.0

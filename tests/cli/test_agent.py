@@ -1,0 +1,325 @@
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+
+from recto.cli.agent_show import without_secrets
+from recto.sources.agents import Agents
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder that the tests run in is a project."""
+    (tmp_path / ".recto").mkdir()
+    return tmp_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+SERVER = """
+[mcpServers.files]
+command = "npx"
+args = ["-y", "server", "--api-key", "hush1", "--token=hush2", "--header", "Authorization: Bearer hush3"]
+env = { FILES_TOKEN = "hush4" }
+include = "agent"
+timeout_s = 5
+tools.write_file = { approval = "deny", enabled = false }
+[mcpServers.far]
+url = "https://someone:hush5@far.example/mcp?key=hush6&b=hush7"
+headers = { Authorization = "hush8" }
+enabled = false
+[mcpServers.recto]
+include = "agent"
+tools.recall.include = "always"
+"""
+
+
+# -- list
+
+
+def test_list_shows_what_there_is_and_where(run: Run, home: Path, project: Path) -> None:
+    write(home / "agents/clerk/agent.toml", 'description = "Answers letters"\nmodel = "a:b"\n' + SERVER)
+    write(home / "agents/clerk/rules/style.md", "Be brief.")
+    write(project / ".recto/agents/clerk/references/api.md", "GET")
+    write(project / ".recto/agents/zoe/rules/empty.md", "")
+    default, clerk, zoe = rows(run("agent", "list", "--json"))
+    assert (default["name"], default["where"]) == ("default", [])
+    assert clerk == {
+        "name": "clerk",
+        "description": "Answers letters",
+        "model": "a:b",
+        "where": ["user", "project"],
+        "rules": 1,
+        "references": 1,
+        "servers": 2,
+        "notes": [],
+    }
+    assert "has no text" in zoe["notes"][0]
+    shown = run("agent", "list")
+    assert re.search(r"^default +built in +no sources$", shown.stdout, re.MULTILINE)
+    assert re.search(
+        r"^clerk +user, project +1 rule, 1 reference, 2 servers +Answers letters$", shown.stdout, re.MULTILINE
+    )
+    assert "empty.md has no text" in shown.stderr
+
+
+def test_a_folder_that_no_name_fits_is_told(run: Run, home: Path) -> None:
+    (home / "agents/my clerk").mkdir(parents=True)
+    assert "my clerk is no agent" in run("agent", "list").stderr
+
+
+# -- show
+
+
+def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, project: Path) -> None:
+    prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\n[memory]\nfacts = false\n'
+    mine = write(home / "agents/clerk/agent.toml", f'description = "Answers letters"\nmodel = "a:b"\n{prompt}{SERVER}')
+    write(home / "agents/clerk/rules/style.md", "---\ndescription: How.\ninclude: always\npriority: 9\n---\nBe brief.")
+    write(project / ".recto/agents/clerk/references/api.md", "---\nenabled: false\n---\nGET")
+    shown = run("agent", "show", "clerk").stdout
+    for part in (
+        "clerk  Answers letters",
+        'model              "a:b"  [user]',
+        'system_prompt      "Be kind."  [user]',
+        "context.threshold  0.7  [user]",
+        "memory.facts       false  [user]",
+        "[Always] style  priority 9, user",
+        "How.",
+        "[Manual] api  priority 500, project  not enabled",
+        "[Agent]  files  ask, user, at most 5 s",
+        "npx -y server --api-key … --token=… --header Authorization: …  FILES_TOKEN=…",
+        "[Agent]  write_file  deny, not enabled",
+        "[Always] far  ask, user, not enabled",
+        "https://…@far.example/mcp?key=…&b=…  Authorization: …",
+        "[Agent]  all of them",
+        "[Always] recall",
+    ):
+        assert part in shown, part
+    told = run("agent", "show", "clerk", "--json")
+    row = one(told)
+    assert row["from"]["context.threshold"] == str(mine)
+    assert (row["rules"][0]["id"], row["rules"][0]["where"]) == ("rule:style", "user")
+    files, far, own = row["servers"]
+    assert (files["env"], far["headers"]) == ({"FILES_TOKEN": "…"}, {"Authorization": "…"})
+    assert (files["approval"], files["is_yours"], far["enabled"]) == ("ask", True, False)
+    assert own["tools"] == {"recall": {"include": "always"}}
+    assert "hush" not in shown + told.stdout
+
+
+def test_show_without_a_name_is_the_default(run: Run) -> None:
+    assert "it is built in; `recto agent new default` gives it a folder" in run("agent", "show").stdout
+    assert one(run("agent", "show", "--json"))["name"] == "default"
+
+
+def test_show_tells_what_is_wrong(run: Run, home: Path) -> None:
+    write(home / "agents/clerk/agent.toml", "modle = 3\n")
+    assert "did you mean model?" in run("agent", "show", "clerk").stderr
+    assert "did you mean model?" in one(run("agent", "show", "clerk", "--json"))["notes"][0]
+
+
+@pytest.mark.parametrize("command", ["show", "config"])
+def test_an_unknown_agent_is_named_with_the_nearest(run: Run, home: Path, command: str) -> None:
+    write(home / "agents/clerk/agent.toml", "")
+    assert "there is no agent clrk: did you mean clerk?" in failure(run("agent", command, "clrk"))
+    assert "is no name of an agent" in failure(run("agent", command, "../x"))
+
+
+def test_nothing_in_a_file_steers_the_terminal(run: Run, home: Path) -> None:
+    write(home / "agents/clerk/agent.toml", 'description = "\\u001b[31mred"\n')
+    write(home / "agents/clerk/rules/a.md", '---\ndescription: "\\e[31mred"\n---\ntext')
+    for command in (["list"], ["show", "clerk"], ["config", "clerk"]):
+        assert "\x1b" not in run("agent", *command).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["--port", "80", "--tokens-file", "x"], ["--port", "80", "--tokens-file", "…"]),
+        (["-e", "GITHUB_TOKEN=x y"], ["-e", "GITHUB_TOKEN=…"]),
+        (["postgres://me:pw@db/x"], ["postgres://…@db/x"]),
+        (["monkey", "key"], ["monkey", "key"]),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden_in_arguments(args: list[str], shown: list[str]) -> None:
+    assert without_secrets(args) == shown
+
+
+# -- new
+
+
+def test_new_makes_an_agent_that_works_and_says_what_to_do_next(run: Run, home: Path) -> None:
+    made = run("agent", "new", "clerk", "-m", "a:b", "--description", 'Answers "letters"')
+    assert "recto chat --agent clerk" in made.stdout
+    folder = home / "agents/clerk"
+    assert (folder / "references").is_dir()
+    agent = Agents(home, None).read("clerk")
+    assert (agent.model, agent.description, agent.notes) == ("a:b", 'Answers "letters"', ())
+    (rule,) = agent.rules
+    assert (rule.name, rule.include, rule.enabled) == ("example", "manual", True)
+
+
+def test_every_line_of_the_new_file_can_be_uncommented(run: Run, home: Path) -> None:
+    run("agent", "new", "clerk")
+    file = home / "agents/clerk/agent.toml"
+    assert tomllib.loads(file.read_text()) == {}
+    text = re.sub(r'^# (?=\[|["\w:]+ = )', "", file.read_text(), flags=re.MULTILINE)
+    text = re.sub(r'^# (?="[^"]+" = )', "", text, flags=re.MULTILINE)
+    file.write_text(text)
+    agent = Agents(home, None).read("clerk")
+    assert not agent.notes
+    assert set(tomllib.loads(text)) == {
+        "description", "model", "system_prompt", "context", "memory", "include", "mcpServers"
+    }  # fmt: skip
+    assert [server.name for server in agent.servers] == ["files", "elsewhere"]
+    assert agent.rules[0].include == "always"
+
+
+def test_new_writes_nothing_over(run: Run, home: Path, project: Path) -> None:
+    write(home / "agents/clerk/agent.toml", "# mine\n")
+    assert "there is an agent clerk already" in failure(run("agent", "new", "clerk"))
+    assert (home / "agents/clerk/agent.toml").read_text() == "# mine\n"
+    made = run("agent", "new", "clerk", "--project")
+    assert "what the project says wins" in made.stdout
+    assert (project / ".recto/agents/clerk/rules/example.md").is_file()
+
+
+def test_new_default_gives_the_default_a_folder(run: Run, home: Path) -> None:
+    assert one(run("agent", "new", "default", "--json")) == {"name": "default", "folder": str(home / "agents/default")}
+    assert "1 rule" in run("agent", "list").stdout
+
+
+def test_new_in_a_folder_that_is_no_project_makes_it_one(run: Run, tmp_path: Path) -> None:
+    run("agent", "new", "clerk", "--project")
+    assert (tmp_path / ".recto/agents/clerk/agent.toml").is_file()
+
+
+def test_new_says_what_a_name_may_be_and_where_it_cannot_write(run: Run, home: Path) -> None:
+    assert "letters, digits" in failure(run("agent", "new", "my clerk"))
+    home.write_text("a file")
+    assert "cannot write" in failure(run("agent", "new", "clerk"))
+
+
+# -- config
+
+
+def test_config_shows_every_setting_with_its_origin(run: Run, home: Path) -> None:
+    write(home / "config.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\n')
+    mine = write(home / "agents/clerk/agent.toml", 'strategy = "hybrid"\n')
+    shown = {row["key"]: (row["value"], row["from"]) for row in rows(run("agent", "config", "clerk", "--json"))}
+    assert shown["context.strategy"] == ("hybrid", str(mine))
+    assert shown["context.low_water"] == (0.4, str(home / "config.toml"))
+    assert shown["model"] == ("c:d", str(home / "config.toml"))
+    assert shown["memory.facts"] == (True, "default")
+    assert shown["context.threshold"] == (0.85, "default")
+    assert f'context.strategy = "hybrid"  [{mine}]' in run("agent", "config", "clerk").stdout
+
+
+def test_a_prompt_of_the_agent_hides_that_of_the_settings(run: Run, home: Path) -> None:
+    write(home / "config.toml", 'system_prompt = "general"\nsystem_prompt_file = "x.md"\n')
+    write(home / "agents/clerk/agent.toml", 'system_prompt = "own"\n')
+    assert run("agent", "config", "clerk", "system_prompt").stdout == "own\n"
+    assert run("agent", "config", "clerk", "system_prompt_file").stdout == "\n"
+    assert run("agent", "config", "default", "system_prompt").stdout == "general\n"
+
+
+def test_what_is_set_can_be_got_and_taken_out(run: Run, home: Path) -> None:
+    file = write(home / "agents/clerk/agent.toml", '# mine\nmodel = "a:b" # small\n')
+    for key, value, read in (
+        ("context.threshold", "0.7", 0.7),
+        ("strategy", "hybrid", "hybrid"),
+        ("memory.files", "off", False),
+        ("model", "c:d", "c:d"),
+        ("description", "Answers letters", "Answers letters"),
+    ):
+        assert run("agent", "config", "clerk", key, value).exit_code == 0
+        assert one(run("agent", "config", "clerk", key, "--json"))["value"] == read
+    assert run("agent", "config", "clerk", "memory.files").stdout == "false\n"
+    assert file.read_text().startswith('# mine\nmodel = "c:d" # small\n')
+    assert "it is 0.85 now  [default]" in run("agent", "config", "clerk", "context.threshold", "--unset").stdout
+    assert one(run("agent", "config", "clerk", "model", "--unset", "--json"))["from"] == "default"
+    assert "does not say model" in failure(run("agent", "config", "clerk", "model", "--unset"))
+
+
+def test_the_default_gets_a_file_when_it_is_configured(run: Run, home: Path) -> None:
+    told = one(run("agent", "config", "default", "model", "a:b", "--json"))
+    assert told["file"] == str(home / "agents/default/agent.toml")
+    assert (home / "agents/default/agent.toml").read_text() == 'model = "a:b"\n'
+
+
+@pytest.mark.parametrize(
+    ("args", "said", "code"),
+    [
+        (["context.threshold", "9"], "it takes a number from 0.1 to 1", 1),
+        (["context.low_water", "0.9"], "below 0.85", 1),
+        (["modle", "x"], "did you mean model?", 1),
+        (["modle"], "did you mean model?", 1),
+        (["include", "x"], "an agent has no setting include; how a source comes in is changed with", 1),
+        (["mcpServers.x.include", "agent"], "`recto agent config NAME --edit` opens", 1),
+        (["context.thresold", "0.7"], "did you mean context.threshold?", 1),
+        (["--unset"], "Give KEY with --unset", 2),
+        (["model", "x", "--unset"], "Give KEY with --unset", 2),
+        (["model", "--edit"], "nothing with --edit", 2),
+    ],
+)
+def test_a_wrong_key_or_value_is_named_and_nothing_is_written(
+    run: Run, home: Path, args: list[str], said: str, code: int
+) -> None:
+    file = write(home / "agents/clerk/agent.toml", "# mine\n")
+    assert said in failure(run("agent", "config", "clerk", *args), code)
+    assert file.read_text() == "# mine\n"
+
+
+def test_a_file_of_the_prompt_is_found_from_here(run: Run, home: Path, tmp_path: Path) -> None:
+    write(home / "agents/clerk/agent.toml", "")
+    write(tmp_path / "here.md", "From here.")
+    run("agent", "config", "clerk", "system_prompt_file", "here.md")
+    assert Agents(home, None).read("clerk").system_prompt == "From here."
+    write(home / "agents/clerk/own.md", "Its own.")
+    run("agent", "config", "clerk", "system_prompt_file", "own.md")
+    assert 'system_prompt_file = "own.md"' in (home / "agents/clerk/agent.toml").read_text()
+
+
+def test_the_file_can_be_edited_and_what_is_wrong_is_told(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = write(tmp_path / "edit.py", "import sys\nopen(sys.argv[1], 'a').write('modle = 3\\n')\n")
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
+    monkeypatch.delenv("VISUAL", raising=False)
+    file = write(home / "agents/clerk/agent.toml", 'model = "a:b"\n')
+    done = run("agent", "config", "clerk", "--edit")
+    assert file.read_text() == 'model = "a:b"\nmodle = 3\n'
+    assert "is changed" in done.stdout
+    assert "did you mean model?" in done.stderr
+    told = one(run("agent", "config", "default", "--edit", "--json"))
+    assert told["changed"]
+    assert "# The agent default" in (home / "agents/default/agent.toml").read_text()
+    monkeypatch.setenv("EDITOR", "true")
+    assert "is as it was" in run("agent", "config", "clerk", "--edit").stdout
+
+
+# -- lightness
+
+
+@pytest.mark.parametrize("args", [["agent", "list"], ["agent", "show", "clerk"], ["agent", "config", "clerk"]])
+def test_nothing_heavy_is_imported_and_no_store_is_opened(home: Path, args: list[str]) -> None:
+    write(home / "agents/clerk/agent.toml", SERVER)
+    write(home / "agents/clerk/rules/style.md", "---\ninclude: always\n---\nBe brief.")
+    heavy = ("mcp", "numpy", "sqlalchemy", "rich", "prompt_toolkit", "httpx2", "recto.desk", "recto.engine")
+    code = (
+        f"import sys\nsys.argv = ['recto', *{args!r}]\nfrom recto.cli.main import main\n"
+        f"try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print(__import__('json').dumps([name for name in {heavy!r} if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [], done.stderr
+    assert sorted(os.listdir(home)) == ["agents"]

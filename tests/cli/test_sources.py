@@ -1,0 +1,344 @@
+"""`recto sources`: what there is, what goes along, how it comes in, and which servers may run."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.harbour import write_agent, write_server, write_source
+from tests.conftest import Script
+
+from recto.cli.source_lists import draw_items
+from recto.sources.session import Listed, Session
+from recto.sources.source import Rule
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """The default agent, in the project."""
+    folder = tmp_path / ".recto/agents/default"
+    write_agent(folder)
+    return folder
+
+
+@pytest.fixture
+def begun(agent: Path, run: Run, script: Script) -> str:
+    """The id of a conversation with this agent."""
+    return str(one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["conversation"])
+
+
+def listed(run: Run, *options: str) -> dict[str, dict[str, object]]:
+    return {row.get("id") or row["name"]: row for row in rows(run("sources", "list", "--json", *options))}
+
+
+# -- what there is
+
+
+def test_without_an_agents_folder_there_is_nothing_and_that_is_told(run: Run) -> None:
+    told = run("sources", "list")
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[0] == "agent default, a new conversation"
+    assert [line for line in told.stdout.splitlines() if line.endswith("none")] == [
+        "Rules  none",
+        "References  none",
+        "Tools  none",
+    ]
+    assert rows(run("sources", "list", "--json")) == []
+
+
+def test_sources_are_grouped_with_badge_mark_and_description(run: Run, agent: Path) -> None:
+    lines = run("sources", "list").stdout.splitlines()
+    assert "Rules  1 of 2 in the session" in lines
+    assert "● rule:style     [Always]  How we write" in lines
+    assert "○ rule:my tests  [Agent]   How we test" in lines
+    assert lines.index("References  0 of 1 in the session") < lines.index(
+        "○ reference:prices  [Manual]  What a berth costs"
+    )
+    assert lines[-1] == "● in the session  ○ available"
+
+
+def test_json_has_a_row_for_each_source(run: Run, agent: Path) -> None:
+    found = listed(run)
+    assert list(found) == ["rule:my tests", "rule:style", "reference:prices"]
+    assert found["rule:style"] == {
+        "id": "rule:style",
+        "kind": "rule",
+        "name": "style",
+        "include": "always",
+        "mode": "always",
+        "since": "",
+        "removed": False,
+        "enabled": True,
+        "description": "How we write",
+        "priority": 500,
+        "path": str(agent / "rules/style.md"),
+    }
+    assert (found["reference:prices"]["include"], found["reference:prices"]["mode"]) == ("manual", None)
+
+
+def test_one_kind_alone_can_be_listed(run: Run, agent: Path) -> None:
+    assert list(listed(run, "--kind", "reference")) == ["reference:prices"]
+    told = run("sources", "list", "--kind", "rule").stdout
+    assert "Rules" in told
+    assert "References" not in told
+    assert "Invalid value for '--kind'" in failure(run("sources", "list", "--kind", "memory"), 2)
+
+
+def test_those_of_another_agent_are_listed_as_a_new_conversation_would_have_them(
+    run: Run, begun: str, home: Path
+) -> None:
+    write_source(home / "agents/clerk", "rule", "polite", "Be polite.", include="always")
+    assert list(listed(run, "--agent", "clerk")) == ["rule:polite"]
+    assert run("sources", "list", "--agent", "clerk").stdout.startswith("agent clerk, a new conversation\n")
+    assert run("sources", "list", "-c", begun).stdout.startswith(f"agent default, conversation {begun}\n")
+    assert "not both" in failure(run("sources", "list", "--agent", "clerk", "-c", begun), 2)
+    assert "clerk" in failure(run("sources", "list", "--agent", "clrk"))
+    assert "01X" in failure(run("sources", "list", "-c", "01X"))
+
+
+def test_what_is_wrong_in_the_agents_files_is_noted(run: Run, agent: Path) -> None:
+    write_source(agent, "rule", "loud", "Shout.", include="sometimes")
+    told = run("sources", "list")
+    assert "note: " in told.stderr
+    assert "sometimes" in told.stderr
+    assert "rule:loud" in told.stdout
+
+
+def test_what_is_not_enabled_is_listed_as_such(run: Run, agent: Path) -> None:
+    write_source(agent, "rule", "off", "Nothing.", include="always", enabled=False)
+    assert "○ rule:off       [Always]  not enabled" in run("sources", "list").stdout
+    assert listed(run)["rule:off"]["enabled"] is False
+
+
+def test_texts_cannot_steer_the_terminal_and_stay_on_their_line(run: Run, agent: Path) -> None:
+    write_source(agent, "rule", "evil", "x", description="one\ntwo \x1b[31m" + "long " * 100)
+    told = run("sources", "list").stdout
+    (line,) = [line for line in told.splitlines() if "evil" in line]
+    assert "\x1b" not in told
+    assert "one two" in line
+    assert len(line) <= 160
+
+
+def drawn(listed: Listed) -> list[str]:
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=60)
+    draw_items(console, [listed])
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_wide_signs_stay_within_the_width_of_the_screen() -> None:
+    (line,) = drawn(Session().listed(Rule("規則", "x", description="船は港に着きました。" * 20)))
+    assert cell_len(line) <= 60
+    assert line.startswith("○ 規則  [Manual]  船は港に")
+    assert line.endswith("…")
+
+
+def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
+    lines = drawn(Listed(Rule("a" * 70, "x"), "manual", "manual", since="yesterday\x1b"))
+    assert max(map(cell_len, lines)) <= 60
+    assert "a" * 70 in "".join(lines).replace(" ", "")
+    assert lines[-1].endswith("added yesterday\N{REPLACEMENT CHARACTER}")
+
+
+# -- what goes along
+
+
+def test_a_source_is_added_whatever_its_mode_and_stays(run: Run, begun: str) -> None:
+    told = run("sources", "add", "rule:my tests", "ref:prices").stdout
+    assert told.splitlines() == [
+        f"rule:my tests goes along from the next message on, in conversation {begun}",
+        f"reference:prices goes along from the next message on, in conversation {begun}",
+    ]
+    found = listed(run)
+    assert [found[name]["mode"] for name in ("rule:my tests", "reference:prices")] == ["manual", "manual"]
+    assert found["reference:prices"]["since"]
+    assert "● reference:prices  [Manual]  added 20" in run("sources", "list").stdout
+    run("ask", "--continue", "again")
+    assert b"A night is 20 euros." in run("request", "rebuild").stdout_bytes
+
+
+def test_a_removed_source_comes_back_as_manual(run: Run, begun: str) -> None:
+    gone = one(run("sources", "remove", "rule:style", "--json"))
+    assert (gone["conversation"], gone["mode"], gone["removed"]) == (begun, None, True)
+    assert "○ rule:style     [Always]  taken out 20" in run("sources", "list").stdout
+    back = one(run("sources", "add", "rule:style", "-c", begun, "--json"))
+    assert (back["mode"], back["include"], back["removed"]) == ("manual", "always", False)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["add", "rule:style"], "rule:style is in this conversation already: it is always included"),
+        (["add", "rule:stile"], "did you mean rule:style?"),
+        (["add", "style"], "write rule:NAME, ref:NAME or tool:SERVER/NAME"),
+        (["add", "tool:nowhere/x"], "tool:nowhere/x"),
+        (["remove", "ref:prices"], "reference:prices is not in this conversation"),
+        (["add", "ref:prices", "-c", "01X"], "there is no conversation 01X"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(run: Run, begun: str, args: list[str], said: str) -> None:
+    before = listed(run)
+    told = failure(run("sources", *args))
+    assert said in told
+    assert told.count("\n") == 1
+    assert listed(run) == before
+
+
+def test_twice_is_refused_and_says_since_when(run: Run, begun: str) -> None:
+    run("sources", "add", "ref:prices")
+    assert "already: added 20" in failure(run("sources", "add", "ref:prices"))
+
+
+def test_without_a_conversation_nothing_can_be_added(run: Run, agent: Path) -> None:
+    assert "there is no conversation yet" in failure(run("sources", "add", "ref:prices"))
+    assert "Missing argument" in failure(run("sources", "add"), 2)
+
+
+# -- how it comes in
+
+
+def test_a_mode_is_written_into_the_agents_file_which_is_told(run: Run, agent: Path) -> None:
+    told = run("sources", "mode", "ref:prices", "agent").stdout
+    file = agent / "agent.toml"
+    assert told == (
+        f"reference:prices comes in when a message needs it from now on: {file} says so for agent default\n"
+    )
+    assert "prices" in file.read_text()
+    assert listed(run)["reference:prices"]["include"] == "agent"
+    assert one(run("sources", "mode", "ref:prices", "always", "--json")) == {
+        "id": "reference:prices",
+        "include": "always",
+        "agent": "default",
+        "file": str(file),
+    }
+    assert listed(run)["reference:prices"]["mode"] == "always"
+
+
+def test_a_mode_of_another_agent_is_written_into_its_file(run: Run, agent: Path, home: Path) -> None:
+    write_source(home / "agents/clerk", "rule", "polite", "Be polite.")
+    told = run("sources", "mode", "rule:polite", "always", "--agent", "clerk").stdout
+    assert str(home / "agents/clerk/agent.toml") in told
+    assert listed(run, "--agent", "clerk")["rule:polite"]["mode"] == "always"
+
+
+def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
+    assert "did you mean prices?" in failure(run("sources", "mode", "ref:price", "agent"))
+    assert "github" in failure(run("sources", "mode", "tool:github/x", "agent"))
+    assert "names no source" in failure(run("sources", "mode", "prices", "agent"))
+    assert "'sometimes' is not one of" in failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
+    assert not (agent / "agent.toml").exists()
+
+
+# -- servers
+
+
+def test_a_server_of_the_project_runs_once_it_is_trusted(run: Run, agent: Path, tmp_path: Path) -> None:
+    origin = write_server(tmp_path)
+    command = f"HARBOUR_KEY=… {sys.executable} {tmp_path / 'harbour.py'}"
+    told = run("sources", "list")
+    assert (
+        f"harbour  untrusted: `recto sources trust harbour` lets it run\n  {command}\n  from {origin}\n" in told.stdout
+    )
+    assert "note: the project's MCP server harbour was not started" in told.stderr
+    assert run("sources", "trust", "harbour").stdout.splitlines() == [
+        "harbour is trusted, and started when it is needed",
+        f"  runs     {command}",
+        f"  said in  {origin}",
+    ]
+    found = listed(run)
+    assert found["tool:harbour/berth"] == {
+        "id": "tool:harbour/berth",
+        "kind": "tool",
+        "name": "berth",
+        "server": "harbour",
+        "called": "harbour__berth",
+        "approval": "ask",
+        "include": "always",
+        "mode": "always",
+        "since": "",
+        "removed": False,
+        "enabled": True,
+        "description": "Books a berth for a boat.",
+    }
+    assert found["harbour"] | {"state": ""} == {
+        "kind": "server",
+        "name": "harbour",
+        "state": "",
+        "because": "",
+        "tools": 2,
+        "runs": command,
+        "is_yours": False,
+        "origin": str(origin),
+    }
+    assert "hush" not in json.dumps(found)
+    gone = one(run("sources", "distrust", "harbour", "--json"))
+    assert (gone["server"], gone["trusted"]) == ("harbour", False)
+    assert list(listed(run, "--kind", "tool")) == ["harbour"]
+
+
+def test_tools_are_added_and_given_modes_by_server_and_name(run: Run, home: Path, begun: str) -> None:
+    write_server(home, include="manual", tools={"wait": {"approval": "deny"}, "berth": {"approval": "allow"}})
+    lines = run("sources", "list").stdout.splitlines()
+    assert "○ tool:harbour/berth  [Manual]  runs unasked  Books a berth for a boat." in lines
+    assert "○ tool:harbour/wait   [Manual]  never runs    Waits for the tide." in lines
+    assert one(run("sources", "add", "tool:harbour/berth", "--json"))["mode"] == "manual"
+    assert "did you mean berth?" in failure(run("sources", "mode", "tool:harbour/bert", "agent"))
+    run("sources", "mode", "tool:harbour/wait", "always")
+    run("sources", "mode", "tool:harbour", "agent")
+    found = listed(run, "--kind", "tool")
+    assert [found[f"tool:harbour/{name}"]["include"] for name in ("berth", "wait")] == ["agent", "always"]
+
+
+def test_an_unknown_server_cannot_be_trusted(run: Run, agent: Path) -> None:
+    for command in ("trust", "distrust"):
+        assert "has no MCP server nope" in failure(run("sources", command, "nope"))
+
+
+def test_a_server_of_the_user_needs_no_trust(run: Run, home: Path) -> None:
+    origin = write_server(home)
+    for command in ("trust", "distrust"):
+        assert f"harbour is your own and needs no trust; `enabled` in {origin}" in failure(
+            run("sources", command, "harbour")
+        )
+
+
+def test_a_server_by_address_is_shown_with_the_names_of_its_headers(run: Run, tmp_path: Path) -> None:
+    server = {"url": "https://example.test/mcp\u202e", "headers": {"Authorization": "Bearer hush"}}
+    (tmp_path / ".recto").mkdir()
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"far": server}}))
+    told = run("sources", "list").stdout
+    assert "  https://example.test/mcp\\u202e with the headers Authorization\n" in told
+    assert "hush" not in told
+
+
+def test_what_looks_like_a_key_is_hidden_unless_it_has_to_be_judged(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".recto").mkdir()
+    servers = {"far": {"command": "fetch", "args": ["--token", "hush", "a b"], "cwd": "/srv"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    told = run("sources", "list").stdout
+    assert "  fetch --token … 'a b' in /srv\n" in told.replace("'…'", "…")
+    assert "runs     fetch --token hush 'a b' in /srv\n" in run("sources", "trust", "far").stdout
+
+
+# -- the group
+
+
+def test_help_of_sources_imports_nothing_heavy() -> None:
+    heavy = ("rich", "sqlalchemy", "mcp", "numpy", "yaml", "recto.desk")
+    code = (
+        "import sys\nsys.argv = ['recto', 'sources', 'list', '--help']\nfrom recto.cli.main import main\n"
+        f"try:\n    main()\nexcept SystemExit:\n    pass\nprint([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_statistics_and_export_belong_to_the_group(run: Run) -> None:
+    told = run("sources", "--help").stdout
+    for name in ("list", "add", "remove", "mode", "trust", "distrust", "stats", "export"):
+        assert f"\n  {name} " in told

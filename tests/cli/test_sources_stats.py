@@ -1,0 +1,210 @@
+"""Which sources replies use, told as a table with suggestions; and the context data of every reply, exported."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import text
+from tests.cli.conftest import failure, rows
+from tests.store.test_sourced import API, ISSUE, STYLE, Chat
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.cli.main import recto
+from recto.ids import new_id
+from recto.places import STORE_FILE
+from recto.sources.pick import Pick
+from recto.sources.source import OWN, SourceId
+from recto.store.sourced import Sourced
+from recto.store.store import Store
+from recto.window.request import Piece, Request
+
+
+def run(*args: str) -> Result:
+    return CliRunner(env={"COLUMNS": "80"}).invoke(recto, ["sources", *args])
+
+
+@pytest.fixture
+def kept(home: Path) -> Iterator[Store]:
+    """What the commands read, open for a test to write into."""
+    with Store(home / STORE_FILE) as store:
+        yield store
+
+
+@pytest.fixture
+def talked(kept: Store) -> Store:
+    chat = Chat(kept)
+    for number in range(25):
+        chat.turn(f"question {number}", {ISSUE: "", STYLE: ""}, mode="always")
+    chat.turn("How do I log in?", {API: "quoted"}, day=2)
+    chat.turn("And then?", {API: "paraphrased"}, day=3)
+    return kept
+
+
+def test_a_store_without_replies_is_told_in_words(home: Path) -> None:
+    for name in ("stats", "export"):
+        result = run(name)
+        assert result.exit_code == 0
+        assert result.stdout == ""
+        assert "nothing was recorded yet" in result.stderr
+    result = run("stats", "--agent", "boats", "--since", "2026-03-01")
+    assert "nothing was recorded of agent boats since 2026-03-01" in result.stderr
+
+
+def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> None:
+    result = run("stats")
+    assert result.exit_code == 0, result.output
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["source", "mode", "replies", "used", "tokens", "last", "used"]
+    (issue,) = [line for line in lines if line.startswith("tool:github/create_issue ")]
+    assert issue.split()[1:] == ["always", "25", "no", "signs", "250"]
+    (api,) = [line for line in lines if line.startswith("reference:api ")]
+    assert api.split()[1:] == ["agent", "2", "1", "quoted,", "20", "2026-03-03"]
+
+
+def test_suggestions_name_the_command_that_does_it(talked: Store) -> None:
+    out = " ".join(run("stats").stdout.split())
+    assert "Suggestions · " in out
+    assert "· tool:github/create_issue took 250 tokens in 25 replies and was called in none" in out
+    assert "recto sources mode tool:github/create_issue agent" in out
+    assert "shows no signs of use, which rules often do not" in out
+    assert "reference:api was" not in out
+
+
+def test_without_anything_to_suggest_nothing_is_suggested(kept: Store) -> None:
+    Chat(kept).turn("Hello", {API: "quoted"})
+    assert "Suggestions" not in run("stats").stdout
+
+
+def test_a_source_that_nobody_looked_at_is_not_said_to_be_unused(kept: Store) -> None:
+    chat = Chat(kept)
+    chat.send(chat.ask("Hello"), Sourced(STYLE, "always", 3))
+    assert "not looked at" in run("stats").stdout
+
+
+def test_agents_are_shown_where_there_are_several(talked: Store) -> None:
+    assert "agent " not in run("stats").stdout.splitlines()[0]
+    for number in range(25):
+        Chat(talked, "boats").turn(f"ahoy {number}", {STYLE: ""}, mode="always")
+    out = run("stats").stdout
+    assert out.splitlines()[0].split()[1] == "agent"
+    assert "recto sources mode rule:style agent --agent boats" in out
+    assert "recto sources mode rule:style agent --agent default" in out
+    assert "boats" not in run("stats", "--agent", "default").stdout
+
+
+def test_stats_as_json_hold_every_count_and_the_advice(talked: Store) -> None:
+    found = {row["source"]: row for row in rows(run("stats", "--json"))}
+    assert list(found) == ["rule:style", "tool:github/create_issue", "reference:api"]
+    api, issue = found["reference:api"], found["tool:github/create_issue"]
+    assert (api["kind"], api["name"], api["server"], api["agent"], api["mode"]) == (
+        "reference",
+        "api",
+        "",
+        "default",
+        "agent",
+    )
+    assert (api["replies"], api["used"], api["quoted"], api["paraphrased"], api["tokens"]) == (2, 2, 1, 1, 20)
+    assert api["modes"] == {"always": 0, "manual": 0, "agent": 2}
+    assert api["last_used"].startswith("2026-03-03")
+    assert api["advice"] == []
+    assert issue["last_used"] is None
+    [advice] = issue["advice"]
+    assert advice["mode"] == "agent"
+    assert advice["command"] == "recto sources mode tool:github/create_issue agent --agent default"
+
+
+def test_stats_can_begin_at_a_day(talked: Store) -> None:
+    assert [row["source"] for row in rows(run("stats", "--json", "--since", "2026-03-02"))] == ["reference:api"]
+    assert "is no time" in failure(run("stats", "--since", "yesterday"), 2)
+
+
+def test_what_a_name_holds_cannot_steer_the_terminal(kept: Store) -> None:
+    Chat(kept).turn("Hello", {SourceId("rule", "\x1b[2Jbad"): ""})
+    assert "\x1b[2J" not in run("stats").stdout
+
+
+def recorded(store: Store) -> tuple[str, str, str]:
+    """A reply with its account: request, user's message and reply."""
+    home = store.tree.create(agent="boats").id
+    asked = store.tree.append(home, Message(new_id(), "user", (Text("How do I log in?"),))).message
+    picks = [
+        ("rules", Pick("rule", "style", "its agent always includes it", 40, sha256="ab" * 32)),
+        ("tools", Pick("tool", "read_document", "offered", 90)),
+        ("sources", Pick("reference", "api", "near in meaning", 900, "agent", 0.82, "cd" * 32)),
+        ("documents", Pick("document", "Boat.md", "linked as [[Boat]]", 70, "manual")),
+        ("message", Pick("message", asked.id, "the message that is answered", 9)),
+    ]
+    sections = [{"name": name, "tokens": 1, "picks": [pick.to_json()]} for name, pick in picks]
+    passed = Pick("tool", "create_issue", "score 0.31 is below min_score 0.4", 0, "agent", 0.31, server="github")
+    account = {"sections": sections, "not_picked": [passed.to_json()]}
+    sent = Request(
+        new_id(), home, "reply", "scripted:x", "openai", {}, (Piece("head", b"{}"),), account, asked.id,
+        "2026-03-05T10:00:00.000Z",
+    )  # fmt: skip
+    store.records.save(sent, None)
+    own = SourceId("tool", "read_document", OWN)
+    store.sourced.note(
+        sent.id, [Sourced(STYLE, "always", 40), Sourced(API, "agent", 900, 0.82), Sourced(own, "always", 90)]
+    )
+    store.sourced.signs(sent.id, {STYLE: "", API: "quoted", own: "called"})
+    answer = Message(new_id(), "assistant", (Text("With a token."),), parent=asked.id, request=sent.id)
+    return sent.id, asked.id, store.tree.append(home, answer).message.id
+
+
+def test_an_export_tells_what_was_picked_used_and_left_out(kept: Store) -> None:
+    request, asked, reply = recorded(kept)
+    (line,) = rows(run("export"))
+    assert list(line) == [
+        "request", "conversation", "message", "reply", "agent", "model", "created", "picks", "not_picked"
+    ]  # fmt: skip
+    assert (line["request"], line["message"], line["reply"]) == (request, asked, reply)
+    assert (line["agent"], line["model"], line["created"]) == ("boats", "scripted:x", "2026-03-05T10:00:00.000Z")
+    picks: dict[str, dict[str, Any]] = {pick["name"]: pick for pick in line["picks"]}
+    assert set(picks) == {"style", "read_document", "api", "Boat.md"}, "what every window has is no choice"
+    assert picks["api"] == {
+        "section": "sources", "kind": "reference", "name": "api", "tokens": 900, "because": "near in meaning",
+        "mode": "agent", "score": 0.82, "sha256": "cd" * 32, "sign": "quoted",
+    }  # fmt: skip
+    assert picks["style"]["sign"] == ""
+    assert picks["read_document"]["sign"] == "called"
+    assert "sign" not in picks["Boat.md"]
+    [passed] = line["not_picked"]
+    assert (passed["server"], passed["score"]) == ("github", 0.31)
+
+
+def test_a_reply_from_before_sources_were_noted_is_exported_without_signs(kept: Store) -> None:
+    request, _, _ = recorded(kept)
+    kept.sourced.note(request, [])
+    (line,) = rows(run("export"))
+    assert [pick.get("sign", "none") for pick in line["picks"]] == [None, None, None, "none"]
+
+
+def test_an_export_goes_into_a_file_and_can_be_bounded(talked: Store, tmp_path: Path) -> None:
+    recorded(talked)
+    out = tmp_path / "context.jsonl"
+    result = run("export", "-o", str(out))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "28 requests written to" in result.stderr
+    assert len([json.loads(line) for line in out.read_text("utf-8").splitlines()]) == 28
+    assert len(rows(run("export", "--agent", "boats"))) == 1
+    assert len(rows(run("export", "--since", "2026-03-03"))) == 2
+
+
+def test_a_file_that_cannot_be_written_is_named(talked: Store, tmp_path: Path) -> None:
+    said = failure(run("export", "-o", str(tmp_path / "no" / "where.jsonl")))
+    assert "cannot write" in said
+    assert "No such file" in said
+
+
+def test_a_damaged_record_is_left_out_and_said(kept: Store) -> None:
+    request, _, _ = recorded(kept)
+    with kept.database.write() as connection:
+        connection.execute(text("UPDATE requests SET account = x'01ff'"))
+    result = run("export")
+    assert rows(result) == []
+    assert f"left out: the account of request {request} cannot be read" in result.stderr

@@ -1,0 +1,248 @@
+"""Vectors of short texts: made once, kept, made behind when there is no time, and told when there are none."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recto.errors import Invalid, NoVectors
+from recto.search import text_vectors
+from recto.search.embedder import Embedder
+from recto.search.text_vectors import TextVectors
+from recto.search.texts import Texts
+from recto.search.yardstick import MINILM, QUESTIONS, TEXTS, Yardstick, measured
+
+BOATS = Texts.of(["The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red."])
+
+
+class Letters:
+    """An embedder that counts letters."""
+
+    name = key = "letters"
+
+    def __init__(self, length: int = 26) -> None:
+        self.length, self.asked = length, list[str]()
+        self.error: Exception | None = None
+        self.bad = ""
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.gate.wait(10)
+        if self.error:
+            raise self.error
+        if self.bad and any(self.bad in text for text in texts):
+            raise NoVectors("too long")
+        self.asked += texts
+        rows = np.array([[text.lower().count(chr(97 + at)) for at in range(self.length)] for text in texts], float)
+        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype(np.float32)
+
+    def close(self) -> None:
+        self.gate.set()
+
+
+Open = Callable[..., TextVectors]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    every: list[TextVectors] = []
+
+    def make(embedder: Embedder | None, timeout_s: float = 10.0) -> TextVectors:
+        every.append(TextVectors(tmp_path / "sources.db", lambda: embedder, timeout_s=timeout_s))
+        return every[-1]
+
+    yield make
+    for each in every:
+        each.close()
+
+
+def test_what_is_alike_is_nearest(opened: Open) -> None:
+    near = opened(Letters()).near(["the mast is tall"], BOATS)
+    assert near.cosines is not None
+    assert near.cosines.shape == (3, 1)
+    assert int(near.cosines[:, 0].argmax()) == 0
+    assert (near.missing, near.note) == (0, "")
+
+
+def test_several_questions_have_a_middle(opened: Open) -> None:
+    questions = ["the mast is tall", "rye bread"]
+    near = opened(Letters()).near(questions, BOATS)
+    whole = Letters().embed(questions).sum(0)
+    expected = Letters().embed(BOATS.said) @ (whole / np.linalg.norm(whole))
+    assert near.cosines is not None
+    assert near.cosines[:, 2].tolist() == pytest.approx(expected.tolist(), abs=0.002)
+
+
+def test_a_text_is_embedded_once_also_by_the_next_process(opened: Open) -> None:
+    first, second = Letters(), Letters()
+    before = opened(first)
+    one, two = before.near(["red"], BOATS), before.near(["red"], BOATS)
+    assert first.asked.count(BOATS.said[0]) == 1
+    assert first.asked.count("red") == 1
+    before.close()
+    three = opened(second).near(["red"], BOATS)
+    assert second.asked == ["red"]
+    for each in (two, three):
+        assert one.cosines is not None
+        assert each.cosines is not None
+        assert each.cosines.tolist() == one.cosines.tolist()
+
+
+def test_a_changed_text_alone_is_made_anew(opened: Open) -> None:
+    embedder = Letters()
+    vectors = opened(embedder)
+    vectors.near(["red"], BOATS)
+    embedder.asked.clear()
+    vectors.near(["red"], Texts.of([*BOATS.said[:2], "The sail is blue."]))
+    assert embedder.asked == ["The sail is blue."]
+
+
+def test_a_question_that_becomes_a_text_is_not_embedded_again(opened: Open) -> None:
+    embedder = Letters()
+    vectors = opened(embedder)
+    vectors.near(["how tall is the mast"], BOATS)
+    near = vectors.near(["and the sail?"], BOATS, Texts.of(["how tall is the mast"]))
+    assert embedder.asked.count("how tall is the mast") == 1
+    assert near.others is not None
+    assert near.others.shape == (1, 1)
+
+
+def test_what_there_is_no_time_for_is_made_behind(opened: Open) -> None:
+    embedder = Letters()
+    vectors = opened(embedder, timeout_s=0.3)
+    assert vectors.near(["red"], Texts.of([])).missing == 0
+    embedder.gate.clear()
+    slow = vectors.near(["red"], BOATS)  # the question is known, the texts hang
+    assert slow.missing == 3
+    embedder.gate.set()
+    assert vectors.settle(10)
+    near = vectors.near(["red"], BOATS)
+    assert near.missing == 0
+    assert near.cosines is not None
+
+
+def test_an_embedder_that_hangs_is_not_waited_for_twice(opened: Open) -> None:
+    embedder = Letters()
+    embedder.gate.clear()
+    vectors = opened(embedder, timeout_s=0.1)
+    assert "did not answer within 0.1 s" in vectors.near(["red"], BOATS).note
+    assert "still busy" in vectors.near(["red"], BOATS).note
+
+
+@pytest.mark.parametrize("error", [NoVectors("it is down."), ValueError("a bug in there")])
+def test_a_failure_is_told_and_nobody_is_asked_for_a_while(opened: Open, error: Exception) -> None:
+    embedder = Letters()
+    embedder.error = error
+    vectors = opened(embedder)
+    assert str(error).rstrip(".") in vectors.near(["red"], BOATS).note
+    embedder.error = None
+    again = vectors.near(["red"], BOATS)
+    assert again.cosines is None
+    assert embedder.asked == []
+
+
+def test_a_failure_while_texts_are_made_is_told_too(opened: Open) -> None:
+    embedder = Letters()
+    vectors = opened(embedder)
+    vectors.near(["red"], Texts.of([]))
+    embedder.error = NoVectors("it went down")
+    assert vectors.near(["red"], BOATS).note == "it went down"
+    assert not vectors.settle(0)
+
+
+def test_a_text_that_cannot_be_embedded_keeps_back_no_other(opened: Open) -> None:
+    embedder = Letters()
+    embedder.bad = "Rye"
+    near = opened(embedder).near(["red"], BOATS)
+    assert near.cosines is not None
+    assert np.isnan(near.cosines[:, 0]).tolist() == [False, True, False]
+    assert near.missing == 0
+
+
+def test_without_an_embedder_there_is_nothing_to_tell(opened: Open) -> None:
+    vectors = opened(None)
+    assert vectors.near(["red"], BOATS).cosines is None
+    assert vectors.near(["red"], BOATS).note == ""
+    assert vectors.name == ""
+
+
+def test_an_embedder_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    def refuse() -> Embedder | None:
+        raise Invalid("'x' is no embedder.")
+
+    vectors = TextVectors(tmp_path / "sources.db", refuse, timeout_s=1)
+    assert vectors.near(["red"], BOATS).note == "'x' is no embedder"
+    vectors.close()
+
+
+def test_vectors_of_another_length_are_made_anew(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(Letters(26)).near(["red"], BOATS)
+    monkeypatch.setattr(text_vectors, "REST_S", 0.0)
+    vectors = opened(Letters(10))
+    assert "another length" in vectors.near(["red"], BOATS).note
+    near = vectors.near(["red"], BOATS)
+    assert near.cosines is not None
+    assert near.missing == 0
+
+
+def test_a_damaged_file_is_begun_anew(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "sources.db").write_bytes(b"this is no database at all" * 100)
+    near = opened(Letters()).near(["red"], BOATS)
+    assert near.cosines is not None
+    assert near.missing == 0
+
+
+def test_a_file_that_cannot_be_written_costs_only_making_again(opened: Open, tmp_path: Path) -> None:
+    first = opened(Letters())
+    first.near(["red"], BOATS)
+    with sqlite3.connect(tmp_path / "sources.db") as db:
+        db.execute("DROP TABLE vectors")
+    db.close()
+    near = first.near(["blue"], Texts.of(["Something new."]))
+    assert near.cosines is not None
+
+
+def test_more_than_fits_into_memory_is_read_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_vectors, "MOST_HELD", 1)
+    embedder = Letters()
+    vectors = opened(embedder)
+    vectors.near(["red"], Texts.of([f"text {chr(97 + number)}" for number in range(20)]))
+    vectors.near(["red"], BOATS)
+    near = vectors.near(["red"], Texts.of(["text a", "text b"]))
+    assert near.missing == 0
+    assert embedder.asked.count("text a") == 1
+
+
+def test_many_texts_are_compared_as_few_are(opened: Open) -> None:
+    texts = Texts.of([f"{chr(97 + number % 26) * (1 + number // 26)}" for number in range(200)])
+    vectors = opened(Letters())
+    first, second = vectors.near(["abc"], texts), vectors.near(["abc"], texts)
+    assert first.cosines is not None
+    assert second.cosines is not None
+    assert first.cosines.tolist() == second.cosines.tolist()
+
+
+# -- what a cosine is worth
+
+
+def test_a_yardstick_reads_other_embedders_as_minilm() -> None:
+    other = Yardstick(apart=0.7, together=0.9)
+    read = other.read(np.array([0.7, 0.9], np.float32)).tolist()
+    assert read == pytest.approx([MINILM.apart, MINILM.together], abs=1e-5)
+
+
+def test_an_embedder_that_tells_nothing_apart_is_taken_as_it_is() -> None:
+    cosines = np.array([0.7, 0.9], np.float32)
+    assert Yardstick(0.9, 0.91).read(cosines) is cosines
+
+
+def test_a_yardstick_is_measured_on_questions_and_their_texts() -> None:
+    assert len(QUESTIONS) == len(TEXTS)
+    grid = np.full((len(TEXTS), len(QUESTIONS) + 1), 0.1, np.float32)
+    np.fill_diagonal(grid, 0.5)
+    assert measured(grid) == Yardstick(pytest.approx(0.1), pytest.approx(0.5))  # type: ignore[arg-type]

@@ -1,0 +1,89 @@
+"""Pipe: lines whatever the chunks, messages where there are any, and no process left behind."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.servers.conftest import PARTS, is_alive
+
+from recto.servers import pipe
+from recto.servers.reach import Reach
+
+LINES = st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=6)
+
+
+def fed(*chunks: bytes) -> list[bytes | None]:
+    async def read() -> list[bytes | None]:
+        stream = asyncio.StreamReader()
+        lines = asyncio.create_task(_all(stream))
+        for chunk in chunks:
+            stream.feed_data(chunk)
+            await asyncio.sleep(0)
+        stream.feed_eof()
+        return await lines
+
+    return asyncio.run(read())
+
+
+async def _all(stream: asyncio.StreamReader) -> list[bytes | None]:
+    return [None if line is None else bytes(line) async for line in pipe._lines(stream)]
+
+
+@given(LINES, st.lists(st.integers(0, 60), max_size=5))
+def test_the_lines_are_the_same_whatever_the_chunks(lines: list[bytes], cuts: list[int]) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    edges = [0, *sorted(cuts), len(text)]
+    chunks = [text[start:end] for start, end in pairwise(edges) if start < end]
+    assert fed(*chunks) == lines
+
+
+def test_a_line_that_is_too_long_ends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "LONGEST", 10)
+    assert fed(b"short\n", b"x" * 6, b"x" * 6, b"\nmore\n") == [b"short", None]
+
+
+@given(st.binary(max_size=40))
+def test_no_line_can_break_the_reader(line: bytes) -> None:
+    pipe._parsed(line)
+
+
+@pytest.mark.parametrize("said", [[1], 7, None, {"id": True}, {"id": 1, "method": 3}, {"result": {}}, "[" * 100_000])
+def test_what_is_no_message_is_none(said: Any) -> None:
+    assert pipe._parsed((said if isinstance(said, str) else json.dumps(said)).encode()) is None
+
+
+def test_a_start_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+
+    async def give_up() -> None:
+        starting = pipe._started(Reach("x", command=sys.executable, args=("-S", "-c", code)), {})
+        task = asyncio.create_task(pipe._whole(starting))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert not file.exists() or not is_alive(int(file.read_text() or 0))
+
+
+def test_what_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os, sys, time; from pathlib import Path; from recto.servers import servers;"
+        "from recto.sources.server import ServerConfig;"
+        "made = servers.Servers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60);"
+        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2]));"
+        "asyncio.run(made.offer([config], None)); print(made.states()[0].pid);"
+        "servers.CLOSE_S = 0.2; made._aside.soon(lambda: time.sleep(1)); made.close()"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert not is_alive(int(done.stdout))

@@ -1,0 +1,339 @@
+"""Servers: ordinary ones offer their tools, run them, and end; what may not run does not."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.servers.conftest import PARTS, Made, is_alive, odd, plain, tools_of, until
+
+from recto.chat.blocks import ToolCall
+from recto.errors import RectoError
+from recto.servers.servers import Offer
+from recto.servers.trust import Trust
+from recto.sources.server import ServerConfig, ToolConfig
+from recto.sources.source import SourceId
+from recto.sources.tools import Media, Outcome, Toolbox
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_server_offers_its_tools_and_runs_them(made: Made) -> None:
+    servers = made()
+    tools = await tools_of(servers, plain(approval="allow", include="agent", timeout_s=7.0))
+    add = tools["add"]
+    assert (add.tool.name, add.tool.id) == ("plain__add", SourceId("tool", "add", "plain"))
+    assert (add.tool.description, add.tool.include, add.approval, add.timeout_s) == (
+        "Adds two numbers.",
+        "agent",
+        "allow",
+        7.0,
+    )
+    assert add.tool.schema["required"] == ["a", "b"]
+    assert (await add.call({"a": 1, "b": 2})).text == "3"
+
+
+async def test_everything_that_a_tool_can_give_comes_through(made: Made) -> None:
+    tools = await tools_of(made(), plain())
+    shown = await tools["show"].call({})
+    assert shown.text.split("\n\n") == [
+        "first",
+        "[image: image/png, 4 bytes, kept]",
+        "note://one\na note",
+        "[resource: two, note://two]",
+        "last",
+    ]
+    assert shown.media == (Media("image/png", b"\x89PNG"),)
+    failed = await tools["fail"].call({})
+    assert failed.is_error
+    assert "fail" in failed.text
+    assert (await tools["add"].call({"a": "x"})).is_error
+    assert len((await tools["big"].call({"size": 50_000_000})).text) > 49_000_000
+
+
+async def test_a_server_sees_only_the_environment_it_is_given(made: Made, tmp_path: Path) -> None:
+    servers = made({"SECRET": "s3cret", "WHO": "you"})
+    tools = await tools_of(servers, plain(env={"GREETING": "hello ${WHO}"}, cwd=str(tmp_path)))
+    *names, where, greeting = (await tools["environment"].call({})).text.split("\n")
+    assert "SECRET" not in names
+    assert {"PATH", "GREETING"} <= set(names)
+    assert (where, greeting) == (str(tmp_path), "hello you")
+
+
+async def test_a_cancelled_call_is_cancelled_on_the_server(made: Made, tmp_path: Path) -> None:
+    servers, file = made(), tmp_path / "waits"
+    tools = await tools_of(servers, plain())
+    running = asyncio.ensure_future(tools["wait"].call({"path": str(file)}))
+    await until(file.exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await until(lambda: file.read_text() == "cancelled")
+    assert (await tools["add"].call({"a": 2, "b": 2})).text == "4"
+
+
+async def test_a_tool_that_is_gained_is_in_a_later_offer(made: Made) -> None:
+    servers, config = made(), plain()
+    await (await tools_of(servers, config))["learn"].call({"name": "dance"})
+    for _ in range(500):
+        if "dance" in (tools := await tools_of(servers, config)):
+            break
+        await asyncio.sleep(0.01)
+    assert (await tools["dance"].call({})).text == "learnt"
+
+
+async def test_the_change_of_an_older_server_is_in_the_next_offer_and_in_the_kept_list(made: Made) -> None:
+    servers, config = made(), odd()
+    tools = await tools_of(servers, config)
+    assert "learnt" not in tools
+    await tools["learn"].call({})
+    assert "learnt" in await tools_of(servers, config)
+    servers.close()
+    assert "learnt" in await tools_of(made(), config)
+
+
+async def test_all_pages_of_a_list_are_read(made: Made) -> None:
+    tools = await tools_of(made(), odd("many"))
+    assert list(tools) == [f"tool-{number}" for number in range(25)]
+
+
+async def test_a_server_without_tools_offers_none(made: Made) -> None:
+    assert await made().offer([odd("none")], None) == Offer()
+
+
+async def test_servers_keep_the_order_of_their_configs_and_disabled_tools_are_left_out(made: Made) -> None:
+    two = odd("many", "b", tools={"tool-3": ToolConfig(enabled=False), "tool-4": ToolConfig(include="manual")})
+    offer = await made().offer([two, odd("many", "a")], None)
+    assert [remote.tool.server for remote in offer.tools] == ["b"] * 24 + ["a"] * 25
+    assert [remote.tool.include for remote in offer.tools[3:5]] == ["manual", "always"]
+
+
+def test_a_kept_list_is_offered_without_a_server_and_without_the_sdk(made: Made, tmp_path: Path) -> None:
+    asyncio.run(tools_of(made(), odd("many")))
+    code = (
+        "import asyncio, sys; from pathlib import Path; from recto.servers.servers import Servers;"
+        "from recto.sources.server import ServerConfig;"
+        "servers = Servers(Path(sys.argv[1]), {}, timeout_s=1, start_s=1);"
+        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2], 'many'));"
+        "offer = asyncio.run(servers.offer([config], None));"
+        "state = servers.states()[0];"
+        "heavy = {'mcp', 'anyio', 'pydantic'} & set(sys.modules);"
+        "print(len(offer.tools), state.state, state.tools, heavy, offer.notes)"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path / "home"), str(PARTS / "odd.py")]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "25 stopped 25 set() ()\n"
+
+
+async def test_a_fresh_offer_asks_the_server(made: Made) -> None:
+    servers, config = made(), odd("many")
+    await tools_of(servers, config)
+    again = made()
+    assert await tools_of(again, config)
+    assert again.states()[0].state == "stopped"
+    assert await tools_of(again, config, fresh=True)
+    assert again.states()[0].state == "running"
+    assert await tools_of(again, config, fresh=True)
+
+
+async def test_a_kept_list_starts_its_server_at_the_first_call(made: Made) -> None:
+    await tools_of(made(), odd())
+    servers = made()
+    tools = await tools_of(servers, odd())
+    assert servers.states()[0].pid is None
+    pid = int((await tools["pid"].call({})).text)
+    assert [(state.state, state.pid) for state in servers.states()] == [("running", pid)]
+
+
+async def test_many_calls_run_at_once_from_many_loops(made: Made) -> None:
+    servers = made()
+    tools = await tools_of(servers, plain())
+    sums = await asyncio.gather(*(tools["add"].call({"a": number, "b": 1}) for number in range(20)))
+    assert [int(each.text) for each in sums] == list(range(1, 21))
+    assert (await asyncio.to_thread(asyncio.run, _called(tools["add"].call({"a": 1, "b": 1})))) == "2"
+
+
+async def _called(work: Awaitable[Outcome]) -> str:
+    return (await work).text
+
+
+async def test_changed_approval_does_not_start_a_server_anew_and_a_changed_command_does(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.servers.servers.IDLE_S", 0.0)
+    servers, config = made(), odd()
+    first = (await (await tools_of(servers, config))["pid"].call({})).text
+    allowed = await tools_of(servers, replace(config, approval="allow"))
+    assert allowed["pid"].approval == "allow"
+    assert (await allowed["pid"].call({})).text == first
+    changed = await tools_of(servers, replace(config, env={"A": "b"}))
+    assert (await changed["pid"].call({})).text != first
+    await until(lambda: not is_alive(int(first)))
+
+
+async def test_a_projects_server_runs_only_when_it_is_trusted(made: Made, tmp_path: Path) -> None:
+    config = odd(is_yours=False)
+    await tools_of(made(), replace(config, is_yours=True))
+    servers = made()
+    servers.stir([config], tmp_path)
+    offer = await servers.offer([config], tmp_path)
+    assert offer == Offer(
+        notes=("the project's MCP server odd was not started: `recto sources trust odd` lets it run",)
+    )
+    assert [(state.state, state.pid) for state in servers.states()] == [("untrusted", None)]
+    Trust(tmp_path / "home").trust(config, tmp_path)
+    assert (await servers.offer([config], tmp_path)).tools
+    pid = servers.states()[0].pid
+    assert pid
+    Trust(tmp_path / "home").distrust("odd", tmp_path)
+    assert not (await servers.offer([config], tmp_path)).tools
+    assert servers.states()[0].state == "untrusted"
+    await until(lambda: not is_alive(pid))
+
+
+async def test_what_cannot_start_is_told_and_the_others_are_offered(made: Made) -> None:
+    configs = [
+        odd("many"),
+        ServerConfig("keyless", command="run", args=("${API_KEY_OF_NOBODY}",)),
+        ServerConfig("lost", command="/no/such/program"),
+        ServerConfig("off", command="run", enabled=False),
+        ServerConfig("recto", include="agent"),
+        odd("stillborn", "still"),
+    ]
+    servers = made()
+    offer = await servers.offer(configs, None)
+    assert len(offer.tools) == 25
+    assert offer.notes == (
+        "the MCP server keyless was not started: API_KEY_OF_NOBODY is not set in the environment",
+        "the MCP server lost did not start: there is no /no/such/program; its tools are missing",
+        "the MCP server still did not start: it ended (exit code 1) (it said: no such database); its tools are missing",
+    )
+    states = {state.name: state.state for state in servers.states()}
+    assert states == {"odd": "running", "keyless": "failed", "lost": "failed", "off": "off", "still": "failed"}
+
+
+async def test_names_that_are_taken_are_told(made: Made) -> None:
+    offer = await made().offer([odd("many"), odd("none"), odd("many", "recto")], None)
+    assert len(offer.tools) == 25
+    assert offer.notes == (
+        "there are two MCP servers named odd: the first is used",
+        "an MCP server cannot be named recto: so are the tools that are built in",
+    )
+
+
+async def test_a_server_that_does_not_come_is_told_and_not_waited_for_again(made: Made) -> None:
+    servers = made(start_s=3.0)
+    offer = await servers.offer([odd("mute")], None)
+    told = "the MCP server odd did not start within 3 s (it said: thinking hard); its tools are missing"
+    assert offer == Offer(notes=(told,))
+    assert servers.states()[0].state == "failed"
+    assert (await servers.offer([odd("mute")], None)).notes == (told,)
+    assert "thinking hard" in (servers._home / "servers" / "odd.log").read_text()
+
+
+async def test_a_server_that_fails_loses_its_kept_list(made: Made, tmp_path: Path) -> None:
+    switch = tmp_path / "switch.py"
+    switch.write_text((PARTS / "odd.py").read_text())
+    config = ServerConfig("odd", command=sys.executable, args=("-S", str(switch), "many"))
+    await tools_of(made(), config)
+    switch.write_text("import sys; sys.exit('gone')")
+    servers = made()
+    tools = await tools_of(servers, config)
+    with pytest.raises(RectoError, match="did not start: it ended"):
+        await tools["tool-1"].call({})
+    offer = await servers.offer([config], None)
+    assert not offer.tools
+    assert "its tools are missing" in offer.notes[0]
+    assert not (await made().offer([config], None)).tools
+
+
+async def test_stirred_servers_start_behind(made: Made) -> None:
+    servers = made()
+    servers.stir([odd("many"), ServerConfig("wrong"), odd("stillborn", "still")], None)
+    await until(lambda: {state.state for state in servers.states()} == {"running", "failed"})
+    servers.stir([odd("many")], None)
+    assert await tools_of(servers, odd("many"))
+
+
+async def test_a_start_that_is_stopped_leaves_the_kept_list_and_no_process(made: Made) -> None:
+    await tools_of(made(), odd("many"))
+    servers = made()
+    servers.stir([odd("many")], None)
+    await asyncio.sleep(0.05)
+    servers.close()
+    assert await tools_of(servers, odd("many"))
+    assert servers.states()[0].state == "stopped"
+
+
+async def test_a_start_that_nobody_waits_for_any_more_goes_on(made: Made) -> None:
+    servers = made()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(servers.offer([odd("many")], None), 0.01)
+    await until(lambda: servers.states()[0].state == "running")
+
+
+async def test_the_children_of_a_server_end_with_it(made: Made) -> None:
+    servers = made()
+    tools = await tools_of(servers, odd())
+    child = int((await tools["child"].call({})).text)
+    pid = servers.states()[0].pid
+    assert pid
+    assert is_alive(child)
+    servers.close()
+    servers.close()
+    await until(lambda: not is_alive(child) and not is_alive(pid))
+
+
+async def test_a_server_that_will_not_end_is_killed(made: Made) -> None:
+    servers = made()
+    tools = await tools_of(servers, odd())
+    await tools["stubborn"].call({})
+    pid = servers.states()[0].pid
+    assert pid
+    servers.close()
+    assert not is_alive(pid)
+
+
+async def test_closing_ends_the_calls_that_run_with_a_sentence(made: Made, tmp_path: Path) -> None:
+    servers, file = made(), tmp_path / "hangs"
+    tools = await tools_of(servers, odd())
+    running = asyncio.ensure_future(tools["hang"].call({"path": str(file)}))
+    await until(file.exists)
+    await asyncio.to_thread(servers.close)
+    outcome = await running
+    assert outcome.is_error
+    assert outcome.text == "the MCP server odd was stopped; the call was under way and is not repeated"
+    assert "recto-servers" not in [thread.name for thread in threading.enumerate()]
+
+
+async def test_servers_that_were_closed_can_be_used_again(made: Made) -> None:
+    servers = made()
+    await tools_of(servers, odd())
+    servers.close()
+    assert (await (await tools_of(servers, odd()))["pid"].call({})).text
+
+
+def test_a_program_that_forgets_to_close_leaves_no_server_behind(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os, sys; from pathlib import Path; from recto.servers.servers import Servers;"
+        "from recto.sources.server import ServerConfig;"
+        "servers = Servers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60);"
+        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2]));"
+        "asyncio.run(servers.offer([config], None)); print(servers.states()[0].pid)"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert not is_alive(int(done.stdout))
+
+
+async def test_a_toolbox_runs_tools_of_servers_and_cuts_what_is_long(made: Made) -> None:
+    tools = await tools_of(made(), plain())
+    box = Toolbox(list(tools.values()), timeout_s=30.0, longest=1_000)
+    ran = await box.run(ToolCall("1", "plain__big", '{"size": 100000}'))
+    assert "[cut here: 99,988 characters in all" in ran.result.text
+    assert ran.whole
+    assert len(ran.whole) == 99_988

@@ -1,0 +1,231 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sources.conftest import Write, only_note
+
+from recto import settings
+from recto.sources import agent_file, layers
+from recto.sources.agent import MemorySwitches
+from recto.sources.agents import Agents
+
+
+def test_everything_that_agent_toml_says_is_read(agents: Agents, yours: Write) -> None:
+    file = yours(
+        "agent.toml",
+        """
+        description = "Answers\\n letters."
+        model = "openai:gpt-4o"
+        system_prompt = "You answer letters."
+        strategy = "hybrid"
+        [context]
+        threshold = 0.7
+        budgets.tools = 0.2
+        [memory]
+        facts = false
+        """,
+    )
+    agent = agents.read("clerk")
+    assert not agent.notes
+    assert (agent.description, agent.model) == ("Answers letters.", "openai:gpt-4o")
+    assert agent.system_prompt == "You answer letters."
+    assert agent.context == {"context.strategy": "hybrid", "context.threshold": 0.7, "context.budgets.tools": 0.2}
+    assert agent.memory == MemorySwitches(facts=False, files=True)
+    assert agent.files == (file,)
+    assert agent.origins["context.budgets.tools"] == agent.origins["model"] == str(file)
+
+
+def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
+    mine = yours(
+        "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\n[memory]\nfiles = false\n'
+    )
+    other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\n[memory]\nfacts = false\n')
+    agent = agents.read("clerk")
+    assert (agent.model, agent.description) == ("c:d", "mine")
+    assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4}
+    assert agent.memory == MemorySwitches(facts=False, files=False)
+    assert (agent.origins["model"], agent.origins["description"]) == (str(other), str(mine))
+    assert agent.files == (mine, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = ", "agent.toml is not valid TOML"),
+        ("model = 7", "model = 7 is not allowed; it takes a text"),
+        ('modle = "a:b"', "an agent has no setting modle; did you mean model?"),
+        ("colours = 3", "an agent has no setting colours; there are: description, model"),
+        ("[mcp_servers.x]", "did you mean mcpServers?"),
+        ('strategy = "hope"', "context.strategy = 'hope' is not allowed; it takes discard or summarize or hybrid"),
+        ('strategy = "hybrid"\n[context]\nstrategy = "discard"', "context.strategy counts"),
+        ("[context]\nthreshold = 9", "context.threshold = 9 is not allowed; it takes a number from 0.1 to 1"),
+        ("[context]\nthresold = 0.9", "did you mean context.threshold?"),
+        ('context = "hybrid"', "context must be a table: [context]"),
+        ("memory = true", "memory must be a table: [memory]"),
+        ('[memory]\nfacts = "perhaps"', "memory.facts = 'perhaps' is not allowed; it takes true or false"),
+        ("[memory]\nfacks = true", "did you mean memory.facts?"),
+        ("include = 3", "include must be a table: [include]"),
+        ('[include]\n"rule:style" = "sometimes"', "it takes always or manual or agent"),
+        ('[include]\n"style" = "always"', "'style' names no source; write rule:NAME"),
+        ('[include]\n"rule:stile" = "always"', "there is no rule:stile; did you mean style?"),
+        ('[include]\n"ref:stile" = "always"', "there is no ref:stile"),
+        ('[include]\n"tool:github/x" = "always"', "there is no tool:github/x"),
+        ("mcpServers = 3", "mcpServers must be a table of servers by name"),
+    ],
+)
+def test_a_fault_in_agent_toml_is_one_note_and_the_rest_works(
+    agents: Agents, yours: Write, text: str, said: str
+) -> None:
+    yours("rules/style.md", "Be brief.")
+    file = yours("agent.toml", text)
+    agent = agents.read("clerk")
+    note = only_note(agent)
+    assert said in note
+    assert str(file) in note
+    assert [rule.name for rule in agent.rules] == ["style"]
+
+
+def test_a_wrong_value_does_not_take_the_right_ones_with_it(agents: Agents, yours: Write) -> None:
+    yours(
+        "agent.toml",
+        'model = 7\nstrategy = "hybrid"\n[context]\nstrategy = "discard"\nthreshold = 9\nlow_water = 0.4\n',
+    )
+    agent = agents.read("clerk")
+    assert agent.context == {"context.strategy": "discard", "context.low_water": 0.4}
+    assert len(agent.notes) == 3
+
+
+def test_a_file_of_the_prompt_is_read_at_every_turn(agents: Agents, yours: Write) -> None:
+    yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
+    yours("prompt.md", "First.\n")
+    assert agents.read("clerk").system_prompt == "First."
+    yours("prompt.md", "Second.\n")
+    agent = agents.read("clerk")
+    assert (agent.system_prompt, agent.notes) == ("Second.", ())
+    assert "system_prompt_file" in agent.origins
+
+
+def test_a_prompt_is_one_thing_whichever_way_it_is_given(agents: Agents, yours: Write, theirs: Write) -> None:
+    yours("prompt.md", "From a file.")
+    yours("agent.toml", 'system_prompt_file = "prompt.md"\nsystem_prompt = "From a text."\n')
+    agent = agents.read("clerk")
+    assert agent.system_prompt == "From a file."
+    assert "are both given: the file counts" in only_note(agent)
+    theirs("agent.toml", 'system_prompt = "From the project."\n')
+    agent = agents.read("clerk")
+    assert agent.system_prompt == "From the project."
+    assert "system_prompt_file" not in agent.origins
+
+
+def test_a_file_of_the_prompt_that_is_missing_or_no_text_is_noted(agents: Agents, yours: Write) -> None:
+    yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
+    agent = agents.read("clerk")
+    assert (agent.system_prompt, "there is no such file" in only_note(agent)) == (None, True)
+    yours("prompt.md", b"\0\0\0")
+    assert "is no text" in only_note(agents.read("clerk"))
+    (yours("prompt.md", "x")).unlink()
+    yours("prompt.md/inner", "")
+    assert "cannot read" in only_note(agents.read("clerk"))
+
+
+@pytest.mark.parametrize("name", ["a\\u0000b.md", "~nobody-of-this-name/x.md", "x" * 5000, "."])
+def test_a_file_of_the_prompt_that_no_disk_could_hold_is_noted(agents: Agents, yours: Write, name: str) -> None:
+    yours("agent.toml", f'system_prompt_file = "{name}"\n')
+    assert "cannot read" in only_note(agents.read("clerk"))
+
+
+def test_what_cannot_be_sent_is_replaced(agents: Agents, home: Path, yours: Write) -> None:
+    yours("agent.toml", 'system_prompt = "a\\u0000b"\ndescription = "c\\u0000"\n')
+    (home / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x\\ud800", "env": {"\\ud800": "\\u0000"}}}}')
+    agent = agents.read("clerk")
+    assert (agent.system_prompt, agent.description) == ("a\ufffdb", "c\ufffd")
+    assert (agent.servers[0].command, agent.servers[0].env) == ("x\ufffd", {"\ufffd": "\ufffd"})
+
+
+def test_a_file_with_a_mark_of_byte_order_can_be_read_and_changed(agents: Agents, yours: Write) -> None:
+    file = yours("agent.toml", '\ufeffmodel = "a:b"\n')
+    agents.set_value("clerk", "description", "d")
+    assert file.read_text() == 'model = "a:b"\ndescription = "d"\n'
+
+
+def test_a_note_stays_short_whatever_the_value_is(agents: Agents, yours: Write) -> None:
+    yours("agent.toml", f"model = [{'7, ' * 5000}]\n")
+    note = only_note(agents.read("clerk"))
+    assert len(note) < 1000
+    assert note.endswith("it takes a text")
+
+
+def test_the_include_table_wins_over_front_matter_and_servers(agents: Agents, yours: Write) -> None:
+    yours("rules/Style.md", "---\ninclude: manual\n---\ntext")
+    yours("references/api.md", "text")
+    yours(
+        "agent.toml",
+        """
+        [include]
+        "rule:style" = "always"
+        "ref:api" = "agent"
+        "tool:github" = "agent"
+        "tool:github/create_issue" = "manual"
+        "tool:read_document" = "manual"
+        "tool:recto/find_documents" = "agent"
+        [mcpServers.github]
+        command = "npx"
+        include = "always"
+        tools.create_issue = { include = "always", approval = "deny" }
+        """,
+    )
+    agent = agents.read("clerk")
+    assert not agent.notes
+    assert (agent.rules[0].include, agent.references[0].include) == ("always", "agent")
+    github, own = agent.server("github"), agent.server("recto")
+    assert github is not None
+    assert own is not None
+    assert (github.include_of("anything"), github.include_of("create_issue")) == ("agent", "manual")
+    assert github.approval_of("create_issue") == "deny"
+    assert (own.include_of("read_document"), own.include_of("find_documents")) == ("manual", "agent")
+    assert own.include_of("recall") == "always"
+
+
+def test_an_include_of_the_project_wins_over_that_of_the_user(agents: Agents, yours: Write, theirs: Write) -> None:
+    yours("rules/style.md", "text")
+    yours("agent.toml", '[include]\n"rule:style" = "always"\n"tool:recto" = "agent"\n')
+    theirs("agent.toml", '[include]\n"rule:Style" = "agent"\n')
+    agent = agents.read("clerk")
+    assert agent.rules[0].include == "agent"
+    own = agent.server("recto")
+    assert own is not None
+    assert own.include == "agent"
+
+
+toml_values = st.recursive(
+    st.booleans() | st.integers(-5, 2000) | st.floats(0, 2) | st.text(max_size=4) | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1, max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+tables = st.dictionaries(
+    st.sampled_from(["description", "model", "system_prompt", "strategy", "context", "memory", "include", "mcpServers"])
+    | st.sampled_from(["system_prompt_file", "odd", "Model"]),
+    toml_values
+    | st.dictionaries(
+        st.sampled_from(
+            ["threshold", "strategy", "budgets", "facts", "rule:a", "tool:x", "tool:x/y", "ref:", "recto", "x"]
+        ),
+        toml_values | st.dictionaries(st.sampled_from(["command", "include", "tools", "args", "env"]), toml_values),
+        max_size=3,
+    ),
+    max_size=5,
+)
+
+
+@given(tables)
+def test_whatever_agent_toml_says_there_is_an_agent_and_its_notes_name_the_file(table: dict[str, Any]) -> None:
+    text = tomlkit.dumps(table)
+    file = agent_file.read_agent_file("x/agent.toml", text.encode("utf-8", "replace"), is_yours=False)
+    agent = layers.assemble("clerk", [layers.Layer(), layers.Layer(file)])
+    assert all("x/agent.toml" in note for note in agent.notes)
+    assert set(agent.context) <= {spec.key for spec in settings.specs()}
+    json.dumps([agent.notes, [server.to_json() for server in agent.servers]], ensure_ascii=False).encode()

@@ -1,0 +1,202 @@
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from tests.sources.conftest import Write, only_note, settle, writer
+
+from recto import settings
+from recto.errors import Invalid, NotFound
+from recto.sources import readings
+from recto.sources.agent import Agent
+from recto.sources.agents import Agents, apply
+
+# -- which there are
+
+
+def test_default_is_there_without_any_file(agents: Agents) -> None:
+    assert agents.names() == ["default"]
+    assert agents.read("default") == Agent()
+
+
+def test_agents_of_home_and_project_are_listed_once_with_default_first(
+    agents: Agents, home: Path, project: Path
+) -> None:
+    for folder in (home / "agents/zoe", home / "agents/clerk", project / ".recto/agents/clerk", home / "agents/no way"):
+        folder.mkdir(parents=True)
+    (home / "agents/a file").write_text("")
+    assert agents.names() == ["default", "clerk", "zoe"]
+    (stray,) = agents.strays()
+    assert "no way is no agent: its name takes letters, digits" in stray
+
+
+def test_default_can_have_a_folder_too(agents: Agents, home: Path) -> None:
+    writer(home / "agents/default")("rules/style.md", "Be brief.")
+    assert [rule.name for rule in agents.read("default").rules] == ["style"]
+
+
+def test_an_unknown_agent_comes_with_the_nearest(agents: Agents, yours: Write) -> None:
+    yours("agent.toml", "")
+    with pytest.raises(NotFound, match=r"there is no agent clrk: did you mean clerk\?"):
+        agents.read("clrk")
+    with pytest.raises(NotFound, match=r"there is no agent zzz: it would be in agents/zzz/agent\.toml"):
+        agents.check("zzz")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../clerk", "a b", ".hidden", "a/b"])
+def test_a_bad_name_says_what_is_allowed(agents: Agents, name: str) -> None:
+    with pytest.raises(Invalid, match=r"letters, digits, _, \. and - are allowed"):
+        agents.read(name)
+
+
+def test_a_home_that_is_the_recto_folder_of_the_project_is_read_once_and_as_yours(project: Path) -> None:
+    writer(project / ".recto/agents/clerk")("agent.toml", '[mcpServers.git]\ncommand = "git-server"\n')
+    agents = Agents(project / ".recto", project)
+    (server,) = agents.read("clerk").servers
+    assert server.is_yours
+    assert len(agents.read("clerk").files) == 1
+
+
+def test_a_project_leads_nowhere_outside_of_itself(agents: Agents, theirs: Write, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("do not tell")
+    theirs("agent.toml", 'system_prompt_file = "../../../../secret.md"\n')
+    folder = theirs("rules/own.md", "fine").parent
+    (folder / "stolen.md").symlink_to(secret)
+    (folder / "linked.md").symlink_to(folder / "own.md")
+    (folder.parent / "references").symlink_to(tmp_path)
+    agent = agents.read("clerk")
+    assert agent.system_prompt is None
+    assert [rule.name for rule in agent.rules] == ["linked", "own"]
+    assert not agent.references
+    assert sorted("out of the project" in note for note in agent.notes) == [True, True, True]
+
+
+def test_a_project_may_keep_its_recto_folder_elsewhere(home: Path, tmp_path: Path) -> None:
+    writer(tmp_path / "shared/agents/clerk")("rules/style.md", "text")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/.recto").symlink_to(tmp_path / "shared")
+    agent = Agents(home, tmp_path / "other").read("clerk")
+    assert ([rule.name for rule in agent.rules], agent.notes) == (["style"], ())
+
+
+def test_the_user_may_link_whatever_they_like(agents: Agents, yours: Write, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.md").write_text("mine")
+    (yours("rules/own.md", "fine").parent / "linked.md").symlink_to(tmp_path / "dotfiles.md")
+    yours("agent.toml", f'system_prompt_file = "{tmp_path}/dotfiles.md"\n')
+    agent = agents.read("clerk")
+    assert ([rule.text for rule in agent.rules], agent.system_prompt) == (["mine", "fine"], "mine")
+
+
+# -- at every turn
+
+
+def test_a_changed_file_applies_at_the_next_reading(agents: Agents, yours: Write) -> None:
+    path = yours("rules/style.md", "one")
+    for text in ("two", "six", "ten"):
+        agents.read("clerk")
+        path.write_text(text)
+        assert agents.read("clerk").rules[0].text == text
+    path.unlink()
+    assert not agents.read("clerk").rules
+
+
+def test_what_has_not_changed_is_not_read_again(
+    agents: Agents, home: Path, yours: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yours("agent.toml", 'model = "a:b"\n')
+    for number in range(5):
+        yours(f"rules/{number}.md", "text")
+    settle(home)
+    opened: list[str] = []
+    real = readings._bytes
+    monkeypatch.setattr(readings, "_bytes", lambda entry: opened.append(entry.path) or real(entry))  # type: ignore[func-returns-value]
+    first = agents.read("clerk")
+    assert len(opened) == 6
+    assert agents.read("clerk") is first
+    changed = yours("rules/3.md", "other")
+    opened.clear()
+    assert agents.read("clerk").rules[3].text == "other"
+    assert opened == [str(changed)]
+
+
+def test_an_agent_that_is_gone_goes_on_as_it_was(agents: Agents, home: Path, yours: Write) -> None:
+    yours("rules/style.md", "Be brief.")
+    before = agents.read("clerk")
+    shutil.rmtree(home / "agents" / "clerk")
+    with pytest.raises(NotFound):
+        agents.read("clerk")
+    gone = agents.last("clerk")
+    assert gone.rules == before.rules
+    assert "the agent clerk is gone: it goes on as it was" in only_note(gone)
+    bare = Agents(home, None).last("clerk")
+    assert (bare.name, bare.rules) == ("clerk", ())
+    assert "goes on without its rules, references and tools" in only_note(bare)
+    yours("rules/style.md", "Be brief.")
+    assert not agents.last("clerk").notes
+
+
+def test_what_is_no_file_is_noted_and_waits_for_nobody(agents: Agents, yours: Write, tmp_path: Path) -> None:
+    folder = yours("rules/a.md", "text").parent
+    os.mkfifo(tmp_path / "pipe")
+    (folder / "b.md").symlink_to(tmp_path / "pipe")
+    os.mkfifo(folder.parent / "agent.toml")
+    agent = agents.read("clerk")
+    assert [rule.name for rule in agent.rules] == ["a"]
+    assert ["is no file" in note for note in agent.notes] == [True, True]
+
+
+def test_an_agent_toml_that_leads_nowhere_is_noted(agents: Agents, yours: Write) -> None:
+    folder = yours("rules/a.md", "text").parent.parent
+    (folder / "agent.toml").symlink_to(folder / "gone.toml")
+    assert only_note(agents.read("clerk")) == f"cannot read {folder / 'agent.toml'}: No such file or directory"
+    (folder / "agent.toml").unlink()
+    (folder / "agent.toml").symlink_to(folder / "agent.toml")
+    assert only_note(agents.read("clerk")).startswith(f"cannot read {folder / 'agent.toml'}: Too many levels")
+
+
+def test_a_file_from_tomorrow_is_not_read_for_ever(agents: Agents, home: Path, yours: Write) -> None:
+    path = yours("rules/a.md", "text")
+    tomorrow = time.time() + 86_400
+    os.utime(path, (tomorrow, tomorrow))
+    settle(home)
+    assert agents.read("clerk") is agents.read("clerk")
+
+
+# -- settings
+
+
+def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(
+    agents: Agents, home: Path, yours: Write
+) -> None:
+    path = yours("agent.toml", 'model = "x:y"\n[context]\nstrategy = "hybrid"\nthreshold = 0.7\n')
+    loaded = settings.load(home, None, {}, {"context.threshold": 0.9})
+    own = apply(loaded, agents.read("clerk"))
+    assert (own.context.strategy, own.context.threshold, own.model) == ("hybrid", 0.9, loaded.model)
+    assert own.origin("context.strategy") == str(path)
+    assert apply(loaded, agents.read("default")) == loaded
+
+
+def test_settings_that_do_not_suit_each_other_name_the_file(agents: Agents, home: Path, yours: Write) -> None:
+    path = yours("agent.toml", "[context]\nlow_water = 0.9\n")
+    with pytest.raises(Invalid, match=r"context\.low_water = 0\.9 is not allowed; it takes .* below 0\.85") as caught:
+        apply(settings.load(home, None, {}), agents.read("clerk"))
+    assert str(path) in caught.value.message
+
+
+def test_settings_of_an_agent_that_no_file_says_name_the_agent() -> None:
+    with pytest.raises(Invalid, match=r"^agent bare: context\.low_water"):
+        apply(settings.Settings(), Agent("bare", context={"context.low_water": 0.9}))
+
+
+def test_the_example_is_read_without_a_note(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "agents", tmp_path / "agents")
+    agents = Agents(tmp_path, None)
+    agent = agents.read("yard")
+    assert not agent.notes
+    assert {rule.include for rule in agent.rules} == {"always", "manual", "agent"}
+    own = agent.server("recto")
+    assert own is not None
+    assert (own.include_of("read_document"), own.include_of("list_documents")) == ("always", "agent")
+    assert apply(settings.load(tmp_path, None, {}), agent).context.top_n == 3

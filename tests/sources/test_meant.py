@@ -1,0 +1,89 @@
+"""What a reply says in other words than its source, found by meaning."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tests.sources import used_cases, used_fresh
+from tests.sources.test_used import source
+
+from recto.errors import NoVectors
+from recto.search.embedder import checked
+from recto.search.minilm import MiniLM
+from recto.sources.meant import MOST_PAIRS, by_meaning
+from recto.sources.source import SourceId
+from recto.sources.used import Given, uses_of
+
+if TYPE_CHECKING:
+    from recto.search.embedder import Vectors
+
+TEXT = "The skipper paints the hull in spring.\nNobody may smoke below deck."
+
+
+class Alike:
+    """Finds that everything means the same, and remembers what it was asked."""
+
+    name = key = "alike"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        self.asked += texts
+        return checked(np.ones((len(texts), 3)), texts)
+
+    def close(self) -> None: ...
+
+
+class Broken(Alike):
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        raise NoVectors("The embedder is not there.")
+
+
+def test_sentences_that_share_a_little_and_mean_the_same_are_paraphrases() -> None:
+    (use,) = by_meaning("Every spring the hull gets new paint. Enjoy!", [source("s", TEXT)], "", Alike())
+    assert (use.sign, use.detail) == ("paraphrased", "Every spring the hull gets new paint.")
+
+
+def test_what_shares_nothing_new_is_not_even_looked_at() -> None:
+    embedder = Alike()
+    assert by_meaning("Lovely weather today.", [source("s", TEXT)], "", embedder)[0].sign == ""
+    known = "Who paints the hull in spring?"
+    assert by_meaning("Every spring the hull gets new paint.", [source("s", TEXT)], known, embedder)[0].sign == ""
+    assert embedder.asked == []
+
+
+def test_tools_and_scripts_that_the_model_hardly_knows_are_left_alone() -> None:
+    tool = Given(SourceId("tool", "paint", "yard"), TEXT, "paint")
+    assert by_meaning("Every spring the hull gets new paint.", [tool], "", Alike())[0].sign == ""
+    russian = source("r", used_fresh.SOURCES["russian"])
+    assert by_meaning("Гости оставляют пропуск дома.", [russian], "", Alike())[0].sign == ""
+
+
+def test_only_so_many_sentences_are_embedded() -> None:
+    text = "\n".join(f"The hull number {n} gets paint of colour {n * 7} in spring." for n in range(200))
+    embedder = Alike()
+    by_meaning("Every spring the hull gets new paint.", [source("s", text)], "", embedder)
+    assert 0 < len(embedder.asked) <= 2 * MOST_PAIRS
+
+
+def test_an_embedder_that_fails_says_so() -> None:
+    with pytest.raises(NoVectors, match="not there"):
+        by_meaning("Every spring the hull gets new paint.", [source("s", TEXT)], "", Broken())
+
+
+@pytest.mark.skipif(MiniLM.missing() is not None, reason="the embedder's weights are not installed")
+def test_meaning_finds_more_and_nothing_wrong(tmp_path: Path) -> None:
+    embedder, more, wrong = MiniLM(tmp_path), 0, []
+    texts = {**used_cases.SOURCES, **used_fresh.SOURCES}
+    for turn in (*used_cases.TURNS, *used_fresh.TURNS):
+        given = [source(name, texts[name]) for name in (*turn.used, *turn.unused)]
+        words = uses_of(turn.reply, (), given, turn.asked)
+        rest = [each for each, use in zip(given, words, strict=True) if not use.sign]
+        for use in by_meaning(turn.reply, rest, turn.asked, embedder):
+            more += bool(use.sign) and use.id.name in turn.used
+            wrong += [use] if use.sign and use.id.name not in turn.used else []
+    assert more >= 1
+    assert wrong == []

@@ -1,0 +1,316 @@
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.sources.agent import Agent
+from recto.sources.agents import Agents
+from recto.sources.server import ServerConfig, ToolConfig
+from recto.sources.server_table import lay, read_tables
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """A home and a project, each with a folder of the agent clerk."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    for folder in (home, project / ".recto"):
+        (folder / "agents" / "clerk").mkdir(parents=True)
+    return home, project
+
+
+def read(
+    places: tuple[Path, Path],
+    *,
+    yours: str = "",
+    theirs: str = "",
+    shared: Mapping[str, Any] | None = None,
+    their_shared: Mapping[str, Any] | None = None,
+) -> Agent:
+    """The agent when its files say this."""
+    home, project = places
+    for folder, text, servers in ((home, yours, shared), (project / ".recto", theirs, their_shared)):
+        (folder / "agents/clerk/agent.toml").write_text(text)
+        root = home if folder == home else project
+        if servers is not None:
+            (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    return Agents(home, project).read("clerk")
+
+
+def server(agent: Agent, name: str) -> ServerConfig:
+    found = agent.server(name)
+    assert found is not None, agent.notes
+    return found
+
+
+WHOLE = """
+[mcpServers.github]
+type = "stdio"
+command = "npx"
+args = ["-y", "server-${FLAVOUR:-github}"]
+env = { GITHUB_TOKEN = "${GITHUB_TOKEN}", PORT = 8080 }
+cwd = "/somewhere"
+include = "agent"
+approval = "deny"
+timeout_s = 5
+[mcpServers.github.tools.create_issue]
+include = "manual"
+approval = "allow"
+enabled = false
+[mcpServers.weather]
+type = "streamable-http"
+url = "https://weather.example/mcp"
+headers = { Authorization = "Bearer ${WEATHER}" }
+disabled = true
+"""
+
+
+def test_servers_are_read_in_the_format_of_other_tools_with_our_keys(places: tuple[Path, Path]) -> None:
+    agent = read(places, yours=WHOLE)
+    origin = str(places[0] / "agents/clerk/agent.toml")
+    assert not agent.notes
+    assert agent.servers == (
+        ServerConfig(
+            "github",
+            command="npx",
+            args=("-y", "server-${FLAVOUR:-github}"),
+            env={"GITHUB_TOKEN": "${GITHUB_TOKEN}", "PORT": "8080"},
+            cwd="/somewhere",
+            include="agent",
+            approval="deny",
+            timeout_s=5.0,
+            tools={"create_issue": ToolConfig("manual", "allow", False)},
+            origin=origin,
+        ),
+        ServerConfig(
+            "weather",
+            url="https://weather.example/mcp",
+            headers={"Authorization": "Bearer ${WEATHER}"},
+            enabled=False,
+            origin=origin,
+        ),
+    )
+
+
+def test_a_mcp_json_is_read_for_every_agent_and_may_hold_what_others_read(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server", "alwaysAllow": ["push"], "timeout": 9}}
+    home, project = places
+    agent = read(places, shared=shared, their_shared={"db": {"url": "http://127.0.0.1:9/mcp"}})
+    assert not agent.notes
+    assert [(each.name, each.is_yours, each.origin) for each in agent.servers] == [
+        ("git", True, str(home / ".mcp.json")),
+        ("db", False, str(project / ".mcp.json")),
+    ]
+    assert server(agent, "git").approval_of("push") == "ask"
+    assert Agents(home, project).read("default").servers == agent.servers
+
+
+def test_agent_toml_wins_over_mcp_json_and_the_project_over_the_user(places: tuple[Path, Path]) -> None:
+    def command(which: str) -> str:
+        return f'[mcpServers.git]\ncommand = "{which}"\n'
+
+    layers: dict[str, Any] = {"shared": {"git": {"command": "a"}}}
+    assert server(read(places, **layers), "git").command == "a"
+    layers["their_shared"] = {"git": {"command": "b"}}
+    assert server(read(places, **layers), "git").command == "b"
+    layers["yours"] = command("c")
+    found = server(read(places, **layers), "git")
+    assert (found.command, found.is_yours) == ("c", True)
+    layers["theirs"] = command("d")
+    found = server(read(places, **layers), "git")
+    assert (found.command, found.is_yours) == ("d", False)
+
+
+def test_a_table_that_does_not_say_how_it_is_reached_is_laid_over_what_was_said(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server", "env": {"A": "1", "B": "2"}, "tools": {"push": {"approval": "deny"}}}}
+    more = '[mcpServers.git]\ninclude = "agent"\nenv = { B = "3" }\ntools.push.include = "manual"\n'
+    found = server(read(places, shared=shared, yours=more), "git")
+    assert (found.command, found.env) == ("git-server", {"A": "1", "B": "3"})
+    assert (found.include, found.tool("push")) == ("agent", ToolConfig("manual", "deny"))
+    assert (found.is_yours, found.origin) == (True, str(places[0] / ".mcp.json"))
+
+
+def test_what_says_how_it_is_reached_takes_nothing_over(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server", "env": {"TOKEN": "secret"}, "approval": "allow"}}
+    found = server(read(places, shared=shared, theirs='[mcpServers.git]\ncommand = "other"\n'), "git")
+    assert (found.command, found.env, found.approval) == ("other", {}, None)
+
+
+def test_a_project_may_be_stricter_about_your_servers(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server", "approval": "allow"}}
+    stricter = '[mcpServers.git]\napproval = "ask"\ninclude = "agent"\n[mcpServers.git.tools.push]\nenabled = false\n'
+    agent = read(places, shared=shared, theirs=stricter)
+    found = server(agent, "git")
+    assert (found.is_yours, found.approval, found.include) == (True, "ask", "agent")
+    assert not found.tool("push").enabled
+    assert not agent.notes
+
+
+@pytest.mark.parametrize(
+    ("said", "looser"),
+    [
+        ({}, 'approval = "allow"'),
+        ({"approval": "deny"}, 'approval = "ask"'),
+        ({}, 'tools.push.approval = "allow"'),
+        ({"tools": {"push": {"approval": "deny"}}}, 'tools.push.approval = "ask"'),
+        ({"tools": {"push": {"enabled": False}}}, "tools.push.enabled = true"),
+        ({"disabled": True}, "enabled = true"),
+    ],
+)
+def test_a_project_cannot_give_itself_rights_over_your_servers(
+    places: tuple[Path, Path], said: dict[str, Any], looser: str
+) -> None:
+    shared = {"git": {"command": "git-server", **said}}
+    before = server(read(places, shared=shared), "git")
+    agent = read(places, shared=shared, theirs=f"[mcpServers.git]\n{looser}\n")
+    after = server(agent, "git")
+    assert (after.approval_of("push"), after.enabled) == (before.approval_of("push"), before.enabled)
+    assert after.tool("push").enabled == before.tool("push").enabled
+    assert any("is for you alone to say" in note for note in agent.notes)
+
+
+def test_a_project_that_changes_how_your_server_is_reached_makes_it_its_own(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server"}}
+    found = server(read(places, shared=shared, theirs='[mcpServers.git]\nargs = ["--evil"]\n'), "git")
+    assert not found.is_yours
+    assert found.origin == str(places[1] / ".recto/agents/clerk/agent.toml")
+
+
+def test_the_tools_that_are_built_in_have_a_server_of_their_own(places: tuple[Path, Path]) -> None:
+    agent = read(places, yours='[mcpServers.recto]\ninclude = "agent"\ntools.read_document.include = "always"\n')
+    own = server(agent, "recto")
+    assert (own.include_of("recall"), own.include_of("read_document")) == ("agent", "always")
+    assert not agent.notes
+    for line in ('command = "x"', 'env = { A = "b" }'):
+        agent = read(places, yours=f"[mcpServers.recto]\n{line}\n")
+        assert agent.server("recto") is None
+        assert "recto is the name of the tools that are built in" in agent.notes[0]
+
+
+def test_a_project_cannot_allow_what_is_built_in(places: tuple[Path, Path]) -> None:
+    agent = read(places, theirs='[mcpServers.recto]\napproval = "allow"\n')
+    assert server(agent, "recto").approval is None
+    assert "is for you alone to say" in agent.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({}, "it has neither a command nor a url"),
+        ({"args": ["x"]}, "it has neither a command nor a url"),
+        ({"command": "x", "url": "y"}, "it has both a command and a url"),
+        ({"command": ["npx", "x"]}, "its command is not allowed as it is written; it takes a text"),
+        ({"command": "x", "args": "y"}, "its args are not allowed as they are written; they take a list of texts"),
+        ({"command": "x", "args": ["hush", 7]}, "they take a list of texts"),
+        ({"command": "x", "env": {"TOKEN": ["hush"]}}, "env.TOKEN is not allowed; it takes names with a text each"),
+        ({"command": "x", "env": "hush"}, "env is not allowed"),
+        ({"url": "x", "headers": {"A": None}}, "headers.A is not allowed"),
+        ({"url": "x", "type": "sse"}, "type = 'sse' is not allowed; it takes stdio or http"),
+        ({"url": "x", "type": "stdio"}, "type = 'stdio' needs a command"),
+        ({"command": "x", "type": "http"}, "type = 'http' needs a url"),
+        (7, "it must be a table with a command or a url"),
+    ],
+)
+def test_a_server_that_cannot_be_meant_is_noted_and_left_out(places: tuple[Path, Path], entry: Any, said: str) -> None:
+    agent = read(places, shared={"odd": entry, "git": {"command": "git-server"}})
+    (note,) = agent.notes
+    assert said in note
+    assert note.startswith(f"{places[0] / '.mcp.json'}: the server odd is left out")
+    assert "hush" not in note
+    assert [each.name for each in agent.servers] == ["git"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", " a", "-", "a" * 65, "a\nb", ".."])
+def test_a_bad_name_of_a_server_says_what_is_allowed(places: tuple[Path, Path], name: str) -> None:
+    agent = read(places, shared={name: {"command": "x"}})
+    assert not agent.servers
+    assert "a name takes letters, digits, spaces, _, . and -" in agent.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "what"),
+    [
+        ('include = "often"', "include = 'often' is not allowed; it takes always or manual or agent", {}),
+        ("timeout_s = 0", "timeout_s = 0 is not allowed; it takes a number from 1 to 3,600", {}),
+        ("timeout_s = true", "it takes a number from 1 to 3,600", {}),
+        ('enabled = "no"', "enabled = 'no' is not allowed; it takes true or false", {}),
+        ("disabled = 1", "disabled = 1 is not allowed", {}),
+        ("enabled = true\ndisabled = true", "it is both enabled and disabled: it stays off", {"enabled": False}),
+        ("aproval = 1", "there is no aproval; did you mean approval?", {}),
+        ("tools = []", "tools must be a table of tools by name", {}),
+        ("tools.push = 1", "mcpServers.git.tools.push must be a table", {}),
+        ("tools.push.inclde = 1", "mcpServers.git.tools.push: there is no inclde; did you mean include?", {}),
+        ('approval = "yes"', "approval = 'yes' is not allowed; it takes ask or allow or deny", {"approval": "ask"}),
+    ],
+)
+def test_a_fault_in_what_may_be_done_is_noted_and_the_server_stays(
+    places: tuple[Path, Path], line: str, said: str, what: dict[str, Any]
+) -> None:
+    agent = read(places, yours=f'[mcpServers.git]\ncommand = "git-server"\n{line}\n')
+    (note,) = agent.notes
+    assert said in note
+    found = server(agent, "git")
+    expected = {"include": None, "approval": None, "enabled": True, "timeout_s": None} | what
+    assert {key: getattr(found, key) for key in expected} == expected
+
+
+def test_a_wrong_word_for_a_tool_does_not_fall_back_to_allow(places: tuple[Path, Path]) -> None:
+    text = '[mcpServers.git]\ncommand = "x"\napproval = "allow"\ntools.push.approval = "denny"\n'
+    assert server(read(places, yours=text), "git").approval_of("push") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not valid JSON"),
+        ("[" * 5000, "is not valid JSON"),
+        ("[]", "has no servers"),
+        ("{}", 'it takes {"mcpServers": {NAME: {…}}}'),
+        ('{"mcpServers": []}', "mcpServers must be a table"),
+    ],
+)
+def test_a_mcp_json_that_is_none_is_noted(places: tuple[Path, Path], text: str, said: str) -> None:
+    (places[1] / ".mcp.json").write_text(text)
+    agent = read(places)
+    (note,) = agent.notes
+    assert said in note
+    assert str(places[1] / ".mcp.json") in note
+
+
+def test_a_mcp_json_that_is_no_text_is_noted(places: tuple[Path, Path]) -> None:
+    (places[1] / ".mcp.json").write_bytes(b"\0" * 99)
+    assert "is no text" in read(places).notes[0]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+entries = st.dictionaries(
+    st.sampled_from(["command", "args", "env", "cwd", "url", "headers", "type", "include", "approval", "enabled"])
+    | st.sampled_from(["disabled", "timeout_s", "tools", "odd"]),
+    json_values | st.sampled_from(["allow", "ask", "deny", "agent"]),
+    max_size=6,
+)
+RANK = ("allow", "ask", "deny")
+
+
+@given(entries, entries)
+def test_whatever_two_files_say_a_project_never_loosens_what_is_yours(mine: Any, theirs: Any) -> None:
+    notes: list[str] = []
+    servers: dict[str, ServerConfig] = {}
+    for entry, is_yours in (({**mine, "command": "x", "url": ""}, True), ({**theirs, "command": "", "url": ""}, False)):
+        tables, wrong = read_tables({"git": entry}, "file", is_yours=is_yours, is_ours=True)
+        notes += wrong
+        before = servers.get("git")
+        for table in tables:
+            lay(servers, table, notes)
+        after = servers.get("git")
+        if before and after:
+            assert RANK.index(after.approval_of("push")) >= RANK.index(before.approval_of("push"))
+            assert before.enabled or not after.enabled
+            assert after.is_yours or {"args", "env", "cwd", "headers"} & set(theirs)
