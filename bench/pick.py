@@ -18,12 +18,12 @@ from bench import peers
 from bench.pick_data import SORTS, Message, filled, groups, messages
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
+from recto.choice.choosing import DEFAULT, Chooser
+from recto.choice.fitting import Fits, Table
 from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
 from recto.search.sayings import sayings
 from recto.search.text_vectors import TextVectors
-from recto.sources.choosing import DEFAULT, Chooser
-from recto.sources.fitting import Fits, Table
 from recto.sources.source import Source, SourceId, Tool
 
 GOAL_S = 0.010

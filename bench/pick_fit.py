@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.pick_data import Message, filled, messages
+from recto.choice.fitting import Hand, Table
+from recto.choice.likelihood import Weights, words_of
 from recto.search.embedders import open_embedder
 from recto.search.sayings import sayings
 from recto.search.text_vectors import TextVectors
-from recto.sources.fitting import Hand, Table
-from recto.sources.likelihood import Weights, words_of
 
 Rows = NDArray[np.float64]
 

@@ -8,6 +8,8 @@ from typing import Any, Self, TypeVar
 
 from recto import places
 from recto import settings as configuration
+from recto.agents.agent import DEFAULT
+from recto.agents.agents import Agents
 from recto.chat.conversation import Conversation
 from recto.engine import Engine
 from recto.errors import NotFound
@@ -16,8 +18,6 @@ from recto.providers.model import Model
 from recto.search.lookup import Progress
 from recto.servers.servers import Servers
 from recto.servers.trust import Trust
-from recto.sources.agent import DEFAULT
-from recto.sources.agents import Agents
 from recto.sources.server import ServerConfig
 from recto.store.comparing import Difference
 from recto.store.records import Record

@@ -12,9 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from recto import places
+from recto.agents.agents import Agents
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message, Tokens, now
 from recto.chat.priority import priority_of
+from recto.choice.choosing import Chooser
 from recto.errors import Invalid, NotFound, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
@@ -23,8 +25,6 @@ from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
 from recto.servers.servers import Servers
 from recto.settings import Settings
-from recto.sources.agents import Agents
-from recto.sources.choosing import Chooser
 from recto.sources.source import SourceId
 from recto.store.clerk import Clerk
 from recto.store.store import Store

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from recto import settings as configuration
+from recto.agents.agent import Agent
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message, Usage, now
@@ -15,7 +16,6 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError, Unreachable
 from recto.events import BRANCHED, Appended, ContextCompacted, Event, Noticed, Question, Referenced, Replied
 from recto.loop import Loop
-from recto.sources.agent import Agent
 from recto.sources.session import Listed, Listing, Session, found
 from recto.sources.source import KINDS, Kind, Source, SourceId
 from recto.text import clean

@@ -11,9 +11,9 @@ from bench.pick import Outcome, _by_meaning, _hands, _limited, _ours, _plain, we
 from bench.pick_data import SORTS, Message, filled, groups, messages, sources
 
 from bench import pick_fit
+from recto.choice.choosing import Chooser
+from recto.choice.likelihood import BOTH, WORDS, Weights
 from recto.search.text_vectors import TextVectors
-from recto.sources.choosing import Chooser
-from recto.sources.likelihood import BOTH, WORDS, Weights
 from recto.sources.source import SourceId, Tool
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
 
+from recto.agents.agents import Agents
 from recto.cli.agent_show import without_secrets
-from recto.sources.agents import Agents
 
 
 @pytest.fixture

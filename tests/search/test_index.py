@@ -1,5 +1,7 @@
 """The index: what is put there is found there, by whoever looks, and the file can be lost."""
 
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 
@@ -129,3 +131,41 @@ def test_every_mark_that_is_expected_must_stand(tmp_path: Path) -> None:
     index.add({"a": [Item(1, "mast")]}, {"done": "1", "growing": "[]"})
     index.add({"a": [Item(2, "late")]}, {"growing": "[2]"}, expects={"done": "1", "growing": "[3]"})
     assert [passage.item for passage in index.on_shelf(index.shelf("a")).values()] == [1]
+
+
+def test_a_file_that_is_closed_under_readers_and_writers_ends_in_errors_at_most(tmp_path: Path) -> None:
+    """In a process of its own: a connection that is closed under a thread takes the whole process with it."""
+    script = """
+import sys, threading, time
+from pathlib import Path
+from recto.errors import RectoError
+from recto.search.file import IndexFile
+
+slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT sum(x) FROM n"
+for round in range(15):
+    file = IndexFile(Path(sys.argv[1]) / "index.db")
+    ends = time.monotonic() + 0.1
+
+    def work(writes: bool) -> None:
+        while time.monotonic() < ends:
+            try:
+                if writes:
+                    with file.write() as db:
+                        db.execute(slow).fetchall()
+                else:
+                    file.read(slow)
+            except RectoError:
+                pass
+
+    threads = [threading.Thread(target=work, args=(number == 0,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    while time.monotonic() < ends:
+        file.close()
+    for thread in threads:
+        thread.join()
+    file.close()
+print("done")
+"""
+    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr

@@ -12,9 +12,9 @@ from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.sources.pick import Mode
 from recto.sources.source import SourceId
-from recto.sources.stat import SIGNS, Sign, Stat, Total
 from recto.store.sourced import Reply, Sourced
 from recto.store.store import Store
+from recto.uses.stat import SIGNS, Sign, Stat, Total
 from recto.window.request import Piece, Purpose, Request
 
 STYLE = SourceId("rule", "style")

@@ -13,8 +13,8 @@ from recto import places
 from recto.cli import options, show
 
 if TYPE_CHECKING:
+    from recto.agents.agents import Agents
     from recto.settings import Spec
-    from recto.sources.agents import Agents
 
 name_argument = click.argument("name", metavar="NAME")
 
@@ -28,7 +28,7 @@ def command() -> None:
 
 
 def _agents() -> "Agents":
-    from recto.sources.agents import Agents  # front matter, links, encodings: a twentieth of a second
+    from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
 
     return Agents(places.find_home(), places.find_project(Path.cwd()))
 
@@ -94,8 +94,8 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 
     Example: recto agent new clerk --description "Answers letters"
     """
+    from recto.agents.agents import FOLDER, check_name
     from recto.cli.agent_new import make
-    from recto.sources.agents import FOLDER, check_name
 
     check_name(name)
     root = (places.find_project(Path.cwd()) or Path.cwd()) / ".recto" if project else places.find_home()
@@ -149,8 +149,8 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
 def _in_force(agents: "Agents", name: str) -> list[tuple["Spec", Any, str]]:
     """All settings of an agent; what it does not say itself is as the settings have it."""
     from recto import settings
-    from recto.sources.agent_file import PROMPTS, specs
-    from recto.sources.agents import apply
+    from recto.agents.agent_file import PROMPTS, specs
+    from recto.agents.agents import apply
 
     said = agents.said(name)
     below = apply(settings.load(agents.home, agents.project), agents.read(name))
@@ -168,8 +168,8 @@ def _in_force(agents: "Agents", name: str) -> list[tuple["Spec", Any, str]]:
 
 
 def _tell_setting(spec: "Spec", value: Any, origin: str, as_json: bool) -> None:
+    from recto.agents.agents import FILE
     from recto.cli.config import literal
-    from recto.sources.agents import FILE
 
     if as_json:
         show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
@@ -179,7 +179,7 @@ def _tell_setting(spec: "Spec", value: Any, origin: str, as_json: bool) -> None:
 
 
 def _find(agents: "Agents", name: str, key: str) -> tuple["Spec", Any, str]:
-    from recto.sources.agent_file import spec_of
+    from recto.agents.agent_file import spec_of
 
     wanted = spec_of(key, "agent config").key
     return next(row for row in _in_force(agents, name) if row[0].key == wanted)
@@ -196,8 +196,8 @@ def _get(agents: "Agents", name: str, key: str, as_json: bool) -> None:
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
+    from recto.agents.agent_file import check
     from recto.cli.config import literal
-    from recto.sources.agent_file import check
 
     key, typed = check(key, value, "agent config")
     if key == "system_prompt_file":

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from recto.agents.agent import DEFAULT, Agent
+from recto.agents.agents import Agents
 from recto.cli.config import literal
 from recto.cli.show import counted, shortened, visible
-from recto.sources.agent import DEFAULT, Agent
-from recto.sources.agents import Agents
 from recto.sources.server import ServerConfig, ToolConfig
 from recto.sources.source import OWN, Include, Written
 

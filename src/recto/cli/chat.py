@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recto.agents.agent import DEFAULT
 from recto.cli import options, show
 from recto.cli.listen import Lines, follow
 from recto.errors import RectoError
-from recto.sources.agent import DEFAULT
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -17,11 +17,11 @@ from recto.sources.source import KINDS, OWN, SourceId
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from recto.sources.advice import Advice
-    from recto.sources.stat import Stat
     from recto.store.records import Record
     from recto.store.sourced import Sourced
     from recto.store.store import Store
+    from recto.uses.advice import Advice
+    from recto.uses.stat import Stat
 
 # What every window has, and nobody chose.
 NOT_CHOSEN = ("system", "summary", "history", "message")
@@ -39,7 +39,7 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
 
     Example: recto sources stats --since 2026-01-01
     """
-    from recto.sources.advice import advise
+    from recto.uses.advice import advise
 
     with options.open_store() as store:
         found = store.sourced.stats(agent, since)

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from recto.agents.agents import apply
 from recto.errors import RectoError
 from recto.settings import ContextSettings
-from recto.sources.agents import apply
 
 if TYPE_CHECKING:
     from recto.desk import Desk

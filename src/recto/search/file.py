@@ -46,41 +46,64 @@ class IndexFile:
         """Why it had to be begun anew; empty when it had not."""
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
+        self._busy: dict[sqlite3.Connection, int] = {}
+        """Those that a thread is using, and how often one within the other."""
         self._lock = threading.RLock()
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows. A file that turns out to be damaged is begun anew, and gives what it then has: nothing."""
         try:
-            return self._connection().execute(query, values).fetchall()
+            with self._using() as db:
+                return db.execute(query, values).fetchall()
         except sqlite3.Error as why:
             self._mend(why)
-        with self._told():
-            return self._connection().execute(query, values).fetchall()
+        with self._told(), self._using() as db:
+            return db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which nobody closes meanwhile: that would take the whole process with it."""
+        with self._lock:
+            db = self._connection()
+            self._busy[db] = self._busy.get(db, 0) + 1
+        try:
+            yield db
+        finally:
+            with self._lock:
+                self._busy[db] -= 1
+                if not self._busy[db]:
+                    del self._busy[db]
+                    if db not in self._open:  # the file was closed, or begun anew, while it was in use
+                        with suppress(sqlite3.Error):
+                            db.close()
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing; StoreError also when the file turned out to be damaged, and was begun anew."""
-        db = self._begun()
+        self._check()
         try:
-            yield db
-            db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
-            db.execute("COMMIT")
-        except BaseException as why:
-            with suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            if not isinstance(why, sqlite3.Error):
-                raise
+            with self._using() as db:
+                with self._told():
+                    db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield db
+                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    db.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                    raise
+        except sqlite3.Error as why:
             self._mend(why)
             raise self._error(why) from why
 
-    def _begun(self) -> sqlite3.Connection:
+    def _check(self) -> None:
+        """Begins a damaged file anew before it is written to."""
         try:
-            self._connection().execute("BEGIN IMMEDIATE")
+            with self._using() as db:
+                db.execute("SELECT value FROM marks LIMIT 1").fetchone()
         except sqlite3.Error as why:
             self._mend(why)
-            with self._told():
-                self._connection().execute("BEGIN IMMEDIATE")
-        return self._connection()
 
     @property
     def changes(self) -> str:
@@ -100,8 +123,9 @@ class IndexFile:
     def close(self) -> None:
         with self._lock:
             for connection in self._open:
-                with suppress(sqlite3.Error):
-                    connection.close()
+                if connection not in self._busy:
+                    with suppress(sqlite3.Error):
+                        connection.close()
             self._open.clear()
             self._local = threading.local()
 

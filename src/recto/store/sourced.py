@@ -13,11 +13,11 @@ from recto import wire
 from recto.errors import Invalid, NotFound
 from recto.sources.pick import Mode
 from recto.sources.source import SourceId
-from recto.sources.stat import SIGNS, Sign, Stat, Total
 from recto.store.database import Database
 from recto.store.queries import BY_NUMBER, Prepared
 from recto.store.reading import read_numbered
 from recto.store.schema import requests, source_names, source_uses
+from recto.uses.stat import SIGNS, Sign, Stat, Total
 
 
 @dataclass(frozen=True, slots=True)

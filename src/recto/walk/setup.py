@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from recto import settings as configuration
+from recto.agents.agent import Agent
+from recto.agents.agents import apply
 from recto.chat.conversation import View
 from recto.errors import Invalid
 from recto.providers.http import Patience
@@ -14,8 +16,6 @@ from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.provider import Provider
 from recto.providers.registry import open_provider, split_name
 from recto.settings import ContextSettings, Settings
-from recto.sources.agent import Agent
-from recto.sources.agents import apply
 from recto.sources.included import Included, Offered, Sources
 from recto.sources.reading import READ
 from recto.sources.tools import Remote, Runnable, Toolbox

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from recto.agents.agent import Agent
 from recto.chat.blocks import ToolCall
 from recto.chat.message import Message, now
+from recto.choice.choosing import Candidate, Choice, Chooser, Limits, Past
 from recto.errors import RectoError
 from recto.servers.servers import Offer, Servers
 from recto.settings import ToolSettings
-from recto.sources.agent import Agent
-from recto.sources.choosing import Candidate, Choice, Chooser, Limits, Past
 from recto.sources.included import Included, Offered, Sources, in_session
 from recto.sources.mentions import mentioned
 from recto.sources.pick import Pick

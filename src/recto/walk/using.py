@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
-from recto.sources.meant import by_meaning
 from recto.sources.source import SourceId
-from recto.sources.used import Given, Use, uses_of
 from recto.store.clerk import Clerk
 from recto.store.sourced import Sourced
 from recto.store.store import Store
+from recto.uses.meant import by_meaning
+from recto.uses.used import Given, Use, uses_of
 from recto.walk.turn import Turn
 
 KINDS = ("rule", "reference", "tool")

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from recto import settings
+from recto.agents.server_table import ServerTable, read_tables
 from recto.errors import Invalid
 from recto.settings import Spec
-from recto.sources.server_table import ServerTable, read_tables
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean
 from recto.vault.decoding import text_of

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.sources import used_cases, used_fresh
-from tests.sources.test_used import source
+from tests.uses import used_cases, used_fresh
+from tests.uses.test_used import source
 
 from recto.errors import NoVectors
 from recto.search.embedder import checked
 from recto.search.minilm import MiniLM
-from recto.sources.meant import MOST_PAIRS, by_meaning
 from recto.sources.source import SourceId
-from recto.sources.used import Given, uses_of
+from recto.uses.meant import MOST_PAIRS, by_meaning
+from recto.uses.used import Given, uses_of
 
 if TYPE_CHECKING:
     from recto.search.embedder import Vectors

@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from recto.sources.agent import Agent, MemorySwitches
-from recto.sources.agent_file import PROMPTS, SILENT, AgentFile
-from recto.sources.agent_text import meant
-from recto.sources.front import Sheet, key_of
+from recto.agents.agent import Agent, MemorySwitches
+from recto.agents.agent_file import PROMPTS, SILENT, AgentFile
+from recto.agents.agent_text import meant
+from recto.agents.front import Sheet, key_of
+from recto.agents.server_table import lay
 from recto.sources.server import ServerConfig
-from recto.sources.server_table import lay
 from recto.sources.source import OWN, Include, Reference, Rule, SourceId, Written
 from recto.text import clean
 

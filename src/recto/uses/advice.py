@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recto.sources.agent import DEFAULT
+from recto.agents.agent import DEFAULT
 from recto.sources.source import Include, SourceId
-from recto.sources.stat import Stat, Total
+from recto.uses.stat import Stat, Total
 
 LEAST = 10
 """Of fewer replies nothing is said at all."""

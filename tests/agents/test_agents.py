@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.sources.conftest import Write, only_note, settle, writer
+from tests.agents.conftest import Write, only_note, settle, writer
 
 from recto import settings
+from recto.agents import readings
+from recto.agents.agent import Agent
+from recto.agents.agents import Agents, apply
 from recto.errors import Invalid, NotFound
-from recto.sources import readings
-from recto.sources.agent import Agent
-from recto.sources.agents import Agents, apply
 
 # -- which there are
 

@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 
 from recto.search.terms import words
 from recto.sources.source import SourceId
-from recto.sources.stat import Sign
-from recto.sources.traces import (
+from recto.uses.stat import Sign
+from recto.uses.traces import (
     LITTLE,
     RUN,
     Sentence,

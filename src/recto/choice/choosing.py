@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recto.choice.deck import Asked, asked
+from recto.choice.fitting import Fit, Fits, Table
 from recto.search.embedder import MINILM, Embedder
 from recto.search.sayings import sayings, shortened
 from recto.search.text_vectors import Near, TextVectors
 from recto.search.texts import Texts
 from recto.search.yardstick import QUESTIONS, TEXTS, Yardstick, measured
-from recto.sources.deck import Asked, asked
-from recto.sources.fitting import Fit, Fits, Table
 from recto.sources.source import Source, SourceId
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.chunks import MOST_PART, apart, chunks, stems
+from recto.choice.chunks import MOST_PART, apart, chunks, stems
 from recto.sources.source import Reference, Rule, Tool
 
 LONG = """# The greenhouse

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources import used_cases, used_fresh
-from tests.sources.used_cases import SOURCES, Turn
+from tests.uses import used_cases, used_fresh
+from tests.uses.used_cases import SOURCES, Turn
 
 from recto.sources.source import SourceId
-from recto.sources.stat import SIGNS
-from recto.sources.used import LONGEST_DETAIL, Given, Use, uses_of
+from recto.uses.stat import SIGNS
+from recto.uses.used import LONGEST_DETAIL, Given, Use, uses_of
 
 ISSUE = SourceId("tool", "create_issue", "github")
 

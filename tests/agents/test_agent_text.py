@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources.conftest import Write
+from tests.agents.conftest import Write
 
+from recto.agents import agent_file, agent_text
+from recto.agents.agents import Agents
 from recto.errors import Invalid, NotFound
-from recto.sources import agent_file, agent_text
-from recto.sources.agents import Agents
 from recto.sources.source import SourceId
 
 

@@ -1,7 +1,7 @@
 """Likelihood: one score from 0 to 1 for how well a chunk serves a question, from what both share in words and meaning.
 
 The numbers are fitted by `python -m bench.pick_fit` on half of the messages of `bench/pick`; the other half is what the
-bench reports. From 0.75 on a source is right nine times in ten, at 0.7 as often as not, at 0.4 once in thirty times: a
+bench reports. From 0.8 on a source is right nine times in ten, at 0.7 as often as not, at 0.4 once in thirty times: a
 source that is missed costs a reply, one too many a hundred tokens.
 """
 
@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recto.sources.chunks import Chunk
-from recto.sources.deck import Held, name_size
+from recto.choice.chunks import Chunk
+from recto.choice.deck import Held, name_size
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.advice import ENOUGH, LEAST, Advice, advise
 from recto.sources.source import INCLUDES, SourceId
-from recto.sources.stat import Stat, Total
+from recto.uses.advice import ENOUGH, LEAST, Advice, advise
+from recto.uses.stat import Stat, Total
 
 TOOL = SourceId("tool", "create_issue", "github")
 RULE = SourceId("rule", "style")

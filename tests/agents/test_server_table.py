@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.agent import Agent
-from recto.sources.agents import Agents
+from recto.agents.agent import Agent
+from recto.agents.agents import Agents
+from recto.agents.server_table import lay, read_tables
 from recto.sources.server import ServerConfig, ToolConfig
-from recto.sources.server_table import lay, read_tables
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from bench.pick_data import filled, groups, messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recto.choice import fitting
+from recto.choice.choosing import MOST_LEARNED, Chooser, Limits, Past
+from recto.choice.chunks import Chunk, chunks
 from recto.errors import NoVectors
 from recto.search.embedder import Embedder
 from recto.search.minilm import MiniLM
 from recto.search.sayings import sentences
-from recto.sources import fitting
-from recto.sources.choosing import MOST_LEARNED, Chooser, Limits, Past
-from recto.sources.chunks import Chunk, chunks
 from recto.sources.source import Reference, Rule, Source, SourceId, Tool
 
 SMALL_TALK = (

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recto.search.embedder import Embedder
-from recto.sources.traces import Sentence, traces
-from recto.sources.used import Given, Known, Seen, Use, shortened
+from recto.uses.traces import Sentence, traces
+from recto.uses.used import Given, Known, Seen, Use, shortened
 
 SHARED = 1.5
 """What two sentences must share beyond what was known, before their meaning is looked at."""

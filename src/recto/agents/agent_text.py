@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from recto import toml_file
+from recto.agents.agent_file import PROMPTS, STRATEGY, check
+from recto.agents.front import key_of
 from recto.errors import Invalid
-from recto.sources.agent_file import PROMPTS, STRATEGY, check
-from recto.sources.front import key_of
 from recto.sources.source import Include, SourceId
 
 # Two names for one thing: whichever a file has is the one that is changed.

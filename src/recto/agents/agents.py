@@ -12,14 +12,14 @@ from typing import Any
 
 from recto import settings as configuration
 from recto import toml_file
+from recto.agents.agent import DEFAULT, Agent
+from recto.agents.agent_file import PROMPTS, SILENT, AgentFile, check, read_agent_file, read_mcp_file, spec_of
+from recto.agents.agent_text import meant, with_include, with_setting, without_setting
+from recto.agents.front import key_of, read_sheet
+from recto.agents.layers import Layer, assemble
+from recto.agents.readings import Entry, Readings, entries_in, entry_of
 from recto.errors import Invalid, NotFound
 from recto.settings import Settings
-from recto.sources.agent import DEFAULT, Agent
-from recto.sources.agent_file import PROMPTS, SILENT, AgentFile, check, read_agent_file, read_mcp_file, spec_of
-from recto.sources.agent_text import meant, with_include, with_setting, without_setting
-from recto.sources.front import key_of, read_sheet
-from recto.sources.layers import Layer, assemble
-from recto.sources.readings import Entry, Readings, entries_in, entry_of
 from recto.sources.source import INCLUDES, OWN, Include, Reference, Rule, SourceId
 from recto.vault.decoding import text_of
 

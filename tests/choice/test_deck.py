@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.chunks import Chunk, stems
-from recto.sources.deck import Deck, asked, name_size
+from recto.choice.chunks import Chunk, stems
+from recto.choice.deck import Deck, asked, name_size
 
 
 def chunk(name: str, text: str) -> Chunk:

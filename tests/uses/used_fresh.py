@@ -1,7 +1,7 @@
 """Turns that were written after the weights had been set and are not for setting them: what `used.py` does with texts
 that it was not made for."""
 
-from tests.sources.used_cases import Turn
+from tests.uses.used_cases import Turn
 
 SOURCES: dict[str, str] = {
     "choir": """# Choir

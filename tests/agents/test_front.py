@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources.conftest import Write, only_note, refusing, settle
+from tests.agents.conftest import Write, only_note, refusing, settle
 
-from recto.sources import front, readings
-from recto.sources.agents import Agents
+from recto.agents import front, readings
+from recto.agents.agents import Agents
 from recto.sources.source import Reference, Rule
 
 

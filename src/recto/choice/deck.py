@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
-from recto.sources.chunks import Chunk
+from recto.choice.chunks import Chunk
 from recto.vault.wording import stem_of, wording
 
 # As if there were so many more chunks without any of the words: among three sources no word is common or rare.

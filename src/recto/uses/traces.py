@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from recto.search.forms import alike
 from recto.search.terms import STOP, words
-from recto.sources.common import COMMON, FAMOUS, NUMBERS
+from recto.uses.common import COMMON, FAMOUS, NUMBERS
 
 RUN = 6
 """So many words in a row are no chance, when they tell something."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from recto.sources.agent import Agent
-from recto.sources.agents import Agents
+from recto.agents.agent import Agent
+from recto.agents.agents import Agents
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -6,12 +6,12 @@ import pytest
 import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources.conftest import Write, only_note
+from tests.agents.conftest import Write, only_note
 
 from recto import settings
-from recto.sources import agent_file, layers
-from recto.sources.agent import MemorySwitches
-from recto.sources.agents import Agents
+from recto.agents import agent_file, layers
+from recto.agents.agent import MemorySwitches
+from recto.agents.agents import Agents
 
 
 def test_everything_that_agent_toml_says_is_read(agents: Agents, yours: Write) -> None:

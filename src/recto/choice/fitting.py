@@ -7,15 +7,15 @@ from heapq import nlargest
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from recto.choice.chunks import Chunk, chunks
+from recto.choice.deck import Deck, Held, asked
+from recto.choice.likelihood import BOTH, NEAR, WORDS, words_of
 from recto.search.texts import Texts
-from recto.sources.chunks import Chunk, chunks
-from recto.sources.deck import Deck, Held, asked
-from recto.sources.likelihood import BOTH, NEAR, WORDS, words_of
 from recto.sources.source import Source, SourceId
 
 if TYPE_CHECKING:
+    from recto.choice.likelihood import Rows
     from recto.search.rows import Row
-    from recto.sources.likelihood import Rows
 
 # What is no longer offered is let go when so much more than what is has come together.
 SPARE = 1000

@@ -1,0 +1,1 @@
+"""Who a conversation belongs to: agents, read from their folders. Knows sources and settings, not the chat."""
