@@ -96,7 +96,7 @@ class Engine:
         yield Appended(message, branched)
         if repaired:
             yield Noticed(f"{repaired} invalid or NUL characters in your message were replaced by U+FFFD")
-        ready = await self._ready(standing, strategy, message)
+        ready = await self._ready(standing, strategy, message)  # agent, session, and the sources that it needs
         linking = self._linking(standing, ready)
         message = await linking.keep(message, self.store, self.clerk)  # 2 find
         if message.references:

@@ -7,7 +7,7 @@ import click
 
 from recto import wire
 from recto.chat.message import Message
-from recto.cli import options, pins, search, show
+from recto.cli import options, pins, results, search, show
 from recto.cli.moment import Moment
 from recto.errors import Invalid
 from recto.text import clean
@@ -157,5 +157,5 @@ def undo(id: str | None, as_json: bool) -> None:
             show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70) or 'the clear'}")
 
 
-for each in (search.search, search.index, pins.pin, pins.unpin, pins.priority):
+for each in (search.search, search.index, pins.pin, pins.unpin, pins.priority, results.result):
     command.add_command(each)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 RESULT_WIDTH = 200
 INDENT = "  "
 USUAL_PRIORITY = 5
+APPROVALS = {
+    "allowed": "allowed by you",
+    "always": "always allowed",
+    "denied": "denied by you",
+    "unanswered": "nobody was asked",
+    "forbidden": "forbidden",
+}
 MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
 
 
@@ -85,6 +92,13 @@ def _lines(block: Block) -> list[str]:
     return [_in_words(block)]
 
 
+def _known_of(block: ToolResult) -> str:
+    """Its size, who let it run, and what of it is kept besides."""
+    facts = [show.counted(len(block.text), "character"), APPROVALS.get(block.approval, "")]
+    facts += ["kept whole" if block.whole else "", *(f"{each.partition(' ')[0]} kept" for each in block.media)]
+    return ", ".join(fact for fact in facts if fact)
+
+
 def _in_words(block: Block) -> str:
     match block:
         case Text(text=text):
@@ -94,9 +108,8 @@ def _in_words(block: Block) -> str:
         case ToolCall():
             return f"→ {block.name} {show.shortened(block.arguments, RESULT_WIDTH)}"
         case ToolResult():
-            size = show.counted(len(block.text), "character")
             told = "failed: " if block.is_error else ""
-            return f"← {block.name} ({size}) {told}{show.shortened(block.text, RESULT_WIDTH)}"
+            return f"← {block.name} ({_known_of(block)}) {told}{show.shortened(block.text, RESULT_WIDTH)}"
         case File():
             return f"[file {block.name}, {show.counted(len(block.text), 'character')}]"
         case Image():

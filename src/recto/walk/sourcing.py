@@ -3,6 +3,7 @@ this very message needs. Decides and gathers; a failure is a note, and the turn 
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -179,10 +180,18 @@ class Sourcing:
         if sum(tokens.values()) <= footing.room * footing.context.budgets.tools:
             return offered, Sieve(footing, {}, (), ())
         always = [each.runnable.tool for each in offered if each.included.mode == "always"]
-        scores, _ = await asyncio.to_thread(self.chooser.scores, text, always) if text.strip() else ({}, "")
+        scores = await self._scores(text, always)
         recent = await self.clerk.do(self._recent, standing)
         sieve = Sieve(footing, scores, recent, await self._before(standing, number))
         return sieve.stay(offered, tokens), sieve
+
+    async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
+        """Where nobody can tell how much they bear on the message, none does, and all are offered."""
+        if not text.strip():
+            return {}
+        with suppress(Exception):  # a chat never ends because of a tool that it might have called
+            return (await asyncio.to_thread(self.chooser.scores, text, tools))[0]
+        return {}
 
     def _recent(self, standing: Standing) -> frozenset[str]:
         latest = self.store.tree.page(standing.head, most=LATELY) if standing.head else []
