@@ -13,11 +13,11 @@ from pathlib import Path
 
 from recto import places
 from recto.agents.agents import Agents
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Text
 from recto.chat.message import Message, Tokens, now
 from recto.chat.priority import priority_of
 from recto.choice.choosing import Chooser
-from recto.errors import Invalid, NotFound, Overflow
+from recto.errors import Invalid, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
 from recto.providers.registry import embedding_address
@@ -37,15 +37,15 @@ from recto.walk.gisting import Gisting
 from recto.walk.libraries import Libraries
 from recto.walk.linking import Linking
 from recto.walk.loading import Loaded, follow, load
+from recto.walk.moving import Moving
 from recto.walk.reaching import recall_tool
 from recto.walk.recalling import Recalling
-from recto.walk.revising import Revising
-from recto.walk.setup import LARGEST_SUMMARY, Footing, Ready, Setup, tightened
+from recto.walk.setup import Footing, Ready, Setup, tightened
 from recto.walk.sourcing import Sourcing
 from recto.walk.standing import Standing
 from recto.walk.turn import Picked, Turn, account_of, make_turn, weigh_current
 from recto.walk.using import Retracing, note_sources
-from recto.window.request import Entry, Request
+from recto.window.request import Request
 from recto.window.strategies import compact_now, squeezed
 from recto.window.window import Window
 
@@ -78,6 +78,7 @@ class Engine:
         self.agents = Agents(home, project)
         self.servers = Servers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / places.SOURCES_FILE, self._embedder, timeout_s=settings.search.timeout_s)
+        self.moving = Moving(store, self.clerk, self.footing)
         self.sourcing = Sourcing(store, self.clerk, settings.tools, self.servers, self.chooser, self.libraries, project)
 
     async def send(
@@ -315,60 +316,6 @@ class Engine:
         block = turn.loaded.view.compaction
         standing.request = request.id
         standing.offered = block.compaction_number if block else None, tuple(each.id for each, _ in turn.opening.tools)
-
-    # -- moving about
-
-    async def undo(self, standing: Standing) -> Message:
-        """The head goes back to before what was done last, a clear or a message of the user, which is given back."""
-        at = standing.head
-        head = await self.clerk.do(self.store.tree.message, at) if at else None
-        if head and head.compaction and "clear" in (head.compaction.action, head.compaction.made_by):
-            standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, head.parent, again=False)
-            return head
-        while at:
-            page = await self.clerk.do(self.store.tree.page, at, most=64)
-            if last := next((message for message in page if message.role == "user"), None):
-                await self._move(standing, last.parent)
-                return last
-            at = page[-1].parent
-        raise NotFound("there is nothing to undo: the conversation has no message yet")
-
-    async def fork(self, standing: Standing, message: str) -> None:
-        """The next message becomes a child of this one."""
-        await self._move(standing, message)
-
-    async def _move(self, standing: Standing, target: str | None) -> None:
-        standing.head = await self.clerk.do(self.store.tree.move, standing.conversation, target)
-        standing.branched = False
-
-    async def clear(self, standing: Standing) -> Compaction:
-        """Starts the view anew. Everything said stays in the store, in search and in show."""
-        return await self.clerk.do(self._revising(standing).clear)
-
-    async def pin(self, standing: Standing, message: str) -> Compaction:
-        """The message is in every window from now on."""
-        return await self.clerk.do(self._revising(standing).pin, message)
-
-    async def unpin(self, standing: Standing, message: str) -> Compaction:
-        return await self.clerk.do(self._revising(standing).unpin, message)
-
-    async def uncompact(self, standing: Standing) -> Compaction:
-        """Takes back what the newest compaction covers; what was said since stays."""
-        return await self.clerk.do(self._revising(standing).uncompact)
-
-    async def edit_summary(self, standing: Standing, text: str) -> Compaction:
-        """Another summary in place of the one in force, whose text stays in its own block."""
-        ready = await self._ready(standing, None)
-        said = clean(text)[0].strip()
-        tokens = (await ready.scale.weigh([Entry("user", (Text(said),))]))[0].count.tokens
-        most = int(ready.budget.room * LARGEST_SUMMARY)
-        if tokens > most:
-            raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
-        return await self.clerk.do(self._revising(standing).edit, said)
-
-    def _revising(self, standing: Standing) -> Revising:
-        standing.loaded = {}
-        return Revising(self.store, standing)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.servers.close)

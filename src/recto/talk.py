@@ -279,15 +279,15 @@ class Talk:
         return Covered(depth, frozenset(newest.compaction.lifted), newest.id)
 
     def undo(self) -> Message:
-        return self._loop.run(self._engine.undo(self._outside))
+        return self._loop.run(self._engine.moving.undo(self._outside))
 
     def fork(self, message: str) -> None:
         if self._standing is None:
             raise NotFound(f"message {message} is not part of this conversation, which has none yet", id=message)
-        self._loop.run(self._engine.fork(self._standing, message))
+        self._loop.run(self._engine.moving.fork(self._standing, message))
 
     def clear(self) -> Compaction:
-        return self._loop.run(self._engine.clear(self._outside))
+        return self._loop.run(self._engine.moving.clear(self._outside))
 
     # -- compactions
 
@@ -315,17 +315,17 @@ class Talk:
 
     def uncompact(self) -> Compaction:
         """Takes the newest compaction back; what was said since stays."""
-        return self._loop.run(self._engine.uncompact(self._outside))
+        return self._loop.run(self._engine.moving.uncompact(self._outside))
 
     def edit_summary(self, text: str) -> Compaction:
-        return self._loop.run(self._engine.edit_summary(self._outside, text))
+        return self._loop.run(self._engine.moving.edit_summary(self._outside, text))
 
     def pin(self, message: str) -> Compaction:
         """The message is in every window from now on."""
-        return self._loop.run(self._engine.pin(self._outside, message))
+        return self._loop.run(self._engine.moving.pin(self._outside, message))
 
     def unpin(self, message: str) -> Compaction:
-        return self._loop.run(self._engine.unpin(self._outside, message))
+        return self._loop.run(self._engine.moving.unpin(self._outside, message))
 
     def prioritise(self, message: str, priority: int) -> None:
         """How much a message matters to `hybrid`, from 1 to 10, in place of what it was given by itself."""

@@ -20,6 +20,8 @@ CORE = (READ, FIND_EXCERPTS, RESOLVE)
 """Never left out because others bear more on a message."""
 # Where nothing bears on the message all are offered, as long as they leave this share of the room.
 LEAST_LEFT = 0.5
+# What a wire format puts around a tool, and more.
+FRAME = 120
 BEARS_NOT = "always included, but all tools together take more than their share, and it does not bear on the message"
 
 
@@ -118,6 +120,11 @@ def _within(
             kept.append(each)
             left -= tokens[each.included.id]
     return kept
+
+
+def size_of(offered: Sequence[Offered]) -> int:
+    """More bytes than they are sent as."""
+    return sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered)
 
 
 async def weights(footing: Footing, offered: Sequence[Offered]) -> dict[SourceId, int]:

@@ -23,7 +23,7 @@ from recto.sources.tools import Remote, Runnable
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.libraries import Libraries
-from recto.walk.offering import Sieve, built_in, can_call, configured, weights
+from recto.walk.offering import Sieve, built_in, can_call, configured, size_of, weights
 from recto.walk.setup import Footing
 from recto.walk.standing import Standing
 
@@ -176,8 +176,10 @@ class Sourcing:
         self, standing: Standing, footing: Footing, text: str, offered: list[Offered], number: int | None
     ) -> tuple[list[Offered], Sieve]:
         """Only where they take more than their share is anybody asked which of them bear on the message."""
-        tokens = await weights(footing, offered) if offered else {}
-        if sum(tokens.values()) <= footing.room * footing.context.budgets.tools:
+        share = footing.room * footing.context.budgets.tools
+        # a token is a byte at least: where that is few enough, nothing has to be counted
+        tokens = await weights(footing, offered) if size_of(offered) > share else {}
+        if sum(tokens.values()) <= share:
             return offered, Sieve(footing, {}, (), ())
         always = [each.runnable.tool for each in offered if each.included.mode == "always"]
         scores = await self._scores(text, always)
