@@ -63,10 +63,15 @@ def _fill(table: Table, picks: Sequence[Json], signs: Mapping[tuple[str, ...], s
         because = Text(visible(str(pick.get("because") or "")))
         if sign := signs.get(_key(pick)):
             because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
-        table.add_row(_inset(called(pick)), badge(pick), because, f"{pick.get('tokens') or 0:,}")
+        table.add_row(_inset(called(pick)), badge(pick), because, _size(pick.get("tokens")))
     if rest := [pick for pick in picks if pick not in shown]:
         size = sum(pick.get("tokens") or 0 for pick in rest)
-        table.add_row("", "", f"and {len(rest)} more; {more}", f"{size:,}")
+        table.add_row("", "", f"and {len(rest)} more; {more}", _size(size))
+
+
+def _size(tokens: int | None) -> str:
+    """Nothing for what takes none: it was not sent."""
+    return f"{tokens:,}" if tokens else ""
 
 
 def _telling(picks: Sequence[Json], signs: Mapping[tuple[str, ...], str]) -> list[Json]:

@@ -33,7 +33,7 @@ class Listed:
     @property
     def because(self) -> str:
         if self.mode == "manual":
-            return f"added by you, {self.since}"
+            return f"added by you, {self.since[:16].replace('T', ' ')} UTC"
         return "built in" if self.source.id.server == OWN else "its agent always includes it"
 
 
