@@ -17,7 +17,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message, Tokens, now
 from recto.chat.priority import priority_of
 from recto.choice.choosing import Chooser
-from recto.errors import Invalid, Overflow
+from recto.errors import DoesNotFit, Invalid, Overflow
 from recto.events import Appended, ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
 from recto.providers.registry import embedding_address
@@ -38,13 +38,14 @@ from recto.walk.libraries import Libraries
 from recto.walk.linking import Linking
 from recto.walk.loading import Loaded, follow, load
 from recto.walk.moving import Moving
+from recto.walk.opening import largest_named
 from recto.walk.reaching import recall_tool
 from recto.walk.recalling import Recalling
 from recto.walk.setup import Footing, Ready, Setup, tightened
 from recto.walk.sourcing import Sourcing
 from recto.walk.standing import Standing
-from recto.walk.turn import Picked, Turn, account_of, make_turn, weigh_current
-from recto.walk.using import Retracing, note_sources
+from recto.walk.turn import Picked, Told, Turn, account_of, make_turn, weigh_current
+from recto.walk.using import Retracing, note_sources, offered_with
 from recto.window.request import Request
 from recto.window.strategies import compact_now, squeezed
 from recto.window.window import Window
@@ -205,7 +206,7 @@ class Engine:
         said, repaired = clean(text)
         if not said.strip():
             raise Invalid("the message is empty: write something to send")
-        message = Message(new_id(), "user", (Text(said),), parent=standing.head)
+        message = Message(new_id(), "user", (Text(said),), parent=standing.head, agent=standing.choices.agent)
         message = replace(message, priority=priority_of(message, is_first=standing.head is None))
         placed, branched = await self.clerk.do(self._place, standing, message)
         return placed, repaired, branched
@@ -264,15 +265,16 @@ class Engine:
     ) -> Turn:
         ready = ready.at(loaded.view)
         current = await weigh_current(ready.scale, message, picked, loaded.view.compaction)
-        turn = make_turn(
-            ready,
-            loaded,
-            current,
-            conversation=standing.conversation,
-            notes=(*ready.notes, *(linking.notes if linking else ())),
-            promised=promised,
-            not_picked=(*ready.sources.passed, *(linking.not_picked if linking else ())),
+        told = Told(
+            standing.conversation,
+            (*ready.notes, *(linking.notes if linking else ())),
+            promised,
+            (*ready.sources.passed, *(linking.not_picked if linking else ())),
         )
+        try:
+            turn = make_turn(ready, loaded, current, told)
+        except DoesNotFit as why:
+            raise largest_named(why, ready.opening) from None
         if overflow is None:
             return turn
         plan = squeezed(ready.strategy, loaded.view, turn.budget, loaded.counts)
@@ -313,9 +315,7 @@ class Engine:
             base = standing.request or self.store.records.latest(standing.conversation)
             self.store.records.save(request, base)
             note_sources(self.store, request.id, turn, standing.kept)
-        block = turn.loaded.view.compaction
-        standing.request = request.id
-        standing.offered = block.compaction_number if block else None, tuple(each.id for each, _ in turn.opening.tools)
+        standing.request, standing.offered = request.id, offered_with(turn)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.servers.close)

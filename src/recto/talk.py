@@ -17,7 +17,7 @@ from recto.errors import Invalid, NotFound, RectoError, Unreachable
 from recto.events import BRANCHED, Appended, ContextCompacted, Event, Noticed, Question, Referenced, Replied
 from recto.loop import Loop
 from recto.sources.session import Listed, Listing, Session, found
-from recto.sources.source import KINDS, Kind, Source, SourceId
+from recto.sources.source import KINDS, Kind, Source, SourceId, bare
 from recto.text import clean
 from recto.vault.vault import Vault
 from recto.walk.setup import Choices
@@ -190,7 +190,15 @@ class Talk:
         return self._amend(named, lambda session, source: session.add(source, now()))
 
     def remove_source(self, named: str) -> Listed:
-        return self._amend(named, lambda session, source: session.remove(source, now()))
+        """Also one that was added and is there no longer: it does not come back when its file does."""
+        session = self._engine.sourcing.session(self.id or "")
+        try:
+            return self._amend(named, lambda session, source: session.remove(source, now()))
+        except NotFound:
+            if session.forget(named) is None:
+                raise
+            self._engine.sourcing.amend(self.standing.conversation, lambda known: known.forget(named) or known)
+            return Listed(bare(SourceId.parse(named)), "manual", None)
 
     def _amend(self, named: str, change: Callable[[Session, Source], Session]) -> Listed:
         listed = found(self.sources((SourceId.parse(named).kind,)), named)

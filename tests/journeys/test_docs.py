@@ -1,8 +1,9 @@
-"""The pages in docs/ say what the code does: every setting, field, tool and command they name is there, and what
-search.md and vault.md show is run.
+"""The pages in docs/ say what the code does: every setting, field, key, tool and command they name is there, and what
+search.md, vault.md and sources.md show is run.
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -11,29 +12,44 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
+from tests.conftest import Open, Script
 from tests.journeys.boat import ASKED, REPLY, last_text, tell, write_script
 
 from recto import settings
-from recto.chat.blocks import Compaction
+from recto.agents.agent_file import OWN_SPECS, TABLES, read_agent_file
+from recto.agents.agents import Agents
+from recto.agents.front import KEYS as FRONT_KEYS
+from recto.agents.front import read_sheet
+from recto.agents.server_table import KEYS as SERVER_KEYS
+from recto.agents.server_table import TOOL_KEYS
+from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
 from recto.cli.slash import COMMANDS
 from recto.desk import open_desk
+from recto.sources.pick import Pick
 from recto.sources.reading import reading_tools, writing_tools
+from recto.sources.source import APPROVALS, INCLUDES, Rule
+from recto.uses.stat import SIGNS
 from recto.vault.library import Library
 from recto.vault.vault import Vault
+from recto.walk.approving import Verdict
 from recto.walk.reaching import TOOL
 
 ROOT = Path(__file__).parents[2]
 COMPACTION = (ROOT / "docs" / "compaction.md").read_text()
 SEARCH = (ROOT / "docs" / "search.md").read_text()
 VAULT = (ROOT / "docs" / "vault.md").read_text()
-PAGES = COMPACTION + SEARCH + VAULT
+SOURCES = (ROOT / "docs" / "sources.md").read_text()
+PAGES = COMPACTION + SEARCH + VAULT + SOURCES
+README = (ROOT / "README.md").read_text()
 COMMAND = re.compile(r"(?:`|^|\$ )recto ([a-z]+ [a-z]+)", re.MULTILINE)
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 READS = {"name": "read_document", "arguments": {"path": "boat/Rigging.md", "section": "Reefing"}}
 ANSWERS = {"text": "From 24 knots on, and the jib comes in as well."}
@@ -48,6 +64,16 @@ CALLS: dict[str, dict[str, Any]] = {
     "write_document": {"path": "New.md", "text": "# New"},
     "rename_document": {"path": "Budget.md", "new_path": "Money.md"},
     "delete_document": {"path": "FAQ.md"},
+}
+BOOKS = {"name": "tides__book_winch", "arguments": {"day": "2026-07-03", "boat": "Sorrel"}}
+LOOKS = {"name": "tides__high_water", "arguments": {"day": "2026-07-04"}}
+# What the model of sources.md says, by a word of the message.
+SAID: dict[str, list[dict[str, Any]]] = {
+    "slip": [{"text": "Sorrel goes down the slip at springs, in the hour before high water."}],
+    "crane": [{"text": "Never one alone: nobody works the crane alone, and the sling is looked at before each lift."}],
+    "glue": [{"text": "Shed 2 knows about wood and glue: call 214."}],
+    "high water": [{"tool_calls": [LOOKS]}, {"text": "On 4 July 2026 it is high water at 06:12 and at 18:37."}],
+    "winch": [{"tool_calls": [BOOKS]}, {"text": "I have asked for the winch."}],
 }
 
 
@@ -73,6 +99,64 @@ def test_every_setting_of_the_vault_is_explained_with_its_default() -> None:
     for spec in settings.specs():
         if spec.key.startswith(("references.", "vault")) or spec.key == "tools.allow_write":
             assert _has_row(VAULT, spec), spec.key
+
+
+def test_every_setting_of_sources_and_tools_is_explained_with_its_default() -> None:
+    chosen = ("context.top_", "context.include_score", "context.min_score", "context.learn", "tools.")
+    for spec in settings.specs():
+        if spec.key.startswith(chosen) and spec.key != "tools.allow_write":
+            assert _has_row(SOURCES, spec), spec.key
+
+
+def test_every_key_of_an_agent_is_explained() -> None:
+    (agent, *_) = _blocks(SOURCES, "toml")
+    for key in (*TABLES, *(spec.key.partition(".")[0] for spec in OWN_SPECS)):
+        assert re.search(rf"^(# |\[)?{key}\b", agent, re.MULTILINE), key
+    for key in (*SERVER_KEYS, *TOOL_KEYS):
+        assert re.search(rf"^\| .*`{key}`.*\|", SOURCES, re.MULTILINE), key
+    for word in (*INCLUDES, *APPROVALS):
+        assert f"`{word}`" in SOURCES, word
+
+
+def test_the_agent_that_the_sources_page_shows_has_nothing_wrong() -> None:
+    for text in _blocks(SOURCES, "toml"):
+        read = read_agent_file("agent.toml", text.encode(), is_yours=True)
+        assert not read.notes
+        assert read.servers
+    (rule,) = _blocks(SOURCES, "md")
+    assert not read_sheet(Rule, "Lifting.md", rule.encode()).notes
+    assert all(re.search(rf"^{key}: ", rule, re.MULTILINE) and f"`{key}" in SOURCES for key in FRONT_KEYS)
+
+
+def test_the_agent_of_the_examples_has_nothing_wrong_and_something_of_each_mode() -> None:
+    agent = Agents(ROOT / "examples", None).read("yard")
+    assert not agent.notes
+    assert {each.include for each in agent.written} == set(INCLUDES)
+
+
+def test_every_field_of_a_pick_is_explained() -> None:
+    table = SOURCES.partition("| field of a pick |")[2].partition("\n\n")[0]
+    told = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split(" | ")[0])}
+    assert told == {field.name for field in fields(Pick)}
+
+
+def test_every_word_about_approval_and_use_is_explained() -> None:
+    assert {"approval", "whole", "media"} <= {field.name for field in fields(ToolResult)}
+    for word in filter(None, (*get_args(Verdict), *SIGNS)):
+        assert f"`{word}`" in SOURCES, word
+
+
+@pytest.mark.parametrize("group", ["agent", "sources", "request"])
+def test_every_command_about_sources_is_explained(group: str) -> None:
+    commands = recto.get_command(click.Context(recto), group)
+    assert isinstance(commands, click.Group)
+    for name in commands.commands:
+        assert f"`recto {group} {name}" in SOURCES, name
+
+
+def test_every_slash_command_is_explained() -> None:
+    for name in COMMANDS.keys() - {"help"}:
+        assert re.search(rf"`/{name}[ `]", PAGES + README), name
 
 
 def test_every_field_of_the_block_is_explained() -> None:
@@ -111,12 +195,18 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def run(command: str) -> str:
-    """What it prints, notes included."""
+    """What it prints, notes included; what is no command of ours may say nothing."""
+    if not command.startswith("recto "):
+        return subprocess.run(shlex.split(command), capture_output=True, text=True, check=True).stdout
     arguments = [sys.executable, "-m", "recto", *shlex.split(command)[1:]]
     done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     assert done.returncode == 0, f"{command}\n{done.stdout}"
     assert done.stdout.strip(), command
     return done.stdout
+
+
+def _blocks(page: str, wanted: str) -> list[str]:
+    return [text for language, text in _BLOCK.findall(page) if language == wanted]
 
 
 def shown(page: str) -> Iterator[tuple[str, list[str]]]:
@@ -198,3 +288,79 @@ def _fields(given: Any) -> Iterator[str]:
         yield from given
     for each in given.values() if isinstance(given, dict) else given if isinstance(given, list) else ():
         yield from _fields(each)
+
+
+@pytest.fixture
+def yard(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where sources.md begins: the examples, the server that it shows, the real embedder. Gives the model's script."""
+    shutil.copytree(ROOT / "examples" / "agents", tmp_path / "examples" / "agents")
+    (tmp_path / "tides.py").write_text(_blocks(SOURCES, "python")[0])
+    script = tmp_path / "script.json"
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("RECTO_MODEL", f"scripted:{script}")
+    monkeypatch.delenv("RECTO_SEARCH_EMBEDDER")
+    return script
+
+
+def _add_server(project: Path) -> None:
+    """As the page says: in .mcp.json, and what the agent makes of it."""
+    (project / ".mcp.json").write_text(_blocks(SOURCES, "json")[0])
+    with (project / ".recto" / "agents" / "yard" / "agent.toml").open("a") as file:
+        file.write(_blocks(SOURCES, "toml")[1])
+
+
+def _plain(text: str) -> str:
+    """Without what is another one every time (ids of calls count as tokens too), nor blanks at the ends of lines."""
+    counted = re.sub(r"about [\d,]+|[\d,]+ bytes", "N", text)
+    # the last digit of a score depends on how a processor multiplies
+    named = _ID.sub("ID", _MOMENT.sub("MOMENT", re.sub(r"\b[01]\.\d\d\b", "SCORE", counted)))
+    return re.sub(r" +$", "", named, flags=re.MULTILINE)
+
+
+def test_what_the_sources_page_shows_is_what_its_commands_print_in_their_order(yard: Path, tmp_path: Path) -> None:
+    for command, parts in shown(SOURCES):
+        if "trust" in command:
+            _add_server(tmp_path)
+        if " ask " in command:
+            yard.write_text(json.dumps(next(said for word, said in SAID.items() if word in command)))
+        printed, at = _plain(run(command)), 0
+        for part in map(_plain, parts):
+            at = printed.find(part, at)
+            assert at >= 0, f"{command}\n{part}\nis not in\n{printed}"
+
+
+def test_the_python_of_the_sources_page_runs(yard: Path, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path / "examples" / "agents", tmp_path / ".recto" / "agents")
+    _add_server(tmp_path)
+    steps = [*SAID["high water"], *SAID["winch"]]
+    yard.write_text(json.dumps(steps))
+    code = _blocks(SOURCES, "python")[1]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "tool:tides/book_winch agent None ask" in done.stdout
+    assert 'tool:tides/book_winch {"day":' in done.stdout
+    assert "'sign': 'called'" in done.stdout
+
+
+@pytest.fixture
+def talked(script: Script, desk: Open, tmp_path: Path) -> None:
+    """A conversation of the yard's agent, with something chosen and something that is not."""
+    shutil.copytree(ROOT / "examples" / "agents", tmp_path / ".recto" / "agents")
+    _add_server(tmp_path)
+    opened = desk(script(*SAID["slip"]))
+    talk = opened.conversation(agent="yard")
+    for text in ("When can Sorrel go down the slip?", "Which telephone number does the office have?"):
+        talk.ask(text)
+    opened.close()
+
+
+@pytest.mark.usefixtures("talked")
+def test_the_fields_that_the_sources_page_names_are_those_of_the_commands() -> None:
+    rows = re.findall(r"^\| `(recto [a-z ]+)` \| (.*) \| (.*?) ?\|$", SOURCES, re.MULTILINE)
+    assert len(rows) == 7
+    for command, always, sometimes in rows:
+        lines = run(f"{command} --json" if "export" not in command else command).splitlines()
+        found = [set(json.loads(line)) for line in lines if line.startswith("{")]
+        must, may = (set(re.findall(r"`(\w+)`", cell)) for cell in (always, sometimes))
+        assert all(must <= each <= must | may for each in found), command
+        assert found or "stats" in command, command

@@ -21,9 +21,12 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_recto_command_in_the_readme_works_in_its_order() -> None:
-    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("recto ")]
-    assert len(commands) >= 8
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith(("recto ", "cp "))]
+    assert len(commands) >= 12
     for command in commands:
+        if command.startswith("cp "):
+            subprocess.run(["sh", "-c", command], cwd=ROOT, check=True)
+            continue
         done = run("-m", "recto", *shlex.split(command)[1:])
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert done.stdout.strip(), command

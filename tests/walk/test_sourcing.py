@@ -10,7 +10,7 @@ from tests.conftest import Open, Script
 
 from recto.chat.blocks import ToolResult
 from recto.desk import Desk
-from recto.errors import Invalid, NotFound
+from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import ApprovalAsked, Noticed, ToolFinished, ToolStarted
 from recto.sources import included
 from recto.talk import Talk
@@ -564,3 +564,110 @@ def test_the_request_is_what_the_recorded_picks_say(desk: Open, script: Script, 
     assert [(each["name"], each["schema"]) for each in tools] == [
         (each["function"]["name"], each["function"]["parameters"]) for each in body["tools"]
     ]
+
+
+# -- found by looking closely
+
+
+def test_a_tool_that_was_added_by_hand_and_removed_does_not_stay_as_if_chosen(
+    desk: Open, script: Script, agent: Write, vault: Path
+) -> None:
+    agent("agent.toml", AGENT_TOOLS)
+    model = script({"text": "ok"})
+    talk = desk(model, vault).conversation(agent="clerk")
+    talk.add_source("tool:recto/list_documents")
+    assert ("list_documents", "manual") in names(talk.ask("zzz").window, "tools")
+    talk.remove_source("tool:recto/list_documents")
+    assert names(talk.ask("qqq").window, "tools") == []
+    assert names(desk(model, vault).conversation(talk.id).window("xxx"), "tools") == []
+
+
+def test_tools_that_an_agent_no_longer_always_includes_go_with_the_next_message(
+    desk: Open, script: Script, agent: Write, vault: Path
+) -> None:
+    talk = desk(script({"text": "ok"}), vault).conversation(agent="clerk")
+    assert len(names(talk.ask("zzz").window, "tools")) == 7
+    agent("agent.toml", AGENT_TOOLS)
+    assert names(talk.ask("qqq").window, "tools") == []
+
+
+def test_a_source_removed_by_hand_is_not_chosen_either(desk: Open, script: Script, agent: Write) -> None:
+    agent("rules/invoices.md", "Invoices are numbered by year.", include="always")
+    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
+    talk.remove_source("rule:invoices")
+    agent("rules/invoices.md", "Invoices are numbered by year.", include="agent")
+    reply = talk.ask("How are invoices numbered?")
+    assert names(reply.window, "sources") == []
+
+
+def test_what_is_sent_is_not_told_as_merely_considered(desk: Open, script: Script, agent: Write, vault: Path) -> None:
+    agent("agent.toml", AGENT_TOOLS)
+    talk = desk(script({"text": "ok"}), vault).conversation(agent="clerk")
+    talk.ask("Read a note of the vault for me, please")
+    later = talk.ask("Find the links that lead to a note, the backlinks")
+    sent = {pick.name for each in later.window.sections for pick in each.picks}
+    assert "read_document" in sent
+    assert sent.isdisjoint(pick.name for pick in later.window.not_picked)
+
+
+def test_a_rule_that_was_added_and_whose_file_is_gone_is_told_and_can_be_removed(
+    desk: Open, script: Script, agent: Write
+) -> None:
+    path = agent("rules/style.md", "Answer in rhymes.")
+    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
+    talk.add_source("rule:style")
+    text = path.read_text()
+    path.unlink()
+    assert any("rule:style, which you added, is gone" in note for note in talk.ask("one").notes)
+    assert talk.remove_source("rule:style").mode is None
+    path.write_text(text)
+    assert names(talk.ask("two").window, "rules") == []
+    with pytest.raises(NotFound):
+        talk.remove_source("rule:nothing")
+
+
+def test_chosen_tools_stay_within_their_share_and_never_push_out_the_core(
+    desk: Open, script: Script, agent: Write, vault: Path
+) -> None:
+    agent("agent.toml", '[mcpServers.recto.tools.list_documents]\ninclude = "agent"\n')
+    at = desk(script({"text": "ok"}, limit=1800), vault, context__budgets__tools=0.15)
+    talk = at.conversation(agent="clerk")
+    for question in ("List notes of the vault", "Find passages of notes", "List the notes below a folder"):
+        tools = [name for name, _ in names(talk.ask(question).window, "tools")]
+        assert {"read_document", "find_excerpts", "resolve_wikilink"} <= set(tools)
+
+
+def test_what_is_too_large_is_named(desk: Open, script: Script, agent: Write) -> None:
+    agent("rules/small.md", "Be kind.", include="always")
+    agent("references/large.md", "word " * 9000, include="always")
+    talk = desk(script({"text": "ok"}, limit=4096)).conversation(agent="clerk")
+    with pytest.raises(DoesNotFit, match=r"the largest is reference:large with 90.*recto sources remove"):
+        talk.ask("hello")
+
+
+def test_a_model_that_cannot_call_tools_is_said_to_be_one(
+    desk: Open, agent: Write, monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    agent("agent.toml", '[mcpServers.harbour]\ncommand = "no-such-program"\n')
+    at = desk(script({"text": "ok"}))
+    # the embedded model, which cannot, takes too long here; the scripted one can
+    monkeypatch.setattr("recto.walk.sourcing.can_call", lambda *_: False)
+    reply = at.conversation(agent="clerk").ask("hello")
+    assert any("cannot call tools: those of harbour are not offered" in note for note in reply.notes)
+
+
+def test_messages_say_whose_they_are(desk: Open, script: Script, agent: Write) -> None:
+    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
+    talk.ask("hello")
+    assert {message.agent for message in talk.messages()} == {"clerk"}
+
+
+def test_a_source_that_every_reply_quotes_counts_every_time(desk: Open, script: Script, agent: Write) -> None:
+    agent(
+        "references/anchors.md", "Every anchor of the Sorrel weighs 75 kg and is painted in red lead.", include="always"
+    )
+    at = desk(script({"text": "Every anchor of the Sorrel weighs 75 kg and is painted in red lead."}))
+    talk = at.conversation(agent="clerk")
+    for number in range(4):
+        talk.ask(f"And now, number {number}?")
+    assert [stat.quoted for stat in at.store.sourced.stats()] == [4]

@@ -4,7 +4,7 @@ A value, kept with the conversation; what an agent includes `always` is not copi
 holds from the next message on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -58,6 +58,20 @@ class Session:
             return "manual"
         return "always" if source.include == "always" and str(source.id) not in self.removed else None
 
+    def removes(self, source: Source) -> bool:
+        return str(source.id) in self.removed
+
+    def missing(self, written: Iterable[Source]) -> list[str]:
+        """A sentence for each rule or reference that was added by hand and is there no longer."""
+        there = {str(each.id) for each in written}
+        gone = [key for key in self.added if key not in there and not key.startswith("tool:")]
+        return [f"{key}, which you added, is gone: its file is not there, or not enabled" for key in gone]
+
+    def forget(self, named: str) -> "Session | None":
+        """Without a source that was added and is there no longer; None where that was not added."""
+        key = str(SourceId.parse(named))
+        return replace(self, added=_without(self.added, key)) if key in self.added else None
+
     def listed(self, source: Source, approval: Approval | None = None) -> Listed:
         key = str(source.id)
         since = self.added.get(key) or self.removed.get(key) or ""
@@ -108,8 +122,9 @@ def found(listing: Listing, named: str) -> Listed:
         same = known.kind == id.kind and known.name.casefold() == id.name.casefold() and known.server == id.server
         if same or (each.source.kind == "tool" and each.source.name == id.name and id.server == OWN):
             return each
-    near = get_close_matches(str(id), [str(each.source.id) for each in listing.items], 1, 0.5)
-    hint = f"; did you mean {near[0]}?" if near else "; `recto sources list` shows those that there are"
+    alike = {each.source.id.name.casefold(): each.source.id for each in listing.items if each.source.kind == id.kind}
+    near = get_close_matches(id.name.casefold(), alike, 1)
+    hint = f"; did you mean {alike[near[0]]}?" if near else "; `recto sources list` shows those that there are"
     raise NotFound(f"there is no {id}{hint}", name=str(id))
 
 

@@ -115,3 +115,10 @@ class Tool:
 
 
 Source = Rule | Reference | Tool
+
+
+def bare(id: SourceId) -> Source:
+    """A source of which nothing but its name is known."""
+    if id.kind == "tool":
+        return Tool(id.name, "", {}, server=id.server)
+    return Rule(id.name, "") if id.kind == "rule" else Reference(id.name, "")

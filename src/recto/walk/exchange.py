@@ -102,7 +102,8 @@ class Exchange:
     ) -> Incoming:
         assert self.standing.head is not None
         kind = "tool_output" if role == "tool" else "primary"
-        blank = draft(role, self.standing.head, provider=provider, model=model, request=request, context_type=kind)
+        known = {"provider": provider, "model": model, "request": request, "agent": self.standing.choices.agent}
+        blank = draft(role, self.standing.head, context_type=kind, **known)
         return Incoming(self.store, self.clerk, self.standing.conversation, blank)
 
     async def _take(self, incoming: Incoming, part: Part) -> Event | None:

@@ -16,7 +16,7 @@ from recto.vault.document import Document
 from recto.walk.gisting import Gisting
 from recto.walk.libraries import Libraries
 from recto.walk.loading import Loaded
-from recto.walk.picking import SHARE_OF_SOURCES, Room, pick_current, pick_documents, pick_sources
+from recto.walk.picking import SHARE_OF_SOURCES, SHARE_WITHOUT_TOOLS, Room, pick_current, pick_documents, pick_sources
 from recto.walk.referring import Referring
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
@@ -75,7 +75,8 @@ class Linking:
         used = own + sum(entry.count.tokens for entry in before)
         # a compaction may come first, and makes at least this much room
         unused = max(ready.free - used, ready.budget.room - ready.budget.low_water - own, 0)
-        sources, self.not_picked = await pick_sources(ready.scale, chosen, int(unused * SHARE_OF_SOURCES))
+        share = SHARE_OF_SOURCES if self._findings or self._opened else SHARE_WITHOUT_TOOLS
+        sources, self.not_picked = await pick_sources(ready.scale, chosen, int(unused * share))
         taken = sum(pick.tokens for each in sources for pick in each.picks)
         room = Room(max(0, unused - taken), bool(ready.reader))
         documents, notes = await pick_documents(ready.scale, self._findings, message.text, room)

@@ -22,6 +22,10 @@ CORE = (READ, FIND_EXCERPTS, RESOLVE)
 LEAST_LEFT = 0.5
 # What a wire format puts around a tool, and more.
 FRAME = 120
+# So many are named in a note.
+NAMED = 8
+SMALL = "the window is small"
+FULL = "chosen, but the tools that were chosen before take all of their share until the next compaction"
 BEARS_NOT = "always included, but all tools together take more than their share, and it does not bear on the message"
 
 
@@ -67,20 +71,21 @@ class Sieve:
     left_out: list[tuple[Offered, str]] = field(default_factory=list)
 
     def stay(self, offered: Sequence[Offered], tokens: Mapping[SourceId, int]) -> list[Offered]:
-        """In their order; nothing relevant: all, as far as the room allows."""
-        context, most = self.footing.context, self.footing.room * (1 - LEAST_LEFT)
-        total, share = sum(tokens.values()), int(self.footing.room * context.budgets.tools)
-        must = [each for each in offered if each.included.mode != "always" or each.included.id in self.before]
-        if sum(tokens[each.included.id] for each in must) > most:  # the window has become smaller meanwhile
-            must = [each for each in offered if each.included.mode != "always"]
-        telling = sorted((each for each in offered if each not in must and self._bears(each)), key=self._rank)
-        if total <= share or (total <= most and not telling and not self.before):
+        """In their order. Nothing relevant: all, as far as the room allows."""
+        total, share = sum(tokens.values()), int(self.footing.room * self.footing.context.budgets.tools)
+        most = int(self.footing.room * (1 - LEAST_LEFT))
+        always = [each for each in offered if each.included.mode == "always"]
+        telling = sorted((each for each in always if self._bears(each)), key=self._rank)
+        if total <= share or (total <= most and not telling and not self.before and len(always) == len(offered)):
             return list(offered)
-        core = [each for each in offered if _is_core(each)]
-        others = [] if telling or self.before else [each for each in offered if not _is_core(each)]
-        kept = _within(must, (*core, *telling, *others), tokens, share)
-        why = "the window is small" if others else BEARS_NOT
-        self.left_out = [(each, why) for each in offered if each not in kept]
+        kept = [each for each in offered if each.included.mode == "manual" or _is_core(each)]
+        chosen = [each for each in offered if each.included.mode == "agent"]
+        _add(kept, sorted((each for each in chosen if each.lasts), key=_by_score), tokens, most)
+        _add(kept, [each for each in always if each.included.id in self.before], tokens, most)
+        _add(kept, [each for each in chosen if not each.lasts], tokens, share)
+        _add(kept, telling if telling or self.before else always, tokens, share)
+        small = not telling and not self.before
+        self.left_out = [(each, _why(each, small)) for each in offered if each not in kept]
         return [each for each in offered if each in kept]
 
     def _bears(self, each: Offered) -> bool:
@@ -94,32 +99,40 @@ class Sieve:
 
     @property
     def passed(self) -> tuple[Pick, ...]:
-        scores = self.scores
         return tuple(
-            replace(each.included.pick, because=why, score=scores.get(each.included.id)) for each, why in self.left_out
+            replace(each.included.pick, because=why, score=each.included.score or self.scores.get(each.included.id))
+            for each, why in self.left_out
         )
 
     @property
     def note(self) -> str:
-        names = [each.runnable.tool.name for each, why in self.left_out if why == "the window is small"]
-        return f"the window is small: the model is not offered {', '.join(names)}" if names else ""
+        """What the user should know: tools that might be needed are missing for want of room."""
+        names = [each.runnable.tool.name for each, why in self.left_out if why == SMALL]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return f"the window is small: the model is not offered {', '.join(names[:NAMED])}{more}" if names else ""
 
 
 def _is_core(each: Offered) -> bool:
     return each.included.id.server == OWN and each.included.id.name in CORE
 
 
-def _within(
-    must: Sequence[Offered], may: Sequence[Offered], tokens: Mapping[SourceId, int], share: int
-) -> list[Offered]:
-    """Those that must stay, and of the others the first that fit beside them."""
-    kept = list(must)
-    left = share - sum(tokens[each.included.id] for each in must)
-    for each in may:
+def _add(kept: list[Offered], more: Sequence[Offered], tokens: Mapping[SourceId, int], most: int) -> None:
+    """The first that fit beside those that are kept already."""
+    left = most - sum(tokens[each.included.id] for each in kept)
+    for each in more:
         if each not in kept and tokens[each.included.id] <= left:
             kept.append(each)
             left -= tokens[each.included.id]
-    return kept
+
+
+def _by_score(each: Offered) -> float:
+    return -(each.included.score or 0.0)
+
+
+def _why(each: Offered, small: bool) -> str:
+    if each.included.mode == "agent":
+        return FULL
+    return SMALL if small else BEARS_NOT
 
 
 def size_of(offered: Sequence[Offered]) -> int:

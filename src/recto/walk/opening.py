@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from recto.chat.blocks import Text
+from recto.errors import DoesNotFit
 from recto.sources.included import REFERENCES, RULES, Included, told
 from recto.sources.pick import Pick
-from recto.sources.source import Tool
+from recto.sources.source import SourceId, Tool
 from recto.walk.scale import Scale
 from recto.window.count import ZERO, Count
 from recto.window.recalled import shared_out
@@ -130,6 +131,18 @@ async def _shares(scale: Scale, section: str, included: Sequence[Included], coun
 
 def _weighing(each: Included, tokens: int) -> Pick:
     return replace(each.pick, tokens=tokens)
+
+
+def largest_named(why: DoesNotFit, opening: Opening) -> DoesNotFit:
+    """The same error, with the source that takes the most, where sources are what is too large."""
+    sections = {"rules and references": ("rules", "references"), "the tools": ("tools",)}.get(why.largest, ())
+    picks = [pick for section, pick in opening.picks if section in sections]
+    if not picks:
+        return why
+    most = max(picks, key=lambda pick: pick.tokens)
+    id = SourceId(most.kind, most.name, most.server)  # type: ignore[arg-type]
+    told = f"{why.message}; the largest is {id} with {most.tokens}: `recto sources remove '{id}'` takes it out"
+    return DoesNotFit(told, needed=why.needed, room=why.room, largest=why.largest)
 
 
 def listed(wires: Sequence[tuple[bytes, ...]], is_open: bool) -> list[Piece]:

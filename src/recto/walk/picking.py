@@ -74,15 +74,16 @@ async def pick_sources(scale: Scale, chosen: Sequence[Included], room: int) -> t
     passed: list[Pick] = []
     weights: list[int] = []
     for each in chosen:
-        for version in (each, replace(each, part=each.best) if each.best else None):
-            tokens = await _tokens(scale, told(FITTING, [version])) if version else 0
-            if version and tokens <= room:
+        for version in (each, *([replace(each, part=each.best)] if each.best else ())):
+            tokens = await _tokens(scale, told(FITTING, [version]))
+            if tokens <= room:
                 kept.append(version)
                 weights.append(tokens)
                 room -= tokens
                 break
         else:
-            passed.append(replace(each.pick, because=f"does not fit in the window; {each.because}"))
+            why = f"takes {tokens} tokens, and {room} are left for what is chosen"
+            passed.append(replace(each.pick, because=f"{why}; {each.because}"))
     picks = tuple(replace(each.pick, tokens=tokens) for each, tokens in zip(kept, weights, strict=True))
     texts = tuple(each.text for each in kept)
     return ([Picked("sources", told(FITTING, kept), picks, texts)] if kept else []), passed

@@ -25,7 +25,7 @@ from recto.store.store import Store
 from recto.walk.libraries import Libraries
 from recto.walk.offering import Sieve, built_in, can_call, configured, size_of, weights
 from recto.walk.setup import Footing
-from recto.walk.standing import Standing
+from recto.walk.standing import Before, Standing
 
 KEY = "sources"
 """Where a conversation keeps its session."""
@@ -56,7 +56,8 @@ class Sourcing:
         """For this message, or for none; `keeps`: what it mentions is added to the session for good."""
         session, number = await self.clerk.do(self._known, standing)
         session, notes = await self._mentioned(session, standing, footing.agent, message, keeps=keeps)
-        able, more = await self._able(standing, footing.agent) if can_call(footing, self.settings) else ([], [])
+        able, more = await self._callable(standing, footing, session)
+        gone = session.missing(footing.agent.written)
         offered = [Offered(each, in_session(session.listed(each.tool))) for each in able if session.mode(each.tool)]
         written = [session.listed(each) for each in footing.agent.written]
         text = message.text if message else ""
@@ -64,16 +65,17 @@ class Sourcing:
         choice = await self._choose(footing, text, candidates)
         offered += await self._chosen_tools(standing, choice, able, candidates, number)
         offered, sieve = await self._sieved(standing, footing, text, offered, number)
+        sent = {each.included.id for each in offered}
         return Sources(
             rules=tuple(in_session(each) for each in written if each.mode and each.source.kind == "rule"),
             references=tuple(in_session(each) for each in written if each.mode and each.source.kind == "reference"),
             tools=tuple(offered),
             recall=self._recall(footing, recall),
             chosen=tuple(_included(each) for each in choice.chosen if isinstance(each.source, Written)),
-            passed=(*(_passed(each) for each in choice.passed), *sieve.passed),
+            passed=(*(_passed(each) for each in choice.passed if each.source.id not in sent), *sieve.passed),
             session=session,
             compaction=number,
-            notes=tuple(filter(None, (*footing.agent.notes, *notes, *more, choice.note, sieve.note))),
+            notes=tuple(filter(None, (*footing.agent.notes, *notes, *more, *gone, choice.note, sieve.note))),
         )
 
     # -- the session
@@ -121,6 +123,17 @@ class Sourcing:
 
     # -- tools
 
+    async def _callable(
+        self, standing: Standing, footing: Footing, session: Session
+    ) -> tuple[list[Runnable | Remote], list[str]]:
+        """What this model can be offered."""
+        if can_call(footing, self.settings):
+            return await self._able(standing, footing.agent)
+        servers = [each.name for each in footing.agent.servers if each.name != OWN and each.enabled]
+        if servers and self.settings.enabled:
+            return [], [f"{footing.model.name} cannot call tools: those of {', '.join(servers)} are not offered"]
+        return [], []
+
     async def _able(self, standing: Standing, agent: Agent) -> tuple[list[Runnable | Remote], list[str]]:
         """All tools that there are, and what the user should know of those that are missing."""
         ours = built_in(self.settings, standing.vault, self.libraries, agent.server(OWN))
@@ -154,23 +167,27 @@ class Sourcing:
         fresh = {each.source.id: _included(each) for each in choice.chosen if isinstance(each.source, Tool)}
         wanted = {each.id for each in candidates}
         by_id = {each.tool.id: each for each in able if each.tool.id in wanted}
-        before = await self._before(standing, number) if by_id else ()
+        before = (await self._before(standing, number)).chosen if by_id else ()
         stays = {id: Included(by_id[id].tool, "agent", STAYS) for id in before if id in by_id}
         return [Offered(by_id[id], each, lasts=id in fresh) for id, each in (stays | fresh).items()]
 
-    async def _before(self, standing: Standing, number: int | None) -> tuple[SourceId, ...]:
+    async def _before(self, standing: Standing, number: int | None) -> Before:
         """The tools of the last request, if no compaction has come since."""
         if standing.offered is None:
             standing.offered = await self.clerk.do(self._recorded, standing)
-        was, offered = standing.offered
-        return offered if was == number else ()
+        return standing.offered if standing.offered.compaction == number else Before(number)
 
-    def _recorded(self, standing: Standing) -> tuple[int | None, tuple[SourceId, ...]]:
+    def _recorded(self, standing: Standing) -> Before:
         last = standing.request or (self.store.records.latest(standing.conversation) if standing.conversation else None)
         account = self.store.records.record(last).account if last else {}
         picks = [pick for section in account.get("sections", ()) for pick in section["picks"]]
-        tools = [SourceId("tool", pick["name"], pick.get("server", OWN)) for pick in picks if pick["kind"] == "tool"]
-        return account.get("compaction"), tuple(tools)
+        tools = [
+            (SourceId("tool", pick["name"], pick.get("server", OWN)), pick["mode"] == "agent")
+            for pick in picks
+            if pick["kind"] == "tool"
+        ]
+        chosen = tuple(id for id, is_chosen in tools if is_chosen)
+        return Before(account.get("compaction"), chosen, tuple(id for id, is_chosen in tools if not is_chosen))
 
     async def _sieved(
         self, standing: Standing, footing: Footing, text: str, offered: list[Offered], number: int | None
@@ -184,7 +201,7 @@ class Sourcing:
         always = [each.runnable.tool for each in offered if each.included.mode == "always"]
         scores = await self._scores(text, always)
         recent = await self.clerk.do(self._recent, standing)
-        sieve = Sieve(footing, scores, recent, await self._before(standing, number))
+        sieve = Sieve(footing, scores, recent, (await self._before(standing, number)).others)
         return sieve.stay(offered, tokens), sieve
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
@@ -229,7 +246,11 @@ def _with(session: Session, fresh: Sequence[Source]) -> Session:
 def _candidates(session: Session, agent: Agent, able: Sequence[Runnable | Remote]) -> list[Source]:
     """What may be chosen: of mode `agent`, and neither in the session nor taken out of it by hand."""
     sources: list[Source] = [*agent.rules, *agent.references, *(each.tool for each in able)]
-    return [each for each in sources if each.enabled and each.include == "agent" and session.mode(each) is None]
+    return [
+        each
+        for each in sources
+        if each.enabled and each.include == "agent" and session.mode(each) is None and not session.removes(each)
+    ]
 
 
 def _included(each: Candidate) -> Included:

@@ -15,6 +15,17 @@ from recto.walk.setup import Choices
 ASK_AGAIN_S = 0.005
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The tools of the last request."""
+
+    compaction: int | None = None
+    """The number of the Compaction that was in force."""
+    chosen: tuple[SourceId, ...] = ()
+    """Those that were chosen for a message: they stay until the next compaction."""
+    others: tuple[SourceId, ...] = ()
+
+
 @dataclass(slots=True)
 class Standing:
     """The head here is what this front end has seen. The store's head may have moved on: then we are on a branch."""
@@ -35,9 +46,8 @@ class Standing:
     """What is to be told with the next message."""
     loaded: dict[Scale, Loaded] = field(default_factory=dict)
     """What the last window was made of, by what weighed it: the next one adds to it."""
-    offered: tuple[int | None, tuple[SourceId, ...]] | None = None
-    """The tools of the last request, and the number of the Compaction that was in force; None where its record has to
-    be asked."""
+    offered: Before | None = None
+    """None where the record of the last request has to be asked."""
     kept: set[str] = field(default_factory=set)
     """Hashes of source texts that the store has."""
     allowed: set[str] = field(default_factory=set)

@@ -58,7 +58,7 @@ class Told:
     conversation: str
     notes: tuple[str, ...] = ()
     promised: int = 0
-    """The room of a summary that is still to be written."""
+    """The room of a summary that is still to be written: for showing what would come."""
     not_picked: tuple[Pick, ...] = ()
 
 
@@ -97,23 +97,10 @@ async def weigh_current(
     return Current(message, weighed[-1], weighed[0].count, tuple(zip(picked, costs, strict=True)))
 
 
-def make_turn(
-    ready: Ready,
-    loaded: Loaded,
-    current: Current,
-    *,
-    conversation: str,
-    notes: Sequence[str] = (),
-    promised: int = 0,
-    not_picked: Sequence[Pick] = (),
-) -> Turn:
-    """Plan and window for one request. Where the plan has a cut, compact and make it again.
-
-    `promised` is the room of a summary that is still to be written: for showing what would come.
-    """
+def make_turn(ready: Ready, loaded: Loaded, current: Current, told: Told) -> Turn:
+    """Plan and window for one request. Where the plan has a cut, compact and make it again."""
     budget = budget_of(ready.budget, loaded, current)
     plan = STRATEGIES[ready.strategy](loaded.view, budget, loaded.counts)
-    told = Told(conversation, tuple(notes), promised, tuple(not_picked))
     return _assembled(ready, loaded, current, budget, plan, told)
 
 

@@ -14,6 +14,7 @@ from recto.store.sourced import Sourced
 from recto.store.store import Store
 from recto.uses.meant import by_meaning
 from recto.uses.used import Given, Use, uses_of
+from recto.walk.standing import Before
 from recto.walk.turn import Turn
 
 KINDS = ("rule", "reference", "tool")
@@ -34,6 +35,17 @@ def note_sources(store: Store, request: str, turn: Turn, known: set[str]) -> Non
     ]
     if rows:
         store.sourced.note(request, rows)
+
+
+def offered_with(turn: Turn) -> Before:
+    """The tools of a request, for the next one to begin with."""
+    block = turn.loaded.view.compaction
+    tools = [pick for section, pick in turn.opening.picks if section == "tools"]
+    ids = {
+        mode: tuple(SourceId("tool", pick.name, pick.server) for pick in tools if (pick.mode == "agent") is mode)
+        for mode in (True, False)
+    }
+    return Before(block.compaction_number if block else None, ids[True], ids[False])
 
 
 def _given(turn: Turn) -> Iterator[Given]:
@@ -66,7 +78,8 @@ class Evidence:
 def evidence(turn: Turn, reply: str) -> Evidence:
     """For the last reply of a turn."""
     view = turn.loaded.view
-    said = [message.text for message in (*view.still_sent, *view.history)]
+    # not the replies before: what they have from a source does not make it known from elsewhere
+    said = [message.text for message in (*view.still_sent, *view.history) if message.role == "user"]
     brought = [item.text for item, _ in turn.current.picked if not item.texts]
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]
