@@ -294,8 +294,19 @@ def test_a_loop_of_tools_ends_at_the_step_limit_with_every_call_closed(desk: Ope
     events = list(talk.stream("loop"))
     assert any(isinstance(e, Noticed) and "stopped after 3 rounds" in e.text for e in events)
     messages = talk.messages()
-    assert [m.role for m in messages] == ["user"] + ["assistant", "tool"] * 3
+    # three rounds run; then the model is asked for an answer without tools, and one that calls all the same is closed
+    assert [m.role for m in messages] == ["user"] + ["assistant", "tool"] * 4
+    assert [message.results[0].is_error for message in messages if message.results] == [False, False, False, True]
     assert messages[-1].results[0].text == CANCELLED
+
+
+def test_behind_the_last_round_of_tools_an_answer_is_asked_for(desk: Open, script: Script, vault: Path) -> None:
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    at = desk(script(call, {"text": "1934"}), vault=vault, tools__step_limit=1)
+    reply = at.conversation().ask("when?")
+    assert reply.text == "1934"
+    assert json.loads(at.rebuild(reply.request_id))["tool_choice"] == "none"
+    assert not any("stopped after" in note for note in reply.notes)
 
 
 def test_stopping_during_a_tool_closes_its_call(

@@ -110,7 +110,7 @@ class Engine:
         recalling = Recalling(self.archive, self.store, self.clerk, standing, message)
         approving = self._approving(standing, ready, answers)
         steps, overflow = 0, None
-        while steps < self.settings.tools.step_limit:
+        while steps <= self.settings.tools.step_limit:
             loaded = await self._load(standing, ready, message.id)
             turn = await plan(ready, loaded, overflow=overflow)  # 4 budget, 5 plan
             reload = partial(self._load, standing, ready, message.id)
@@ -145,9 +145,10 @@ class Engine:
                 linking.end(self.gisting)
                 return
             steps, overflow = steps + 1, None
-            async with aclosing(exchange.run_tools(may_run=steps < self.settings.tools.step_limit)) as events:
+            async with aclosing(exchange.run_tools(may_run=steps <= self.settings.tools.step_limit)) as events:
                 async for event in events:
                     yield event
+            ready = ready.uncalling() if steps == self.settings.tools.step_limit else ready
         yield Noticed(f"stopped after {self.settings.tools.step_limit} rounds of tool calls (tools.step_limit)")
 
     async def window(self, standing: Standing, text: str | bytes = "", strategy: str | None = None) -> Window:

@@ -181,9 +181,10 @@ class Talk:
 
     # -- sources
 
-    def sources(self, kinds: Collection[Kind] = KINDS) -> Listing:
-        """Rules, references and tools of the agent, and how they are in this conversation; tools may start servers."""
-        return self._loop.run(self._engine.sourcing.listing(self._outside, self.agent, kinds))
+    def sources(self, kinds: Collection[Kind] = KINDS, *, fresh: bool = False) -> Listing:
+        """Rules, references and tools of the agent, and how they are in this conversation; tools may start servers.
+        `fresh`: every server is asked, whatever lists were kept."""
+        return self._loop.run(self._engine.sourcing.listing(self._outside, self.agent, kinds, fresh=fresh))
 
     def add_source(self, named: str) -> Listed:
         """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""

@@ -51,3 +51,18 @@ def test_what_was_stored_in_batches_gives_the_same_blocks(sequence: list[Step], 
     stored += growth.take()
     assert growth.take() == []
     assert grow(stored) == growth.blocks == grow(sequence)
+
+
+def test_two_calls_of_one_id_are_told_apart() -> None:
+    steps = [
+        ["call", 0, "same", "a", "{}"],
+        ["call", 1, "same", "b", "{"],
+        ["call", 1, "same", "", "}"],
+        ["call", 2, "same", "c", ""],
+    ]
+    calls = [block for block in grow(steps) if isinstance(block, ToolCall)]
+    assert [(call.id, call.name, call.arguments) for call in calls] == [
+        ("same", "a", "{}"),
+        ("same_2", "b", "{}"),
+        ("same_3", "c", ""),
+    ]

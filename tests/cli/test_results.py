@@ -34,4 +34,4 @@ def test_a_result_of_which_the_model_saw_the_beginning_is_printed_whole(run: Run
 
 def test_what_is_not_there_is_told(run: Run, message: str) -> None:
     assert "holds 2 tool results, not 3" in failure(run("conversations", "result", message, "--call", "3"))
-    assert "gave 1 picture or file, not 2" in failure(run("conversations", "result", message, "--media", "2"))
+    assert "gave 1 pictures or files, not 2" in failure(run("conversations", "result", message, "--media", "2"))

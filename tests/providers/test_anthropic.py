@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT: Format = AnthropicFormat()
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 WAIT = Tool("wait", "Waits.", {})
-WAITS = b'{"name":"wait","description":"Waits.","input_schema":{"type":"object"}}'
+WAITS = b'{"name":"wait","description":"Waits.","input_schema":{"type":"object","properties":{}}}'
 MINE = Made("anthropic", "claude")
 
 

@@ -45,3 +45,20 @@ def test_a_tool_that_breaks_or_hangs_is_a_result_too() -> None:
     box = Toolbox([Runnable(Tool("breaks", "", {}), breaks), Runnable(Tool("hangs", "", {}), hangs)], timeout_s=0.05)
     assert run(box, "breaks", "{}").text == "the tool failed: ZeroDivisionError: oh"
     assert run(box, "hangs", "{}").text == "no result within 0.05 s"
+
+
+@pytest.mark.parametrize("required", [[1], [{}], "text", {"text": 1}, None, [None, "text"]])
+def test_a_schema_that_requires_odd_things_is_no_end_of_the_chat(required: object) -> None:
+    tool = Tool("echo", "", {"type": "object", "required": required})
+    result = run(Toolbox([Runnable(tool, lambda given: str(given["text"]))]), "echo", '{"text": "hi"}')
+    assert (result.text, result.is_error) == ("hi", False)
+
+
+def test_half_a_character_in_the_arguments_is_replaced() -> None:
+    assert run(Toolbox([echo()]), "echo", '{"text": "\\ud800!"}').text == "\N{REPLACEMENT CHARACTER}!"
+
+
+def test_arguments_nested_beyond_measure_are_an_error_that_the_model_can_read() -> None:
+    result = run(Toolbox([echo()]), "echo", '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    assert result.is_error
+    assert "object" in result.text

@@ -671,3 +671,40 @@ def test_a_source_that_every_reply_quotes_counts_every_time(desk: Open, script: 
     for number in range(4):
         talk.ask(f"And now, number {number}?")
     assert [stat.quoted for stat in at.store.sourced.stats()] == [4]
+
+
+@pytest.mark.parametrize("stop_at", [ApprovalAsked, ToolStarted, ToolFinished])
+def test_stopping_while_a_round_is_closed_leaves_no_branch_behind(
+    desk: Open, script: Script, agent: Write, vault: Path, stop_at: type
+) -> None:
+    agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
+    talk = desk(script({"tool_calls": [READ, READ]}), vault).conversation(agent="clerk")
+    for number in range(12):
+        events = talk.stream(f"number {number}")
+        for event in events:
+            if isinstance(event, ApprovalAsked):
+                event.allow()
+            if isinstance(event, stop_at):
+                break
+        events.close()
+    said = talk.messages()
+    assert sum(message.role == "user" for message in said) == 12
+    assert {message.status for message in said} == {"done"}
+    assert all(len(message.results) == 2 for message in said if message.role == "tool")
+
+
+def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Script, tmp_path: Path) -> None:
+    from recto.sources.included import Included, Offered
+    from recto.sources.source import Tool
+    from recto.sources.tools import Runnable
+    from recto.walk.offering import MOST_TOOLS, Sieve
+
+    at = desk(script({"text": "ok"}, limit=1_000_000))
+    footing = at.run(at.engine.footing(at.conversation().standing))
+    tools = [Tool(f"tool_{number}", "", {}, server="many") for number in range(300)]
+    offered = [Offered(Runnable(tool, lambda _: ""), Included(tool, "always", "")) for tool in tools]
+    sieve = Sieve(footing, {}, (), ())
+    kept = sieve.stay(offered, {tool.id: 10 for tool in tools})
+    assert len(kept) == MOST_TOOLS
+    assert len(sieve.passed) == 300 - MOST_TOOLS
+    assert "and 164 more" in sieve.note

@@ -65,12 +65,19 @@ class Growth:
     def _call(self, index: int, call_id: str, name: str, arguments: str) -> None:
         if index not in self._calls:
             self._calls[index] = len(self._blocks)
-            self._blocks.append(ToolCall(call_id, name, arguments, self.made))
+            self._blocks.append(ToolCall(self._unique(call_id), name, arguments, self.made))
             return
         place = self._calls[index]
         call = self._blocks[place]
         assert isinstance(call, ToolCall)
         self._blocks[place] = ToolCall(call.id or call_id, call.name or name, call.arguments + arguments, self.made)
+
+    def _unique(self, call_id: str) -> str:
+        """What is said about one call, an answer of the user above all, must not hold for another."""
+        known = {block.id for block in self._blocks if isinstance(block, ToolCall)}
+        if not call_id or call_id not in known:
+            return call_id
+        return next(name for number in range(2, len(known) + 3) if (name := f"{call_id}_{number}") not in known)
 
     def _result(
         self, call_id: str, name: str, text: str, is_error: bool, more: Mapping[str, Any] = NOTHING_MORE

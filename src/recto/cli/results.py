@@ -30,6 +30,9 @@ def result(message: str, number: int, media: int | None, output: str | None, con
             data = desk.store.kept.get(_media(found, media))
         else:
             data = desk.store.kept.get(found.whole) if found.whole else found.text.encode()
+    if output is None and sys.stdout.isatty():
+        _at_terminal(data, media is not None)
+        return
     if output is None:
         sys.stdout.buffer.write(data)
         return
@@ -37,6 +40,13 @@ def result(message: str, number: int, media: int | None, output: str | None, con
         Path(output).write_bytes(data)
     except OSError as why:
         raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+
+
+def _at_terminal(data: bytes, is_media: bool) -> None:
+    """What a server gave must not be able to steer the terminal."""
+    if is_media:
+        raise Invalid("a picture or file is nothing to print: give -o FILE")
+    show.say(data.decode(errors="replace"))
 
 
 def _chosen(results: tuple[ToolResult, ...], id: str, number: int) -> ToolResult:
@@ -47,5 +57,5 @@ def _chosen(results: tuple[ToolResult, ...], id: str, number: int) -> ToolResult
 
 def _media(found: ToolResult, number: int) -> str:
     if number > len(found.media):
-        raise NotFound(f"{found.name} gave {show.counted(len(found.media), 'picture or file')}, not {number}")
+        raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {number}")
     return found.media[number - 1].rpartition(" ")[2]

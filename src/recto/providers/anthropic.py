@@ -13,6 +13,7 @@ from recto.providers.fence import fenced
 from recto.providers.http import Reported, Transport
 from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
 from recto.providers.remote import Catalog, RemoteProvider
+from recto.providers.rooted import rooted
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
 from recto.text import clean
@@ -88,8 +89,7 @@ class AnthropicFormat:
 
 
 def _tool(tool: Tool) -> Json:
-    schema = {"type": "object", **tool.schema} if "type" not in tool.schema else dict(tool.schema)
-    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+    return {"name": tool.name, "description": tool.description, "input_schema": rooted(tool.schema)}
 
 
 def _item(block: Block, role: str, provider: str) -> Json:

@@ -15,12 +15,12 @@ from recto.providers.fence import fenced
 from recto.providers.http import Reported, Transport
 from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
 from recto.providers.remote import Catalog, RemoteProvider
+from recto.providers.rooted import rooted
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters, Piece
 from recto.wire import Json, dumpb, dumps, loads
 
-NO_ARGUMENTS = {"type": "object", "properties": {}}
 FINISHES = {"function_call": "tool_calls", "content_filter": "refusal", "max_tokens": "length", "end_turn": "stop"}
 
 
@@ -90,7 +90,7 @@ class OpenAIFormat:
 
 
 def _tool(tool: Tool) -> Json:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema) or NO_ARGUMENTS}
+    function = {"name": tool.name, "description": tool.description, "parameters": rooted(tool.schema)}
     return {"type": "function", "function": function}
 
 

@@ -140,7 +140,20 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
     if not isinstance(given, dict):
         raise RectoError("the arguments must be a JSON object as the schema says")
     required = tool.schema.get("required", ())
-    missing = [name for name in required if name not in given] if isinstance(required, list | tuple) else []
-    if missing:
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list | tuple) else []
+    if missing := [name for name in names if name not in given]:
         raise RectoError(f"missing argument: {', '.join(missing)}")
+    return _mended(given)
+
+
+def _mended(given: dict[str, Any]) -> Arguments:
+    """Without halves of characters, which no server can be sent."""
+    try:
+        text = json.dumps(given, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        mended: dict[str, Any] = json.loads(clean(text)[0])
+        return mended
+    except RecursionError as why:
+        raise RectoError("the arguments are nested too deeply; send an object as the schema says") from why
     return given

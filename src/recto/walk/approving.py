@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.errors import RectoError
 from recto.events import ApprovalAsked, Event, Noticed, Unanswered
 from recto.sources.session import Session
 from recto.sources.source import SourceId, Tool
@@ -77,7 +76,7 @@ class Approving:
 def _can_run(call: ToolCall, tool: Tool) -> bool:
     try:
         arguments_of(call, tool)
-    except RectoError:
+    except Exception:  # whatever is wrong with them, the call says it
         return False
     return True
 

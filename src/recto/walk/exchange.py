@@ -81,11 +81,20 @@ class Exchange:
                 async for event in events:
                     yield event
         finally:
-            message = await close_calls(incoming, self.calls, self._own)
-            for call, result in zip(self.calls, message.results, strict=True):  # in the order of the calls
-                self.referring.took(call, result)
-            self.standing.stands_at(message.id, incoming.moved)
-            await self._note_calls()
+            # to its end, also when the turn is stopped right here: what is stored is where we stand
+            closing = asyncio.create_task(self._close_round(incoming))
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                await asyncio.wait({closing})
+                raise
+
+    async def _close_round(self, incoming: Incoming) -> None:
+        message = await close_calls(incoming, self.calls, self._own)
+        for call, result in zip(self.calls, message.results, strict=True):  # in the order of the calls
+            self.referring.took(call, result)
+        self.standing.stands_at(message.id, incoming.moved)
+        await self._note_calls()
 
     async def _keep(self, ran: Ran) -> ToolResult:
         """What does not go into the window is kept all the same: the whole of a long result, and what is no text."""

@@ -20,6 +20,8 @@ CORE = (READ, FIND_EXCERPTS, RESOLVE)
 """Never left out because others bear more on a message."""
 # Where nothing bears on the message all are offered, as long as they leave this share of the room.
 LEAST_LEFT = 0.5
+# More a provider refuses: OpenAI's documents name this number.
+MOST_TOOLS = 128
 # What a wire format puts around a tool, and more.
 FRAME = 120
 # So many are named in a note.
@@ -76,7 +78,8 @@ class Sieve:
         most = int(self.footing.room * (1 - LEAST_LEFT))
         always = [each for each in offered if each.included.mode == "always"]
         telling = sorted((each for each in always if self._bears(each)), key=self._rank)
-        if total <= share or (total <= most and not telling and not self.before and len(always) == len(offered)):
+        is_quiet = not telling and not self.before and len(always) == len(offered)
+        if len(offered) <= MOST_TOOLS and (total <= share or (total <= most and is_quiet)):
             return list(offered)
         kept = [each for each in offered if each.included.mode == "manual" or _is_core(each)]
         chosen = [each for each in offered if each.included.mode == "agent"]
@@ -120,7 +123,7 @@ def _add(kept: list[Offered], more: Sequence[Offered], tokens: Mapping[SourceId,
     """The first that fit beside those that are kept already."""
     left = most - sum(tokens[each.included.id] for each in kept)
     for each in more:
-        if each not in kept and tokens[each.included.id] <= left:
+        if each not in kept and tokens[each.included.id] <= left and len(kept) < MOST_TOOLS:
             kept.append(each)
             left -= tokens[each.included.id]
 

@@ -39,10 +39,11 @@ class Incoming:
         return replace(self._draft, blocks=self._growth.blocks) if self._begun else None
 
     async def add(self, step: Step) -> None:
+        # first, so that what came is there also when the caller is cancelled while it is begun
+        self._growth.add(step)
         if not self._begun:
             await self._clerk.do(self._begin)
             self._flusher = asyncio.create_task(self._flush_now_and_then())
-        self._growth.add(step)
 
     def _begin(self) -> None:
         placed = self._store.tree.append(self._conversation, self._draft)

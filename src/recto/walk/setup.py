@@ -153,6 +153,11 @@ class Ready:
         """Without the tool that recalls, for good: where room is short it is the first to go."""
         return replace(self, openings=Openings(self.openings.plain), afterwards=Openings(self.afterwards.plain))
 
+    def uncalling(self) -> "Ready":
+        """The tools stay where the prefix has them, but none may be called any more: an answer is wanted now."""
+        parameters = replace(self.parameters, tool_choice="none" if self.opening.tools else None)
+        return replace(self, footing=replace(self.footing, parameters=parameters))
+
     @property
     def strategy(self) -> str:
         """Where nothing is compacted, what does not fit is left out as `discard` does."""

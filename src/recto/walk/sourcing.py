@@ -23,7 +23,7 @@ from recto.sources.tools import Remote, Runnable
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.libraries import Libraries
-from recto.walk.offering import Sieve, built_in, can_call, configured, size_of, weights
+from recto.walk.offering import MOST_TOOLS, Sieve, built_in, can_call, configured, size_of, weights
 from recto.walk.setup import Footing
 from recto.walk.standing import Before, Standing
 
@@ -111,11 +111,13 @@ class Sourcing:
             self.store.tree.change(conversation, details={KEY: changed.to_json()})
         return changed
 
-    async def listing(self, standing: Standing, agent: Agent, kinds: Collection[Kind] = KINDS) -> Listing:
+    async def listing(
+        self, standing: Standing, agent: Agent, kinds: Collection[Kind] = KINDS, *, fresh: bool = False
+    ) -> Listing:
         """The sources of an agent as this conversation has them; whether its model can call tools does not matter. No
         server is asked where no tools are wanted."""
         session = await self.clerk.do(self.session, standing.conversation)
-        able, notes = await self._able(standing, agent) if "tool" in kinds else ([], [])
+        able, notes = await self._able(standing, agent, fresh=fresh) if "tool" in kinds else ([], [])
         sources: list[Source] = [*agent.rules, *agent.references]
         written = [session.listed(each) for each in sources if each.kind in kinds]
         tools = [session.listed(each.tool, each.approval) for each in able]
@@ -134,14 +136,16 @@ class Sourcing:
             return [], [f"{footing.model.name} cannot call tools: those of {', '.join(servers)} are not offered"]
         return [], []
 
-    async def _able(self, standing: Standing, agent: Agent) -> tuple[list[Runnable | Remote], list[str]]:
+    async def _able(
+        self, standing: Standing, agent: Agent, *, fresh: bool = False
+    ) -> tuple[list[Runnable | Remote], list[str]]:
         """All tools that there are, and what the user should know of those that are missing."""
         ours = built_in(self.settings, standing.vault, self.libraries, agent.server(OWN))
         configs = [each for each in agent.servers if each.name != OWN and each.enabled]
         if not configs:
             return list(ours), []
         try:
-            offer = await self.servers.offer(configs, self.project)
+            offer = await self.servers.offer(configs, self.project, fresh=fresh)
         except RectoError as why:
             offer = Offer((), (f"the tools of MCP servers are missing: {why.message}",))
         except Exception as why:  # a chat never ends because of a tool that it might have called
@@ -195,8 +199,9 @@ class Sourcing:
         """Only where they take more than their share is anybody asked which of them bear on the message."""
         share = footing.room * footing.context.budgets.tools
         # a token is a byte at least: where that is few enough, nothing has to be counted
-        tokens = await weights(footing, offered) if size_of(offered) > share else {}
-        if sum(tokens.values()) <= share:
+        is_much = size_of(offered) > share or len(offered) > MOST_TOOLS
+        tokens = await weights(footing, offered) if is_much else {}
+        if sum(tokens.values()) <= share and len(offered) <= MOST_TOOLS:
             return offered, Sieve(footing, {}, (), ())
         always = [each.runnable.tool for each in offered if each.included.mode == "always"]
         scores = await self._scores(text, always)
