@@ -110,6 +110,26 @@ def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -
     assert places.find_project(tmp_path / "a/b/c") == tmp_path / "a"
 
 
+def test_a_folder_with_an_mcp_json_is_a_project_too(tmp_path: Path) -> None:
+    (tmp_path / "a/.recto").mkdir(parents=True)
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    write(tmp_path / "a/b/.mcp.json", "{}")
+    assert places.find_project(tmp_path / "a/b/c") == tmp_path / "a/b"
+
+
+def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user, home = tmp_path / "user", tmp_path / "elsewhere"
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.setenv("RECTO_HOME", str(home))
+    for folder in (user, home):
+        (folder / ".recto").mkdir(parents=True)
+        write(folder / ".mcp.json", "{}")
+        (folder / "agents/default").mkdir(parents=True)
+        assert places.find_project(folder / "agents/default") is None
+    (tmp_path / "link").symlink_to(user)
+    assert places.find_project(tmp_path / "link") is None
+
+
 def test_the_home_is_recto_home_or_a_folder_of_the_user() -> None:
     assert places.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
     assert places.find_home({}) == Path.home() / ".recto"

@@ -175,6 +175,6 @@ def open_desk(
 ) -> Desk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
     place = Path(home).expanduser() if home else places.find_home()
-    root = Path(project) if project else places.find_project(Path.cwd())
+    root = Path(project) if project else places.find_project(Path.cwd(), place)
     flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
     return Desk(home=place, project=root, settings=configuration.load(place, root, flags=flags))

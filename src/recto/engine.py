@@ -76,7 +76,7 @@ class Engine:
         self._opening = threading.Lock()
         self.libraries = Libraries(home, self._embedder, timeout_s=settings.search.timeout_s)
         self.setup = Setup(store, self.clerk, settings, home=home, project=project, environment=environment)
-        self.agents = Agents(home, project)
+        self.agents = Agents(home, project, settings)
         self.servers = Servers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / places.SOURCES_FILE, self._embedder, timeout_s=settings.search.timeout_s)
         self.moving = Moving(store, self.clerk, self.footing)
@@ -237,8 +237,8 @@ class Engine:
         return await self._ready(standing, strategy, keeps=False)
 
     def _approving(self, standing: Standing, ready: Ready, answers: bool) -> Approving:
-        def remember(tool: SourceId) -> None:
-            self.sourcing.amend(standing.conversation, lambda session: session.allow(tool))
+        async def remember(tool: SourceId) -> None:
+            await self.clerk.do(self.sourcing.amend, standing.conversation, lambda session: session.allow(tool))
 
         return Approving(ready.sources.session, standing.allowed, answers, remember)
 

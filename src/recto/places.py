@@ -19,10 +19,13 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("RECTO_HOME") or "~/.recto").expanduser()
 
 
-def find_project(start: Path) -> Path | None:
-    """The nearest folder upwards that holds a `.recto` folder; the home itself is no project."""
+def find_project(start: Path, home: Path | None = None) -> Path | None:
+    """The nearest folder upwards that holds a `.recto` folder or an `.mcp.json`. The user's own folder is no project,
+    nor is Recto's home, whose `.mcp.json` is the user's."""
+    not_projects = [os.path.realpath(each) for each in (Path.home(), home or find_home())]
     for folder in (start, *start.parents):
-        if (folder / ".recto").is_dir() and folder != Path.home():
+        is_project = os.path.isdir(folder / ".recto") or os.path.isfile(folder / ".mcp.json")
+        if is_project and os.path.realpath(folder) not in not_projects:
             return folder
     return None
 

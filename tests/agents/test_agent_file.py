@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from recto import settings
 from recto.agents import agent_file, layers
 from recto.agents.agent import MemorySwitches
 from recto.agents.agents import Agents
+from recto.agents.built_in import BUILT_IN
+from recto.sources.reading import reading_tools, writing_tools
+from recto.sources.tools import RECALL
+from recto.vault.library import Library
+from recto.vault.vault import Vault
 
 
 def test_everything_that_agent_toml_says_is_read(agents: Agents, yours: Write) -> None:
@@ -74,6 +80,9 @@ def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write
         ('[include]\n"rule:stile" = "always"', "there is no rule:stile; did you mean style?"),
         ('[include]\n"ref:stile" = "always"', "there is no ref:stile"),
         ('[include]\n"tool:github/x" = "always"', "there is no tool:github/x"),
+        ('[include]\n"tool:nosuch" = "always"', "include: there is no tool:nosuch"),
+        ('[include]\n"tool:recto/x" = "always"', "include: there is no tool:recto/x"),
+        ('[include]\n"tool:read_documents" = "always"', "no tool:read_documents; did you mean read_document?"),
         ("mcpServers = 3", "mcpServers must be a table of servers by name"),
     ],
 )
@@ -229,3 +238,15 @@ def test_whatever_agent_toml_says_there_is_an_agent_and_its_notes_name_the_file(
     assert all("x/agent.toml" in note for note in agent.notes)
     assert set(agent.context) <= {spec.key for spec in settings.specs()}
     json.dumps([agent.notes, [server.to_json() for server in agent.servers]], ensure_ascii=False).encode()
+
+
+def test_all_tools_that_are_built_in_can_be_named(agents: Agents, yours: Write, tmp_path: Path) -> None:
+    vault = Vault(tmp_path)
+    with closing(vault), closing(Library(vault, tmp_path / "index.db", lambda: None)) as library:
+        tools = [*reading_tools(vault, library), *writing_tools(vault)]
+    assert sorted([*(each.tool.name for each in tools), RECALL]) == sorted(BUILT_IN)
+    yours("agent.toml", "[include]\n" + "".join(f'"tool:{name}" = "agent"\n' for name in BUILT_IN))
+    agent = agents.read("clerk")
+    own = agent.server("recto")
+    assert own is not None
+    assert ({own.include_of(name) for name in BUILT_IN}, agent.notes) == ({"agent"}, ())

@@ -54,6 +54,7 @@ def test_what_the_agent_does_not_have_cannot_be_included(agents: Agents, yours: 
         ("rule:stile", "has no rule stile; did you mean style?"),
         ("ref:style", "has no reference style"),
         ("tool:github/x", "has no server github"),
+        ("tool:recal", "has no tool recal; did you mean recall?"),
     ):
         with pytest.raises(NotFound) as caught:
             agents.set_include("clerk", id, "always")

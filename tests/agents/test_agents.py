@@ -28,7 +28,7 @@ def test_agents_of_home_and_project_are_listed_once_with_default_first(
     (home / "agents/a file").write_text("")
     assert agents.names() == ["default", "clerk", "zoe"]
     (stray,) = agents.strays()
-    assert "no way is no agent: its name takes letters, digits" in stray
+    assert "no way is no agent: in its name letters, digits, _, . and - are allowed" in stray
 
 
 def test_default_can_have_a_folder_too(agents: Agents, home: Path) -> None:
@@ -44,10 +44,37 @@ def test_an_unknown_agent_comes_with_the_nearest(agents: Agents, yours: Write) -
         agents.check("zzz")
 
 
-@pytest.mark.parametrize("name", ["", "..", "../clerk", "a b", ".hidden", "a/b"])
+@pytest.mark.parametrize("name", ["", "..", "../clerk", "a b", ".hidden", "a/b", "x" * 65, "x" * 300, "x" * 100_000])
 def test_a_bad_name_says_what_is_allowed(agents: Agents, name: str) -> None:
-    with pytest.raises(Invalid, match=r"letters, digits, _, \. and - are allowed"):
+    with pytest.raises(Invalid, match=r"letters, digits, _, \. and - are allowed, 64 of them at most") as caught:
         agents.read(name)
+    assert len(caught.value.message) < 200
+
+
+def test_a_name_may_be_as_long_as_is_allowed(agents: Agents) -> None:
+    with pytest.raises(NotFound):
+        agents.read("x" * 64)
+
+
+def test_a_place_that_cannot_be_looked_at_is_one_sentence(tmp_path: Path) -> None:
+    far = tmp_path / "/".join(["long" * 50] * 30)
+    with pytest.raises(Invalid, match=r"^cannot read .*: File name too long$"):
+        Agents(far, None).read("clerk")
+    assert only_note(Agents(far, None).last("clerk")).startswith("cannot read ")
+    assert Agents(far, None).names() == ["default"]
+
+
+def test_folders_that_are_files_are_noted(agents: Agents, yours: Write) -> None:
+    yours("references/api.md", "text")
+    path = yours("rules", "Be brief.")
+    agent = agents.read("clerk")
+    assert [each.name for each in agent.references] == ["api"]
+    assert only_note(agent) == f"{path} is no folder: nothing is read from it"
+
+
+def test_an_agent_that_is_a_file_is_none(agents: Agents, home: Path) -> None:
+    writer(home / "agents")("default", "nothing")
+    assert agents.read("default") == Agent()
 
 
 def test_a_home_that_is_the_recto_folder_of_the_project_is_read_once_and_as_yours(project: Path) -> None:
@@ -133,8 +160,22 @@ def test_an_agent_that_is_gone_goes_on_as_it_was(agents: Agents, home: Path, you
     bare = Agents(home, None).last("clerk")
     assert (bare.name, bare.rules) == ("clerk", ())
     assert "goes on without its rules, references and tools" in only_note(bare)
+    assert "embedded:smollm2 answers unless a model was chosen for it" in only_note(bare)
     yours("rules/style.md", "Be brief.")
     assert not agents.last("clerk").notes
+
+
+def test_an_agent_of_another_project_is_told_with_all_places_where_it_may_be(
+    home: Path, project: Path, theirs: Write, tmp_path: Path
+) -> None:
+    theirs("rules/style.md", "Be brief.")
+    here = settings.load(home, None, {}, {"model": "scripted:x"})
+    note = only_note(Agents(home, None, here).last("clerk"))
+    assert "scripted:x answers" in note
+    assert note.endswith(f"its folder would be {home / 'agents/clerk'}, or in another project: then run it from there")
+    (tmp_path / "other/.recto").mkdir(parents=True)
+    note = only_note(Agents(home, tmp_path / "other", here).last("clerk"))
+    assert f"would be {home / 'agents/clerk'} or {tmp_path / 'other/.recto/agents/clerk'}, or in another" in note
 
 
 def test_what_is_no_file_is_noted_and_waits_for_nobody(agents: Agents, yours: Write, tmp_path: Path) -> None:
@@ -176,18 +217,6 @@ def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(
     assert (own.context.strategy, own.context.threshold, own.model) == ("hybrid", 0.9, loaded.model)
     assert own.origin("context.strategy") == str(path)
     assert apply(loaded, agents.read("default")) == loaded
-
-
-def test_settings_that_do_not_suit_each_other_name_the_file(agents: Agents, home: Path, yours: Write) -> None:
-    path = yours("agent.toml", "[context]\nlow_water = 0.9\n")
-    with pytest.raises(Invalid, match=r"context\.low_water = 0\.9 is not allowed; it takes .* below 0\.85") as caught:
-        apply(settings.load(home, None, {}), agents.read("clerk"))
-    assert str(path) in caught.value.message
-
-
-def test_settings_of_an_agent_that_no_file_says_name_the_agent() -> None:
-    with pytest.raises(Invalid, match=r"^agent bare: context\.low_water"):
-        apply(settings.Settings(), Agent("bare", context={"context.low_water": 0.9}))
 
 
 def test_the_example_is_read_without_a_note(tmp_path: Path) -> None:

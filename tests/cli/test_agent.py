@@ -279,6 +279,35 @@ def test_a_wrong_key_or_value_is_named_and_nothing_is_written(
     assert file.read_text() == "# mine\n"
 
 
+def test_settings_that_do_not_suit_each_other_are_told_everywhere_and_can_be_mended(run: Run, home: Path) -> None:
+    write(home / "agents/clerk/agent.toml", "[context]\nmin_score = 0.8\ninclude_score = 0.5\ntop_n = 3\n")
+    said = "context.min_score = 0.8 is not allowed; it takes a number from 0 to 0.5; it is left out"
+    for command in (["list"], ["show", "clerk"], ["config", "clerk"], ["config", "clerk", "context.min_score"]):
+        told = run("agent", *command)
+        assert (told.exit_code, said in told.stderr) == (0, True), command
+    other = run("agent", "config", "clerk", "context.top_n")
+    assert (other.stdout, other.stderr) == ("3\n", "")
+    assert one(run("agent", "config", "clerk", "context.min_score", "--json"))["from"] == "default"
+    assert said in run("agent", "config", "clerk", "context.top_n", "4").stderr
+    mended = run("agent", "config", "clerk", "context.include_score", "0.9")
+    assert (mended.exit_code, mended.stderr) == (0, "")
+    assert one(run("agent", "config", "clerk", "context.min_score", "--json"))["value"] == 0.8
+
+
+def test_agents_can_be_seen_where_the_settings_cannot_be_read(run: Run, home: Path) -> None:
+    write(home / "config.toml", "model = \n")
+    write(home / "agents/clerk/agent.toml", 'model = "a:b"\n')
+    assert run("agent", "list").exit_code == 0
+    assert run("agent", "show", "clerk").exit_code == 0
+    assert "config.toml is not valid TOML" in failure(run("agent", "config", "clerk", "context.top_n"))
+
+
+def test_a_name_that_no_folder_can_have_is_one_sentence(run: Run) -> None:
+    for command in (["agent", "show"], ["agent", "new"], ["agent", "config"], ["sources", "list", "--agent"]):
+        assert "64 of them at most" in failure(run(*command, "x" * 300))
+    assert "64 of them at most" in failure(run("ask", "--agent", "x" * 300, "-m", "scripted:x", "hello"))
+
+
 def test_a_file_of_the_prompt_is_found_from_here(run: Run, home: Path, tmp_path: Path) -> None:
     write(home / "agents/clerk/agent.toml", "")
     write(tmp_path / "here.md", "From here.")

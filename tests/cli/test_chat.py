@@ -244,7 +244,7 @@ def test_commands_and_their_words_are_completed() -> None:
     assert completed("/un") == ["/uncompact", "/unpin", "/undo"]
     assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
     assert completed("/summary e") == ["edit"]
-    assert completed("/tools ") == ["add", "remove", "mode", "all", "servers"]
+    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask", "servers"]
     assert completed("/nothing x") == completed("un") == completed("/compact the") == []
 
 
@@ -307,11 +307,26 @@ def test_rules_are_listed_added_removed_and_given_modes_in_the_chat(run: Run, sc
         "One.",
     ]
     assert told[6].startswith("rule:my tests comes in always from now on: ")
-    assert told[7].startswith("● my tests  [Always]  added 20")
+    assert told[7].startswith("● my tests  [Manual]  added 20")
     assert told[8].startswith("○ style     [Always]  taken out 20")
     sent = run("request", "rebuild").stdout
     assert "Test everything." in sent
     assert "Write short sentences." not in sent
+
+
+def test_a_name_may_be_given_with_its_kind_as_elsewhere(run: Run, script: Script, home: Path) -> None:
+    write_agent(home / "agents/default")
+    lines = ["/rules add rule:my tests", '/rules remove @rule:"my tests"', "/references add ref:prices"]
+    done = run("chat", "-m", script({"text": "One."}), input="\n".join([*lines, "/rules mode Rule:style agent", ""]))
+    assert (done.stderr, done.exit_code) == ("", 0)
+    assert done.stdout.splitlines()[:3] == [
+        "rule:my tests goes along from the next message on",
+        "rule:my tests goes along no longer",
+        "reference:prices goes along from the next message on",
+    ]
+    refused = run("chat", "-m", script({"text": "One."}), input='/rules add "rule:style"\n/rules add ref:prices\n')
+    assert "there is no rule:rule:style" in refused.stderr
+    assert "there is no rule:ref:prices" in refused.stderr
 
 
 def test_references_come_before_the_documents_of_the_last_turn(
@@ -351,7 +366,7 @@ def test_an_agent_without_any_is_told(run: Run, script: Script) -> None:
     ("line", "said"),
     [
         ("/rules add", "/rules takes add NAME, remove NAME, mode NAME MODE, all, or nothing"),
-        ("/tools list", "/tools takes add NAME, remove NAME, mode NAME MODE, servers, all, or nothing"),
+        ("/tools list", "/tools takes add NAME, remove NAME, mode NAME MODE, ask NAME, servers, all, or nothing"),
         ("/rules add stile", "did you mean rule:style?"),
         ("/rules add style", "already: it is always included"),
         ("/references remove prices", "is not in this conversation"),

@@ -236,6 +236,7 @@ def test_what_is_no_path_is_left_alone(vault: Vault, typed: str) -> None:
 def test_a_mention_of_a_source_is_no_path(vault: Vault) -> None:
     vault.write("rule/style.md", "x")
     assert offered(FileCompleter(lambda: vault, None), "@rule:sty") == []
+    assert offered(FileCompleter(lambda: vault, None), "@Rule:sty") == []
     assert offered(FileCompleter(lambda: vault, None), "@rule/sty") == ["@rule/style.md"]
 
 
@@ -313,6 +314,9 @@ def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
     assert offered(SOURCES, 'as @rule:"my te', '" says') == ['as @rule:"my tests" says']
     assert offered(SOURCES, "one\ntwo (@ref:pri") == ["one\ntwo (@ref:prices"]
     assert offered(SOURCES, "@reference:") == ["@reference:prices"]
+    assert offered(SOURCES, "as @Rule:sty") == ["as @Rule:style"]
+    assert offered(SOURCES, "as @REF:") == ["as @REF:prices"]
+    assert offered(SOURCES, "as @RE") == ["as @ref:"]
 
 
 def test_the_beginning_of_a_mention_is_completed_to_what_the_agent_has() -> None:
@@ -332,6 +336,7 @@ def test_the_beginning_of_a_mention_is_completed_to_what_the_agent_has() -> None
         "x\n/rules add st",
         "me@rule:st",
         "@@rule:st",
+        "\\@rule:st",
         "@rule",
         "",
     ],

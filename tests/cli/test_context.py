@@ -51,6 +51,19 @@ def test_show_new_plans_for_a_new_conversation(run: Run, script: Script) -> None
     assert "not both" in failure(run("context", "show", id, "--new"), 2)
 
 
+def test_show_of_an_agent_plans_for_a_new_conversation_of_it(run: Run, script: Script, home: Path) -> None:
+    rules = home / "agents" / "clerk" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "style.md").write_text("---\ninclude: always\n---\nWrite short.\n")
+    model = script({"text": "Yes."})
+    id = one(run("ask", "-m", model, "hello", "--json"))["conversation"]
+    for asked in (["--agent", "clerk"], ["--agent", "clerk", "--new"]):
+        sections = one(run("context", "show", *asked, "-m", model, "--json"))["sections"]
+        assert [section["name"] for section in sections] == ["system", "rules", "message"]
+    assert "not both" in failure(run("context", "show", id, "--agent", "clerk"), 2)
+    assert "there is no agent clrk: did you mean clerk?" in failure(run("context", "show", "--agent", "clrk"))
+
+
 def test_show_groups_the_sources_and_counts_them(run: Run, script: Script, home: Path, notes: Path) -> None:
     rules = home / "agents" / "default" / "rules"
     rules.mkdir(parents=True)

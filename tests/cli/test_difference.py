@@ -100,6 +100,13 @@ def test_tokens_facts_and_what_broke_the_prefix_are_told() -> None:
     ]
 
 
+def test_two_conversations_are_told_before_anything_else() -> None:
+    apart = replace(SAME, facts=(Shift("conversation", "01C", "01D"), Shift("limit", 1000, 2000)))
+    shown = drawn(apart)
+    assert shown[:3] == ["from 01A to 01B", "two conversations: 01C and 01D", "limit: 1,000 → 2,000"]
+    assert not any(line.startswith("conversation:") for line in shown)
+
+
 def test_it_fits_eighty_columns() -> None:
     long = replace(API, name="a-very-long-name" * 6, because="holds words " * 20)
     assert max(map(len, drawn(replace(SAME, came_in=(long,))))) <= 80

@@ -189,6 +189,46 @@ def test_what_cannot_be_done_is_one_sentence(run: Run, begun: str, args: list[st
     assert listed(run) == before
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["add", "ref:prices", "rule:nope"], "there is no rule:nope"),
+        (["add", "ref:prices", "ref:prices"], "already: added 20"),
+        (["add", "ref:prices", "rule:style"], "already: it is always included"),
+        (["remove", "rule:style", "ref:prices"], "reference:prices is not in this conversation"),
+        (["remove", "rule:style", "rule:style"], "rule:style is not in this conversation"),
+    ],
+)
+def test_of_several_all_are_taken_or_none(run: Run, begun: str, args: list[str], said: str) -> None:
+    before = listed(run)
+    told = run("sources", *args)
+    assert said in failure(told)
+    assert told.stdout == ""
+    assert listed(run) == before
+
+
+def test_what_was_added_and_is_gone_can_be_taken_out_with_others(run: Run, agent: Path, begun: str) -> None:
+    run("sources", "add", "ref:prices", "rule:my tests")
+    (agent / "references/prices.md").unlink()
+    done = run("sources", "remove", "rule:my tests", "ref:prices")
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
+        "rule:my tests goes along no longer",
+        "reference:prices goes along no longer",
+    ]
+    assert "which you added" not in run("ask", "--continue", "again").stderr
+
+
+def test_the_badge_says_how_a_source_came_in(run: Run, begun: str) -> None:
+    run("sources", "add", "rule:my tests")
+    assert "● rule:my tests  [Manual]  added 20" in run("sources", "list").stdout
+    assert "○ rule:my tests  [Agent]" in run("sources", "list", "--agent", "default").stdout
+
+
+def test_a_kind_is_named_as_ids_name_it_too(run: Run, agent: Path) -> None:
+    assert list(listed(run, "--kind", "ref")) == list(listed(run, "--kind", "reference")) == ["reference:prices"]
+    assert "'refs' is not one of" in failure(run("sources", "list", "--kind", "refs"), 2)
+
+
 def test_twice_is_refused_and_says_since_when(run: Run, begun: str) -> None:
     run("sources", "add", "ref:prices")
     assert "already: added 20" in failure(run("sources", "add", "ref:prices"))
@@ -234,6 +274,33 @@ def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
     assert not (agent / "agent.toml").exists()
 
 
+def test_a_mode_of_a_tool_that_nobody_has_is_refused_with_what_may_be_meant(run: Run, agent: Path) -> None:
+    for name in ("tool:read_documents", "tool:recto/read_documents"):
+        assert "did you mean tool:recto/read_document?" in failure(run("sources", "mode", name, "agent"))
+    assert "there is no tool zzz; `recto sources list --kind tool` shows" in failure(
+        run("sources", "mode", "tool:zzz", "agent")
+    )
+    assert not (agent / "agent.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("recall", "tool:recto/recall"),
+        ("recto/recall", "tool:recto/recall"),
+        ("read_document", "tool:recto/read_document"),
+        ("recto", "tool:recto"),
+    ],
+)
+def test_tools_that_are_built_in_take_a_mode_whether_they_are_offered_or_not(
+    run: Run, agent: Path, name: str, written: str
+) -> None:
+    told = run("sources", "mode", f"tool:{name}", "manual")
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert f'"{written}" = "manual"' in (agent / "agent.toml").read_text()
+    assert run("agent", "show").stderr == ""
+
+
 # -- servers
 
 
@@ -247,7 +314,7 @@ def test_a_server_of_the_project_runs_once_it_is_trusted(run: Run, agent: Path, 
     assert "note: the project's MCP server harbour was not started" in told.stderr
     assert run("sources", "trust", "harbour").stdout.splitlines() == [
         "harbour is trusted, and started when it is needed",
-        f"  runs     {command}",
+        f"  runs     {command.replace('…', 'hush')}",
         f"  said in  {origin}",
     ]
     found = listed(run)
@@ -272,6 +339,7 @@ def test_a_server_of_the_project_runs_once_it_is_trusted(run: Run, agent: Path, 
         "because": "",
         "tools": 2,
         "runs": command,
+        "approval": "ask",
         "is_yours": False,
         "origin": str(origin),
     }
@@ -285,13 +353,21 @@ def test_tools_are_added_and_given_modes_by_server_and_name(run: Run, home: Path
     write_server(home, include="manual", tools={"wait": {"approval": "deny"}, "berth": {"approval": "allow"}})
     lines = run("sources", "list").stdout.splitlines()
     assert "○ tool:harbour/berth  [Manual]  runs unasked  Books a berth for a boat." in lines
-    assert "○ tool:harbour/wait   [Manual]  never runs    Waits for the tide." in lines
+    assert not any("tool:harbour/wait" in line for line in lines), "what never runs is not offered"
     assert one(run("sources", "add", "tool:harbour/berth", "--json"))["mode"] == "manual"
-    assert "did you mean berth?" in failure(run("sources", "mode", "tool:harbour/bert", "agent"))
-    run("sources", "mode", "tool:harbour/wait", "always")
+    assert "did you mean tool:harbour/berth?" in failure(run("sources", "mode", "tool:harbour/bert", "agent"))
+    assert "there is no tool berth; did you mean tool:harbour/berth?" in failure(
+        run("sources", "mode", "tool:berth", "agent")
+    )
+    assert "tool:harbour/berth comes in by hand" in run("sources", "mode", "tool:harbour__berth", "manual").stdout
+    run("sources", "mode", "tool:harbour/berth", "always")
+    assert "comes in always" in run("sources", "mode", "tool:harbour/wait", "always").stdout
     run("sources", "mode", "tool:harbour", "agent")
+    write_server(home, include="manual")
     found = listed(run, "--kind", "tool")
-    assert [found[f"tool:harbour/{name}"]["include"] for name in ("berth", "wait")] == ["agent", "always"]
+    assert [found[f"tool:harbour/{name}"]["include"] for name in ("berth", "wait")] == ["always", "always"]
+    run("sources", "mode", "tool:harbour/wait", "agent")
+    assert listed(run, "--kind", "tool")["tool:harbour/wait"]["include"] == "agent"
 
 
 def test_an_unknown_server_cannot_be_trusted(run: Run, agent: Path) -> None:

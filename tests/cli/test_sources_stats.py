@@ -50,8 +50,18 @@ def test_a_store_without_replies_is_told_in_words(home: Path) -> None:
         assert result.exit_code == 0
         assert result.stdout == ""
         assert "nothing was recorded yet" in result.stderr
+    (home / "agents/boats").mkdir(parents=True)
     result = run("stats", "--agent", "boats", "--since", "2026-03-01")
     assert "nothing was recorded of agent boats since 2026-03-01" in result.stderr
+
+
+def test_an_agent_that_nobody_knows_is_told_and_one_that_is_gone_is_not(talked: Store, home: Path) -> None:
+    (home / "agents/boats").mkdir(parents=True)
+    for name in ("stats", "export"):
+        assert "there is no agent boas: did you mean boats?" in failure(run(name, "--agent", "boas"))
+    Chat(talked, "gone").turn("ahoy", {STYLE: ""}, mode="always")
+    assert "rule:style" in run("stats", "--agent", "gone").stdout
+    assert run("export", "--agent", "gone").exit_code == 0
 
 
 def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> None:
@@ -66,12 +76,21 @@ def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> N
     assert api.split()[1:] == ["agent", "2", "1", "quoted,", "20", "2026-03-03"]
 
 
-def test_suggestions_name_the_command_that_does_it(talked: Store) -> None:
+def test_suggestions_name_the_command_that_does_it(talked: Store, home: Path) -> None:
     out = " ".join(run("stats").stdout.split())
     assert "Suggestions · " in out
     assert "· tool:github/create_issue took 250 tokens in 25 replies and was called in none" in out
     assert "recto sources mode tool:github/create_issue agent" in out
-    assert "shows no signs of use, which rules often do not" in out
+    assert "rule:style took" not in out, "25 replies say nothing of a rule"
+    chat = Chat(talked)
+    for number in range(25):
+        chat.turn(f"more {number}", {STYLE: ""}, mode="always")
+    out = " ".join(run("stats").stdout.split())
+    assert "shows no signs of use, which rules often do not; is it meant for every message" in out
+    rule = home / "agents/default/rules/style.md"
+    rule.parent.mkdir(parents=True)
+    rule.write_text("Never flatter.")
+    assert "which rules often do not" not in run("stats").stdout
     assert "reference:api was" not in out
 
 
@@ -88,12 +107,12 @@ def test_a_source_that_nobody_looked_at_is_not_said_to_be_unused(kept: Store) ->
 
 def test_agents_are_shown_where_there_are_several(talked: Store) -> None:
     assert "agent " not in run("stats").stdout.splitlines()[0]
-    for number in range(25):
+    for number in range(50):
         Chat(talked, "boats").turn(f"ahoy {number}", {STYLE: ""}, mode="always")
     out = run("stats").stdout
     assert out.splitlines()[0].split()[1] == "agent"
     assert "recto sources mode rule:style agent --agent boats" in out
-    assert "recto sources mode rule:style agent --agent default" in out
+    assert "recto sources mode tool:github/create_issue agent --agent default" in out
     assert "boats" not in run("stats", "--agent", "default").stdout
 
 

@@ -156,6 +156,7 @@ def test_names_are_completed_behind_commands_and_in_mentions(
 
 def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, home: Path) -> None:
     write_agent(home / "agents/clerk")
-    chat = terminal("chat", "-m", script({"text": "Yes."}), "--agent", "clerk")
+    script({"text": "Yes."})
+    chat = terminal("chat", "-m", "scripted:script0.json", "--agent", "clerk")
     chat.wait_for("agent clerk · no vault · a new conversation")
     leave(chat)

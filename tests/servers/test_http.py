@@ -119,14 +119,16 @@ async def test_a_refusal_is_told_with_its_status(made: Made, answering: Any) -> 
 @pytest.mark.parametrize(
     ("body", "headers", "said"),
     [
-        (b"x" * 65_000_000, {}, "larger than 64 MB"),
+        (b"x" * 4_000_001, {}, "the result is larger than 4 MB"),
         (b"nothing", {"content_encoding": "gzip"}, "compressed"),
         (json.dumps({"jsonrpc": "2.0", "id": 1, "result": []}).encode(), {}, "did not start"),
     ],
 )
 async def test_an_answer_without_bounds_or_sense_is_told(
-    made: Made, answering: Any, body: bytes, headers: dict[str, str], said: str
+    made: Made, answering: Any, body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in ("http", "pipe"):
+        monkeypatch.setattr(f"recto.servers.{module}.LONGEST", 4_000_000)
     offer = await made().offer([answering(200, body, **headers)], None)
     assert not offer.tools
     assert said in offer.notes[0]

@@ -58,3 +58,13 @@ def test_a_list_is_kept_by_how_the_server_is_reached() -> None:
 def test_what_comes_with_a_project_has_a_list_of_its_own() -> None:
     config = ServerConfig("x", command="./run", is_yours=False)
     assert key_of(config, Path("/one")) != key_of(config, Path("/two"))
+
+
+def test_the_list_of_a_server_that_runs_in_a_project_is_that_projects_own() -> None:
+    one, other = Path("/one"), Path("/other")
+    for said in ({"cwd": "."}, {"args": ("${RECTO_PROJECT}",)}, {"is_yours": False}):
+        config = replace(ServerConfig("x", command="run"), **said)
+        assert key_of(config, one) != key_of(config, other)
+    for said in ({"cwd": "/srv"}, {"cwd": "~/srv"}, {"args": ("a",)}):
+        config = replace(ServerConfig("x", command="run"), **said)
+        assert key_of(config, one) == key_of(config, other)

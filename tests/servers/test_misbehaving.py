@@ -12,6 +12,7 @@ from tests.servers.conftest import Made, is_alive, odd, tools_of, until
 from recto.chat.blocks import ToolCall
 from recto.errors import RectoError
 from recto.servers import link, pipe
+from recto.servers.answer import UNSENT
 from recto.sources.tools import Media, Toolbox
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +91,18 @@ async def test_a_server_that_hangs_is_ended_and_started_anew(
     assert not is_alive(pid)
 
 
+async def test_the_time_of_a_call_begins_when_it_is_sent(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "ANSWER_S", 2.0)
+    tools = await tools_of(made(), odd(timeout_s=1.0))
+    box = Toolbox([*tools.values()])
+    ran = await box.run(ToolCall("1", "odd__hang", f'{{"path": "{tmp_path / "hangs"}"}}'))
+    assert ran.result.text == "no result within 1 s"
+    again = await box.run(ToolCall("2", "odd__pid", "{}"))
+    assert not again.result.is_error
+
+
 async def test_a_server_that_still_answers_after_a_cancelled_call_stays(made: Made) -> None:
     tools = await tools_of(made(), odd())
     pid = (await tools["pid"].call({})).text
@@ -130,8 +143,41 @@ async def test_a_line_without_an_end_ends_the_server(made: Made, monkeypatch: py
     tools = await tools_of(servers, odd())
     outcome = await tools["endless"].call({})
     assert outcome.is_error
-    assert "was ended: it sent a line of more than 4 MB" in outcome.text
+    assert "was ended: it sent a line of more than 8 MB" in outcome.text
     assert (await tools["pid"].call({})).text
+
+
+async def test_a_result_that_is_too_large_is_an_error_of_that_call_alone(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe, "LONGEST", 4_000_000)
+    tools = await tools_of(made(), odd())
+    pid = await tools["pid"].call({})
+    calls = [tools["huge"].call({"size": size}) for size in (10, 5_000_000, 3_000_000)]
+    small, large, fits = await asyncio.gather(*calls)
+    assert (large.text, large.is_error) == (
+        "the call failed on the MCP server odd: the result is larger than 4 MB",
+        True,
+    )
+    assert (len(small.text), len(fits.text)) == (10, 3_000_000)
+    assert await tools["pid"].call({}) == pid
+
+
+async def test_a_result_that_nobody_can_read_fails_at_once(made: Made) -> None:
+    tools = await tools_of(made(), odd())
+    deep = await tools["deep"].call({})
+    assert deep.is_error
+    assert deep.text.endswith("the answer of the server does not follow its protocol")
+    assert (await tools["pid"].call({})).text
+
+
+async def test_arguments_that_cannot_be_sent_are_an_error_of_that_call_alone(made: Made) -> None:
+    tools = await tools_of(made(), odd())
+    calls = [tools["huge"].call({"size": 9, "x": text}) for text in ("fine", "\ud800")]
+    fine, half = await asyncio.gather(*calls)
+    assert fine.text == "x" * 9
+    assert half.is_error
+    assert half.text == f"the call was not sent to the MCP server odd: {UNSENT}"
 
 
 async def test_what_a_server_says_on_stderr_stays_in_its_log(
@@ -141,7 +187,8 @@ async def test_what_a_server_says_on_stderr_stays_in_its_log(
     assert (await tools["noise"].call({})).text == "after the noise"
     log = tmp_path / "home" / "servers" / "odd.log"
     await until(lambda: log.read_text().endswith("last words\n"))
-    assert log.stat().st_size <= 1_100_000
+    assert log.stat().st_size <= 1_000_000
+    assert log.with_suffix(".old.log").stat().st_size <= 1_000_000
     assert capfd.readouterr() == ("", "")
 
 

@@ -11,16 +11,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCError, JSONRPCRequest
 from tests.servers.conftest import PARTS, is_alive
 
 from recto.servers import pipe
+from recto.servers.answer import Long
 from recto.servers.reach import Reach
+from recto.servers.seen import Seen
+from recto.servers.tail import Tail
 
 LINES = st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=6)
 
 
-def fed(*chunks: bytes) -> list[bytes | None]:
-    async def read() -> list[bytes | None]:
+Line = bytes | Long | None
+
+
+def fed(*chunks: bytes) -> list[Line]:
+    async def read() -> list[Line]:
         stream = asyncio.StreamReader()
         lines = asyncio.create_task(_all(stream))
         for chunk in chunks:
@@ -32,8 +40,8 @@ def fed(*chunks: bytes) -> list[bytes | None]:
     return asyncio.run(read())
 
 
-async def _all(stream: asyncio.StreamReader) -> list[bytes | None]:
-    return [None if line is None else bytes(line) async for line in pipe._lines(stream)]
+async def _all(stream: asyncio.StreamReader) -> list[Line]:
+    return [bytes(line) if isinstance(line, bytearray) else line async for line in pipe._lines(stream)]
 
 
 @given(LINES, st.lists(st.integers(0, 60), max_size=5))
@@ -44,9 +52,17 @@ def test_the_lines_are_the_same_whatever_the_chunks(lines: list[bytes], cuts: li
     assert fed(*chunks) == lines
 
 
-def test_a_line_that_is_too_long_ends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_line_that_is_too_long_the_ends_are_kept_and_the_next_ones_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(pipe, "LONGEST", 10)
-    assert fed(b"short\n", b"x" * 6, b"x" * 6, b"\nmore\n") == [b"short", None]
+    long = Long(b"x" * 6, b"x" * 6 + b"y" * 6, 12)
+    assert fed(b"short\n", b"x" * 6, b"y" * 6, b"\nmore\n") == [b"short", long, b"more"]
+
+
+def test_a_line_without_an_end_ends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "LONGEST", 10)
+    assert fed(b"short\n", *(b"x" * 6,) * 4, b"\nmore\n") == [b"short", None]
 
 
 @given(st.binary(max_size=40))
@@ -87,3 +103,26 @@ def test_what_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
     run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
     assert not is_alive(int(done.stdout))
+
+
+def test_what_cannot_be_sent_is_answered_and_the_rest_is_sent(tmp_path: Path) -> None:
+    """Against `cat`, which says everything again."""
+
+    async def talk() -> list[Any]:
+        seen = Seen("cat", Tail(tmp_path / "log"), lambda: None)
+        came = []
+        async with pipe.pipe(Reach("cat", command="cat"), {"PATH": "/usr/bin:/bin"}, seen) as (incoming, outgoing):
+            for id, text in ((1, "\ud800"), (2, "fine")):
+                request = JSONRPCRequest(jsonrpc="2.0", id=id, method="x", params={"a": text})
+                await outgoing.send(SessionMessage(request))
+                came.append((await incoming.receive()).message)
+        return came
+
+    error, echo = asyncio.run(talk())
+    assert isinstance(error, JSONRPCError)
+    assert (error.id, error.error.message) == (
+        1,
+        "the arguments hold what cannot be sent as JSON, or are nested too deeply",
+    )
+    assert isinstance(echo, JSONRPCRequest)
+    assert (echo.id, echo.params) == (2, {"a": "fine"})

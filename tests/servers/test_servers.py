@@ -337,3 +337,50 @@ async def test_a_toolbox_runs_tools_of_servers_and_cuts_what_is_long(made: Made)
     assert "[cut here: 99,988 characters in all" in ran.result.text
     assert ran.whole
     assert len(ran.whole) == 99_988
+
+
+async def test_what_is_yours_runs_no_code_of_the_folder_that_one_is_in(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloned = tmp_path / "cloned"
+    cloned.mkdir()
+    (cloned / "odd_server.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(cloned)
+    config = ServerConfig("odd", command=sys.executable, args=("-m", "odd_server"))
+    offer = await made().offer([config], cloned)
+    assert "No module named odd_server" in offer.notes[0]
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_what_is_yours_runs_in_a_folder_of_ours_for_your_eyes_only(made: Made, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "servers"
+    folder.mkdir(parents=True, mode=0o755)
+    tools = await tools_of(made(), plain())
+    assert (await tools["environment"].call({})).text.split("\n")[-2] == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+async def test_what_is_denied_is_not_offered(made: Made) -> None:
+    config = odd("many", tools={"tool-3": ToolConfig(approval="deny")})
+    assert "tool-3" not in await tools_of(made(), config)
+    allowed = {"tool-3": ToolConfig(approval="allow")}
+    assert list(await tools_of(made(), replace(config, approval="deny", tools=allowed))) == ["tool-3"]
+
+
+async def test_servers_that_run_can_be_asked_for_their_lists_anew(made: Made) -> None:
+    servers, config = made(), odd()
+    servers.renew()
+    tools = await tools_of(servers, config)
+    await tools["learn_quietly"].call({})
+    assert "learnt" not in await tools_of(servers, config)
+    await asyncio.to_thread(servers.renew)
+    assert "learnt" in await tools_of(servers, config)
+
+
+async def test_two_programs_write_to_one_log(made: Made, tmp_path: Path) -> None:
+    log = tmp_path / "home" / "servers" / "plain.log"
+    one, other = made(), made()
+    for servers in (one, other, one):
+        assert await tools_of(servers, plain(), fresh=True)
+    await until(lambda: log.read_text().count("plain is up") == 2)
+    assert log.read_text().count("started by process") == 2

@@ -308,6 +308,38 @@ def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
     assert compare(one, gone).prefix.broken_by == "another branch"
 
 
+def test_a_tool_of_a_record_without_servers_is_one_of_ours(chat: Chat) -> None:
+    old, new = pick("tool", "read_document"), pick("tool", "read_document", server="recto")
+    found = chat.store.records.compare(chat.send(sections={"tools": [old]}), chat.send(sections={"tools": [new]}))
+    assert (found.came_in, found.went_out, found.changed) == ((), (), ())
+    elsewhere = pick("tool", "read_document", server="files")
+    moved = chat.store.records.compare(
+        chat.send(sections={"tools": [old]}), chat.send(sections={"tools": [new, elsewhere]})
+    )
+    assert [item.server for item in moved.came_in] == ["files"]
+
+
+def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, store: Store) -> None:
+    other = Chat(store)
+    other.say("Ahoy", "Aye", "How deep is the keel?")
+    cut = Chat(store)
+    cut.say("Ahoy", "Aye", "How deep is the keel?")
+    one = chat.send()
+    rounds = {"current": cut.said[-1].id, "rounds": [cut.said[0].id]}
+    for two in (other.send(), cut.send(compaction=1), cut.send(compaction=1, messages=rounds)):
+        found = store.records.compare(one, two)
+        assert found.prefix.broken_by == "another conversation"
+        assert found.facts[0].name == "conversation"
+        assert found.facts[0].before == chat.id
+        assert store.records.compare(two, one).prefix.broken_by == "another conversation"
+    assert store.records.compare(one, chat.send()).facts == ()
+    wordy = Chat(store)
+    wordy.say("Hello")
+    assert store.records.compare(one, wordy.send(system="Be brief.")).prefix.broken_by == (
+        "the instructions changed: the system prompt changed"
+    )
+
+
 def test_the_one_before_is_the_base_or_the_last_reply_before(chat: Chat) -> None:
     records = chat.store.records
     one = chat.send()

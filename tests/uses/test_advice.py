@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.sources.source import INCLUDES, SourceId
-from recto.uses.advice import ENOUGH, LEAST, Advice, advise
+from recto.uses.advice import ENOUGH, ENOUGH_OF_A_RULE, LEAST, Advice, advise, forbids
 from recto.uses.stat import Stat, Total
 
 TOOL = SourceId("tool", "create_issue", "github")
@@ -33,10 +33,36 @@ def test_a_tool_that_is_always_in_and_never_called_should_be_chosen() -> None:
     assert advice.command() == "recto sources mode tool:github/create_issue agent"
 
 
-def test_of_a_rule_it_is_said_that_rules_leave_few_signs() -> None:
+def test_of_a_rule_it_is_asked_and_only_after_many_replies() -> None:
     because = one(replace(ALWAYS, id=RULE)).because
     assert "shows no signs of use, which rules often do not" in because
-    assert "unless it is meant for every message" in because
+    assert because.endswith("; is it meant for every message, or would agent do for it?")
+    assert advise([replace(ALWAYS, id=RULE, looked=ENOUGH_OF_A_RULE - 1)], [TOTAL]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Never give a price.", True),
+        ("Write briefly; do not flatter.", True),
+        ("You MUST NOT guess.", True),
+        ("Don’t use lists.", True),
+        ("It can't be said often enough.", True),
+        ("Nenne niemals Preise.", True),
+        ("Answer in Latin.", False),
+        ("Write a knot as `clove hitch`; the denotation counts.", False),
+        ("", False),
+    ],
+)
+def test_a_rule_that_forbids_leaves_no_sign_and_gets_no_advice(text: str, expected: bool) -> None:
+    assert forbids(text) is expected
+    idle, vain = replace(ALWAYS, id=RULE), replace(CHOSEN, id=RULE)
+    assert (advise([idle, vain], [TOTAL], lambda stat: text) == []) is expected
+
+
+def test_what_is_no_rule_or_is_used_may_say_what_it_likes() -> None:
+    assert advise([ALWAYS], [TOTAL], lambda stat: "Never.") != []
+    assert advise([replace(ADDED, id=RULE)], [TOTAL], lambda stat: "Never.") != []
 
 
 def test_what_is_used_once_in_a_hundred_replies_is_as_good_as_unused() -> None:
@@ -102,4 +128,4 @@ def test_few_replies_say_nothing_and_no_source_gets_two_pieces_of_advice(
     advice = advise([stat], [Total("default", replies, conversations)])
     assert len(advice) <= (looked >= LEAST)
     assert all(each.mode != stat.mode for each in advice)
-    assert all(each.because.endswith(".") for each in advice)
+    assert all(each.because.endswith((".", "?")) for each in advice)

@@ -92,7 +92,9 @@ def test_a_server_whose_tools_are_to_be_asked_for_is_asked_for(desk: Open, scrip
             asked.append(str(event.tool.id))
             event.allow()
     assert asked == ["tool:plain/add"]
-    assert [each.approval for each in results(talk)] == ["allowed", "forbidden"]
+    first, second = results(talk)
+    assert (first.approval, second.is_error) == ("allowed", True)
+    assert "plain__fail" in second.text
 
 
 def test_a_server_that_dies_is_a_tool_error_and_not_a_dead_chat(desk: Open, script: Script, tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 read again, and nothing that is wrong in one file ends a chat."""
 
 import os
-import re
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -15,64 +14,32 @@ from recto import toml_file
 from recto.agents.agent import DEFAULT, Agent
 from recto.agents.agent_file import PROMPTS, SILENT, AgentFile, check, read_agent_file, read_mcp_file, spec_of
 from recto.agents.agent_text import meant, with_include, with_setting, without_setting
+from recto.agents.built_in import BUILT_IN
 from recto.agents.front import key_of, read_sheet
 from recto.agents.layers import Layer, assemble
-from recto.agents.readings import Entry, Readings, entries_in, entry_of
+from recto.agents.place import ALLOWED, FOLDER, SHARED, Place, Sight, check_name, is_name
+from recto.agents.readings import Entry, Readings, entry_of
+from recto.agents.suiting import laid, suited
 from recto.errors import Invalid, NotFound
 from recto.settings import Settings
 from recto.sources.source import INCLUDES, OWN, Include, Reference, Rule, SourceId
 from recto.vault.decoding import text_of
 
-FOLDER, FILE, SHARED = "agents", "agent.toml", ".mcp.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+FILE = "agent.toml"
 
 
 def apply(settings: Settings, agent: Agent) -> Settings:
-    """The settings with the agent's context on top; what was given by option still wins. Invalid where they do not
-    suit each other."""
-    own = {key: value for key, value in agent.context.items() if settings.origin(key) != "option"}
-    origins = {key: agent.origins.get(key, f"agent {agent.name}") for key in own}
-    return configuration.changed(settings, own, origins)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where agents lie: in the home of the user, or in a project, whose files say nothing that leads out of it."""
-
-    folder: Path
-    root: Path
-    """Where its .mcp.json is."""
-    is_yours: bool
-
-    def agent(self, name: str) -> Path:
-        return self.folder / FOLDER / name
-
-    def holds(self, path: str | Path) -> bool:
-        real = Path(os.path.realpath(path))
-        return self.is_yours or any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """All that one place has for an agent, as it lies on the disk."""
-
-    file: Entry | None
-    shared: Entry | None
-    prompt: Entry | None
-    rules: tuple[Entry, ...]
-    references: tuple[Entry, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        return (*filter(None, (self.file, self.shared, self.prompt)), *self.rules, *self.references)
+    """The settings with the agent's context on top; what was given by option still wins, and what does not suit them
+    is left out."""
+    return laid(settings, suited(settings, agent))
 
 
 class Agents:
-    """Those of a home and a project. May be asked from several threads."""
+    """Those of a home and a project, over these settings. May be asked from several threads."""
 
-    def __init__(self, home: Path, project: Path | None) -> None:
+    def __init__(self, home: Path, project: Path | None, settings: Settings | None = None) -> None:
         self.home, self.project = home, project
+        self._settings = settings or Settings()
         self._readings = Readings()
         self._known: dict[str, tuple[tuple[Sight, ...] | None, Agent]] = {}
         self._lock = threading.Lock()
@@ -89,16 +56,16 @@ class Agents:
 
     def names(self) -> list[str]:
         """`default` first, the others by name."""
-        found = {name for place in self.places for name in _folders(place) if _NAME.fullmatch(name)}
+        found = {name for place in self.places for name in place.names() if is_name(name)}
         return [DEFAULT, *sorted(found - {DEFAULT})]
 
     def strays(self) -> list[str]:
         """Folders among the agents whose names nobody could say, a sentence each."""
-        found = [(place, name) for place in self.places for name in _folders(place)]
+        found = [(place, name) for place in self.places for name in place.names()]
         return [
-            f"{place.agent(name)} is no agent: its name takes letters, digits, _, . and -"
+            f"{place.agent(name)} is no agent: in its name {ALLOWED}"
             for place, name in found
-            if not _NAME.fullmatch(name) and not name.startswith(".")
+            if not is_name(name) and not name.startswith(".")
         ]
 
     def check(self, name: str) -> None:
@@ -111,7 +78,7 @@ class Agents:
 
     def folders(self, name: str) -> list[tuple[Place, Path]]:
         """Where it has one, the weakest first."""
-        return [(place, place.agent(name)) for place in self.places if place.agent(name).is_dir()]
+        return [(place, place.agent(name)) for place in self.places if place.has(name)]
 
     # -- reading
 
@@ -124,7 +91,7 @@ class Agents:
             if seen != before:
                 is_settled = all(entry.is_settled for sight in seen for entry in sight.entries)
                 layers = [self._layer(place, sight) for place, sight in zip(self.places, seen, strict=True)]
-                agent = assemble(name, layers)
+                agent = suited(self._settings, assemble(name, layers))
                 self._known[name] = (seen if is_settled else None, agent)
             return agent
 
@@ -132,12 +99,22 @@ class Agents:
         """The same, for a conversation that goes on: an agent that is gone is as it was last read here, or bare."""
         try:
             return self.read(name)
-        except (Invalid, NotFound):
+        except (Invalid, NotFound) as why:
             known = self._known.get(name)
-        how = "it goes on as it was" if known else "the conversation goes on without its rules, references and tools"
-        agent = known[1] if known else Agent(name)
-        note = f"the agent {name} is gone: {how}; its folder would be {self.places[0].agent(name)}"
-        return replace(agent, notes=(*agent.notes, note))
+            agent = known[1] if known else Agent(name)
+            gone = f"the agent {name} is gone" if isinstance(why, NotFound) else why.message
+        return replace(agent, notes=(*agent.notes, f"{gone}: {self._goes_on(name, bool(known))}"))
+
+    def _goes_on(self, name: str, is_known: bool) -> str:
+        """How a conversation whose agent is gone goes on, and where the agent may be."""
+        wanted = " or ".join(str(place.agent(name)) for place in self.places)
+        if is_known:
+            return f"it goes on as it was; its folder would be {wanted}"
+        return (
+            f"the conversation goes on without its rules, references and tools, and {self._settings.model} answers "
+            f"unless a model was chosen for it; its folder would be {wanted}, or in another project: then run it from "
+            "there"
+        )
 
     def said(self, name: str) -> dict[str, tuple[Any, str]]:
         """What its agent.toml files say by dotted key, as it is written there, each with the file that counts."""
@@ -161,7 +138,7 @@ class Agents:
         folder, notes = place.agent(name), list[str]()
         file, shared = entry_of(folder / FILE), entry_of(place.root / SHARED)
         prompt = self._prompt(place, folder, file, notes) if file else None
-        rules, references = (_inside(place, folder / part, notes) for part in ("rules", "references"))
+        rules, references = (place.sheets(folder / part, notes) for part in ("rules", "references"))
         return Sight(file, shared, prompt, rules, references, tuple(notes))
 
     def _prompt(self, place: Place, folder: Path, file: Entry, notes: list[str]) -> Entry | None:
@@ -213,8 +190,9 @@ class Agents:
         key, typed = check(key, value, str(path))
         text = with_setting(configuration.file_text(path), path, key, typed)
         if key.startswith("context."):
-            context, origins = {**agent.context, key: typed}, {**agent.origins, key: str(path)}
-            apply(configuration.load(self.home, self.project), replace(agent, context=context, origins=origins))
+            below = configuration.load(self.home, self.project)
+            context, origins = {**suited(below, agent).context, key: typed}, {**agent.origins, key: str(path)}
+            laid(below, replace(agent, context=context, origins=origins))
         toml_file.write(path, text)
         return path
 
@@ -232,9 +210,11 @@ class Agents:
 
     def _home_of(self, agent: Agent, id: SourceId) -> str:
         """The file that a source comes from; NotFound when the agent has none of this name."""
-        if id.kind == "tool":
-            known = {server.name: server.origin for server in agent.servers}
-            known.setdefault(OWN, "")
+        noun = id.kind if id.kind != "tool" or _is_own(id) else "server"
+        if _is_own(id):
+            known, wanted = dict.fromkeys(BUILT_IN, _origin_of_own(agent)), id.name
+        elif id.kind == "tool":
+            known = {OWN: "", **{server.name: server.origin for server in agent.servers}}
             wanted = id.server
         else:
             known = {each.name: each.path for each in (*agent.rules, *agent.references) if each.kind == id.kind}
@@ -242,7 +222,6 @@ class Agents:
         if wanted not in known:
             near = get_close_matches(wanted, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            noun = "server" if id.kind == "tool" else id.kind
             raise NotFound(f"the agent {agent.name} has no {noun} {wanted}{hint}", name=wanted)
         return known[wanted]
 
@@ -250,31 +229,18 @@ class Agents:
         """Where changes go: the project's agent.toml where that is there already, or the source is, or the agent is in
         the project alone; else the user's."""
         yours, theirs = self.places[0].agent(name), self.places[-1].agent(name)
-        is_alone = theirs.is_dir() and not yours.is_dir()
+        is_alone = self.places[-1].has(name) and not self.places[0].has(name)
         is_theirs = bool(source) and self.whose(source) == "project"
-        return (theirs if (theirs / FILE).is_file() or is_alone or is_theirs else yours) / FILE
+        return (theirs if os.path.isfile(theirs / FILE) or is_alone or is_theirs else yours) / FILE
 
 
-def check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise Invalid(f"{name!r} is no name of an agent: letters, digits, _, . and - are allowed", name=name)
+def _is_own(id: SourceId) -> bool:
+    return id.kind == "tool" and id.server == OWN and bool(id.name)
 
 
-def _folders(place: Place) -> list[str]:
-    try:
-        with os.scandir(place.folder / FOLDER) as found:
-            return sorted(each.name for each in found if each.is_dir())
-    except OSError:
-        return []
-
-
-def _inside(place: Place, folder: Path, notes: list[str]) -> tuple[Entry, ...]:
-    """The Markdown files of a folder. A project that was copied from somewhere must not show the model other files."""
-    entries, problem = entries_in(folder, ".md") if place.holds(folder) else ((), f"{folder} leads out of the project")
-    astray = [entry.path for entry in entries if entry.is_link and not place.holds(entry.path)]
-    notes += [problem] if problem else []
-    notes += [f"{path} leads out of the project: it is left out" for path in astray]
-    return tuple(entry for entry in entries if entry.path not in astray)
+def _origin_of_own(agent: Agent) -> str:
+    own = agent.server(OWN)
+    return own.origin if own else ""
 
 
 def _prompt_text(path: str, raw: bytes | str) -> tuple[str | None, str]:

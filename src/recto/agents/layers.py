@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from recto.agents.agent import Agent, MemorySwitches
 from recto.agents.agent_file import PROMPTS, SILENT, AgentFile
 from recto.agents.agent_text import meant
+from recto.agents.built_in import BUILT_IN
 from recto.agents.front import Sheet, key_of
 from recto.agents.server_table import lay
 from recto.sources.server import ServerConfig
@@ -127,7 +128,7 @@ class _Modes:
             id = meant(written, {OWN, *self.servers})
             known = self._put(id, include)
             if known is not None:
-                near = get_close_matches(id.server or id.name, known, 1)
+                near = get_close_matches(id.name if id.server in ("", OWN) else id.server, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 self._notes.append(f"{file.path}: include: there is no {written}{hint}")
 
@@ -139,6 +140,8 @@ class _Modes:
             return _put_written(self.references, id.name, include)
         if id.server != OWN and id.server not in self.servers:
             return list(self.servers)
+        if id.server == OWN and id.name and id.name not in BUILT_IN:
+            return [*BUILT_IN, *self.servers]
         server = self._server(id.server)
         if id.name:
             tool = replace(server.tool(id.name), include=include)

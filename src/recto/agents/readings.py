@@ -58,8 +58,10 @@ def entries_in(folder: Path, ending: str) -> tuple[tuple[Entry, ...], str]:
         with os.scandir(folder) as found:
             wanted = [each for each in found if _is_wanted(each, ending)]
         return tuple(sorted(_listed(each) for each in wanted)), ""
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return (), ""
+    except NotADirectoryError:
+        return (), f"{folder} is no folder: nothing is read from it" if os.path.lexists(folder) else ""
     except OSError as why:
         return (), f"cannot read {folder}: {why.strerror}"
 

@@ -11,10 +11,11 @@ import click
 
 from recto import places
 from recto.cli import options, show
+from recto.errors import Invalid
 
 if TYPE_CHECKING:
     from recto.agents.agents import Agents
-    from recto.settings import Spec
+    from recto.settings import Settings, Spec
 
 name_argument = click.argument("name", metavar="NAME")
 
@@ -30,7 +31,18 @@ def command() -> None:
 def _agents() -> "Agents":
     from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
 
-    return Agents(places.find_home(), places.find_project(Path.cwd()))
+    home, project = places.find_home(), places.find_project(Path.cwd())
+    return Agents(home, project, _settings(home, project))
+
+
+def _settings(home: Path, project: Path | None) -> "Settings":
+    """What an agent's settings are laid over; agents can be seen and mended where that cannot be read, too."""
+    from recto import settings
+
+    try:
+        return settings.load(home, project)
+    except Invalid:
+        return settings.Settings()
 
 
 # -- seeing
@@ -94,7 +106,7 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 
     Example: recto agent new clerk --description "Answers letters"
     """
-    from recto.agents.agents import FOLDER, check_name
+    from recto.agents.place import FOLDER, check_name
     from recto.cli.agent_new import make
 
     check_name(name)
@@ -138,6 +150,7 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
     elif key is None:
         for spec, now, origin in _in_force(agents, name):
             _tell_setting(spec, now, origin, as_json)
+        _tell_notes(agents, name)
     elif unset:
         _unset(agents, name, key, as_json)
     elif value is not None:
@@ -152,8 +165,10 @@ def _in_force(agents: "Agents", name: str) -> list[tuple["Spec", Any, str]]:
     from recto.agents.agent_file import PROMPTS, specs
     from recto.agents.agents import apply
 
-    said = agents.said(name)
-    below = apply(settings.load(agents.home, agents.project), agents.read(name))
+    agent = agents.read(name)
+    below = apply(settings.load(agents.home, agents.project), agent)
+    # what does not suit the others is written there, but not in force
+    said = {key: row for key, row in agents.said(name).items() if key in agent.context or not _is_context(key)}
     is_told = any(key in said for key in PROMPTS)
     general = {spec.key for spec in settings.specs()} - set(PROMPTS if is_told else ())
     rows = []
@@ -165,6 +180,10 @@ def _in_force(agents: "Agents", name: str) -> list[tuple["Spec", Any, str]]:
         else:
             rows.append((spec, spec.default, "default"))
     return rows
+
+
+def _is_context(key: str) -> bool:
+    return key.startswith("context.")
 
 
 def _tell_setting(spec: "Spec", value: Any, origin: str, as_json: bool) -> None:
@@ -193,6 +212,7 @@ def _get(agents: "Agents", name: str, key: str, as_json: bool) -> None:
         show.emit({"key": spec.key, "value": value, "from": origin})
     else:
         show.say(value if isinstance(value, str) else literal(value))
+    _tell_notes(agents, name, about=spec.key)
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
@@ -207,6 +227,14 @@ def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> No
         show.emit({"agent": name, "key": key, "value": typed, "file": str(path)})
     else:
         show.say(f"{key} = {literal(typed)} in {path}")
+    _tell_notes(agents, name)
+
+
+def _tell_notes(agents: "Agents", name: str, about: str = "") -> None:
+    """What is wrong with its files, and may be what one has come for."""
+    for note in agents.read(name).notes:
+        if about in note:
+            show.note(note)
 
 
 def _from_its_folder(value: str, folder: Path) -> str:

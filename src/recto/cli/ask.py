@@ -47,7 +47,7 @@ def command(
         talk = place(desk)
         if document:
             talk.open_document(document)
-        options.allow_tools(talk, allowed)
+        options.allow_tools(desk, talk, allowed)
         if as_json:
             before = talk.compaction()
             reply = talk.ask(message)

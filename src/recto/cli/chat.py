@@ -53,7 +53,7 @@ def command(
         talk = place(desk)
         if document:
             talk.open_document(document)
-        options.allow_tools(talk, allowed)
+        options.allow_tools(desk, talk, allowed)
         if talk.vault:
             talk.vault.watch()
             desk.engine.libraries.of(talk.vault).stir()

@@ -39,7 +39,7 @@ META_WIDTH = 40
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
 _MENTION = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*))$")
 # A rule or a reference is mentioned, no file.
-_SOURCE = re.compile(r"@(rule|ref|reference):")
+_SOURCE = re.compile(r"@(rule|ref|reference):", re.IGNORECASE)
 _NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 # What would end or part a link; headings are found without such signs.
 _PARTING = re.compile(r"[\[\]#^|]+")

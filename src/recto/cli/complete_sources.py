@@ -26,8 +26,8 @@ BEGINNINGS = ("rule", "ref")
 PATIENCE_S = 0.5
 
 _COMMAND = re.compile(r"/(rules|references|tools) +(add|remove|mode) +(\S[^\n]*)?")
-_MENTION = re.compile(r'(?<![\w@/.])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$')
-_BEGUN = re.compile(r"(?<![\w@/.])@(r[a-z]*)$")
+_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$', re.IGNORECASE)
+_BEGUN = re.compile(r"(?<![\w@/.\\])@(r[a-z]*)$", re.IGNORECASE)
 _NEEDS_QUOTES = re.compile(r"[\s`<>|@]")
 _PLAIN = re.compile(r"\w[\w -]*\w|\w")
 _UNTYPED = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029"]')
@@ -49,10 +49,10 @@ class SourceCompleter(Completer):
             yield from self._behind_command(NAMED[found[1]], found[2], found[3] or "")
         elif found := _MENTION.search(line):
             after = document.text_after_cursor[:1] if found[2].startswith('"') else ""
-            yield from self._mentioned(MENTIONS[found[1]], found[2], after)
+            yield from self._mentioned(MENTIONS[found[1].lower()], found[2], after)
         elif found := _BEGUN.search(line):
             kinds = {each.kind for each in self._mentionable()}
-            fitting = (each for each in BEGINNINGS if each.startswith(found[1]) and MENTIONS[each] in kinds)
+            fitting = (each for each in BEGINNINGS if each.startswith(found[1].lower()) and MENTIONS[each] in kinds)
             yield from (Completion(f"{each}:", start_position=-len(found[1])) for each in fitting)
 
     def _behind_command(self, kind: Kind, verb: str, typed: str) -> Iterator[Completion]:

@@ -47,17 +47,20 @@ def command() -> None:
 @options.settings_options
 @click.option("--message", default="", metavar="TEXT", help="Plan for this message.")
 @click.option("--new", is_flag=True, help="Plan for a new conversation.")
+@click.option("--agent", metavar="NAME", help="Plan for a new conversation of this agent.")
 @click.option("--all", "whole", is_flag=True, help="Fold no list, however long.")
 @options.as_json_option
-def show_context(id: str | None, flags: dict[str, str], message: str, new: bool, whole: bool, as_json: bool) -> None:
+def show_context(
+    id: str | None, flags: dict[str, str], message: str, new: bool, agent: str | None, whole: bool, as_json: bool
+) -> None:
     """Show the window of a conversation (by default the latest): every part, its tokens, and why.
 
     Example: recto context show --message "Compare [[Budget]] with last year"
     """
-    if new and id:
-        raise click.UsageError("Give an ID or --new, not both.")
+    if (new or agent is not None) and id:
+        raise click.UsageError("Give an ID, or --new and --agent, not both: a conversation has its own agent.")
     with options.open_desk(flags) as desk:
-        talk = desk.conversation() if new or not (id or desk.latest()) else options.find_talk(desk, id)
+        talk = _planned(desk, id, agent, new)
         window = talk.window(message)
         if as_json:
             show.emit(window.to_json())
@@ -65,6 +68,12 @@ def show_context(id: str | None, flags: dict[str, str], message: str, new: bool,
         from recto.cli.picture import draw_window  # rich: a tenth of a second
 
         draw_window(show.console(), window.to_json(), outlook=strategies.outlook(desk, talk, window.plan), whole=whole)
+
+
+def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
+    if agent is not None:
+        return desk.conversation(agent=agent)
+    return desk.conversation() if new or not (id or desk.latest()) else options.find_talk(desk, id)
 
 
 @command.command("stats")

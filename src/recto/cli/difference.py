@@ -10,6 +10,7 @@ from rich.text import Text
 
 from recto.cli.badges import badge, called
 from recto.cli.show import counted, shortened, visible
+from recto.store.comparing import CONVERSATION
 
 if TYPE_CHECKING:
     from recto.store.comparing import Change, Difference
@@ -24,12 +25,15 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 def draw_difference(console: Console, found: "Difference", *, whole: bool = False) -> None:
     console.print(Text.assemble(("from ", "dim"), found.before, (" to ", "dim"), found.after, style="bold"))
+    apart = [shift for shift in found.facts if shift.name == CONVERSATION]
+    for shift in apart:
+        console.print(Text(f"two conversations: {shift.before} and {shift.after}", "yellow"))
     most = sys.maxsize - 1 if whole else MOST
     _draw_moved(console, "came in", "+", found.came_in, found.said_in, most)
     _draw_moved(console, "went out", "-", found.went_out, found.said_out, most)
     _draw_changes(console, found.changed, most, whole=whole)
     _draw_tokens(console, found)
-    for shift in found.facts:
+    for shift in (each for each in found.facts if each not in apart):
         console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
     _draw_prefix(console, found.prefix)
 

@@ -12,6 +12,7 @@ from recto.chat.blocks import ToolResult
 from recto.cli import recalled, show
 from recto.cli.compaction import besides, event_in_words, request_in_words
 from recto.cli.gathered import Gathered
+from recto.cli.revealed import revealed
 from recto.events import (
     BRANCHED,
     Appended,
@@ -75,7 +76,7 @@ def in_words(event: Event) -> str | None:
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
         case ToolFinished(call=call, result=result):
-            given = show.shortened(call.arguments, ARGUMENTS_WIDTH)
+            given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
             return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
         case _:
             return None

@@ -17,6 +17,7 @@ import click
 
 from recto import __version__, wire
 from recto.chat.message import now
+from recto.cli.signals import end_in_order
 from recto.errors import RectoError
 from recto.places import find_home
 
@@ -89,6 +90,7 @@ def recto() -> None:
 def main() -> None:
     # a command allocates much while it imports and lets go of little: collecting meanwhile is a tenth of its time
     gc.set_threshold(50_000, 20, 50)
+    end_in_order()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, who does not want to hear

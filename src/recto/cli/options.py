@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -135,8 +136,9 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
     return talk
 
 
-def allow_tools(talk: "Talk", allowed: Sequence[str]) -> None:
-    """What --allow-tool names may run as long as this talk lasts. NotFound for a server that its agent has not."""
+def allow_tools(desk: "Desk", talk: "Talk", allowed: Sequence[str]) -> None:
+    """What --allow-tool names may run as long as this talk lasts. NotFound for a server that its agent has not, or a
+    tool that the server has not, as far as that is known."""
     servers = [OWN, *(each.name for each in talk.agent.servers if each.name != OWN)] if allowed else []
     for named in allowed:
         tool = named.removeprefix("tool:")
@@ -145,7 +147,17 @@ def allow_tools(talk: "Talk", allowed: Sequence[str]) -> None:
             raise NotFound(
                 f"--allow-tool takes SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named
             )
+        _check_tool(desk, talk, *tool.partition("/")[::2])
         talk.allow(tool)
+
+
+def _check_tool(desk: "Desk", talk: "Talk", server: str, tool: str) -> None:
+    """No server is started to know it: where nothing is known of its tools, any name may be right."""
+    config = talk.agent.server(server)
+    known = desk.servers.known(config, desk.project) if config and tool and server != OWN else None
+    if known is not None and tool not in known:
+        near = get_close_matches(tool, known, 3) or sorted(known)[:10]
+        raise NotFound(f"the MCP server {server} has no tool {tool}; it has: {', '.join(near)}", name=tool)
 
 
 def message_of(desk: "Desk", named: str, conversation: str | None) -> str:

@@ -1,6 +1,7 @@
 """Pictures for people: a window as bars with its picks, its plan, a request explained. Draws the JSON form of each."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
@@ -15,7 +16,9 @@ from recto.cli.grouped import draw_considered, draw_sources
 from recto.cli.plan import compacting_in_words, plan_facts
 from recto.cli.show import counted, visible, when
 
-BAR_WIDTH = 28
+BAR_WIDTH, LEAST_BAR = 28, 4
+# On a screen of fewer columns what the budgets are gives way to bars that can be compared.
+NARROW = 60
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Of a longer list only the best are drawn: what follows is one line.
 MOST_PICKS = 12
@@ -35,7 +38,7 @@ def draw_window(console: Console, window: Json, *, outlook: str = "", whole: boo
 
 
 def _draw_parts(console: Console, window: Json, *, whole: bool, outlook: str = "", more: str = IN_JSON) -> None:
-    console.print(_sections(window, whole=whole))
+    console.print(_sections(window, whole=whole, width=console.width))
     console.print(_sum(window))
     draw_sources(console, window, whole=whole, more=more)
     _draw_plan(console, window, outlook)
@@ -70,26 +73,57 @@ def _draw_notes(console: Console, window: Json) -> None:
         console.print(Text(f"· {visible(text)}", "dim"))
 
 
-def _sections(window: Json, *, whole: bool) -> RenderableType:
+def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
     """A bar for each; rules, references and tools are told below, by kind."""
+    rows = [*_rows(window)]
+    is_narrow = width < NARROW
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
-    table.add_column(style="dim", no_wrap=True)
-    limit = _limit(window)
+    if not is_narrow:
+        table.add_column(style="dim", no_wrap=True)
+    limit, widest = _limit(window), _bar_width(rows, width, is_narrow)
+    for row in rows:
+        name = Text(row.name, "bold" if row.is_section else "")
+        bar = Text(_bar(row.tokens, limit, widest), row.colour)
+        table.add_row(name, bar, row.size, *(() if is_narrow else (row.told,)))
+        for words, size in _picks(row.picks, whole=whole):
+            table.add_row("", words, Text(f"{size:,}", "dim"))
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    tokens: int
+    told: str
+    colour: str
+    is_section: bool = False
+    picks: tuple[Json, ...] = ()
+
+    @property
+    def size(self) -> str:
+        return f"{self.tokens:,}"
+
+
+def _rows(window: Json) -> Iterator[_Row]:
     for section in window["sections"]:
         tokens, budget = section.get("tokens") or 0, section.get("budget")
-        bar = Text(_bar(tokens, limit), "yellow" if budget is not None and tokens > budget else "cyan")
-        of = "" if budget is None else f"of {budget:,}"
-        table.add_row(Text(section.get("name") or UNKNOWN, "bold"), bar, f"{tokens:,}", of)
-        others = [pick for pick in section.get("picks") or () if not is_source(pick)]
-        for words, size in _picks(others, whole=whole):
-            table.add_row("", words, Text(f"{size:,}", "dim"), "")
+        colour = "yellow" if budget is not None and tokens > budget else "cyan"
+        others = tuple(pick for pick in section.get("picks") or () if not is_source(pick))
+        told = "" if budget is None else f"of {budget:,}"
+        yield _Row(section.get("name") or UNKNOWN, tokens, told, colour, True, others)
     for name, colour, told in (("reserve", "magenta", "for the reply"), ("free", "dim", "")):
         if name in window:
-            table.add_row(name, Text(_bar(window[name], limit), colour), f"{window[name]:,}", told)
-    return table
+            yield _Row(name, window[name], told, colour)
+
+
+def _bar_width(rows: Sequence[_Row], width: int, is_narrow: bool) -> int:
+    """What the other columns leave: a bar that is folded says nothing."""
+    told = [cell_len(row.told) + 2 for row in rows if row.told and not is_narrow]
+    others = max((cell_len(row.name) for row in rows), default=0) + max((len(row.size) for row in rows), default=0)
+    return max(LEAST_BAR, min(BAR_WIDTH, width - others - max(told, default=0) - 4))
 
 
 def _limit(window: Json) -> int:
@@ -134,9 +168,9 @@ def _sum(window: Json) -> Text:
     return Text(" · ".join((sums, kind, f"{100 * total / limit:.0f} % full", *plan)))
 
 
-def _bar(tokens: int, limit: int) -> str:
+def _bar(tokens: int, limit: int, widest: int) -> str:
     """A bar in eighths of a character; whatever is there at all can be seen."""
-    eighths = max(round(8 * BAR_WIDTH * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
+    eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
 

@@ -56,11 +56,12 @@ def show_request(id: str | None, whole: bool, source: str | None, as_json: bool)
 def _print_source(desk: "Desk", record: dict[str, Any], source: str, *, as_json: bool) -> None:
     """By its hash: whatever its file says today."""
     from recto.sources.source import SourceId  # with what it stands on, only here
+    from recto.store.side import item_of
 
     wanted = SourceId.parse(source)
     key = wanted.kind, wanted.name, wanted.server
     picks = [pick for section in record.get("sections") or () for pick in section.get("picks") or ()]
-    sent = [pick for pick in picks if (pick.get("kind"), pick.get("name"), pick.get("server", "")) == key]
+    sent = [pick for pick in picks if item_of("", pick).key == key]
     if not sent:
         raise NotFound(f"{wanted} was not sent with request {record['id']}", source=source)
     if not (sha256 := sent[0].get("sha256")):

@@ -11,8 +11,9 @@ from recto import wire
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Everything a terminal would obey instead of show; tabs and line ends are all that a text needs.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Everything a terminal would obey instead of show, and what turns a line around; tabs and line ends are all that a text
+# needs.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def emit(value: Any) -> None:

@@ -137,7 +137,9 @@ COMMANDS = {
         sources.WORDS,
     ),
     "tools": Command(
-        "the same for tools, as SERVER/NAME; servers for how they are doing", sources.tools, sources.TOOL_WORDS
+        "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers for how they are doing",
+        sources.tools,
+        sources.TOOL_WORDS,
     ),
     "document": Command("a note that goes with every message: PATH, or none to close it", _document, ("none",)),
     "undo": Command("take back your last message and its reply", _undo),

@@ -6,6 +6,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from recto.cli import source_lists as lists
+from recto.cli.always import take_back
 from recto.cli.gathered import shown
 from recto.cli.modes import change
 from recto.errors import Invalid
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 ALL = "all"
 VERBS = ("add", "remove", "mode")
 WORDS = (*VERBS, ALL)
-TOOL_WORDS = (*WORDS, "servers")
+ASK = "ask"
+TOOL_WORDS = (*WORDS, ASK, "servers")
 # So many of what is merely available are listed unless all are asked for.
 FOLD = 12
 # So many messages back `/references` looks for a turn that has any.
 LATEST = 200
 NAMED: dict[str, "Kind"] = {"rules": "rule", "references": "reference", "tools": "tool"}
+PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
 
 
 def rules(chat: "Chat", argument: str) -> None:
@@ -38,7 +41,13 @@ def references(chat: "Chat", argument: str) -> None:
 
 
 def tools(chat: "Chat", argument: str) -> None:
+    verb, _, name = argument.partition(" ")
+    if verb == ASK and name.strip():
+        chat.tell(take_back(chat.desk, chat.talk, name).in_words())
+        return
     if argument != "servers":
+        if argument in ("", ALL):
+            chat.desk.servers.renew()
         _sources(chat, "tools", argument)
         return
     servers = lists.Servers(chat.talk.agent.servers, chat.desk.servers.states())
@@ -58,13 +67,14 @@ def _sources(chat: "Chat", command: str, argument: str) -> None:
     elif verb in ("add", "remove") and name:
         _move(chat, verb, _id(command, name))
     else:
-        servers = ", servers" if command == "tools" else ""
-        raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{servers}, all, or nothing")
+        more = f", {ASK} NAME, servers" if command == "tools" else ""
+        raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
 
 
 def _id(command: str, name: str) -> str:
-    """The name as it is typed, with or without quotes."""
-    unquoted = name.strip()
+    """The name as it is typed, with or without quotes, with or without its kind: `/rules add rule:latin` too."""
+    typed, colon, rest = name.strip().partition(":")
+    unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
     if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
         unquoted = unquoted[1:-1].strip()
     return f"{NAMED[command]}:{unquoted}"

@@ -25,7 +25,7 @@ NONE: dict[Kind, str] = {"rule": "no rules", "reference": "no references", "tool
 MARKS = {True: "●", False: "○"}
 LEGEND = "● in the session  ○ available"
 APPROVALS = {"ask": "", "allow": "runs unasked", "deny": "never runs"}
-STOPPED = "stopped"
+STOPPED, OFF, UNTRUSTED = "stopped", "off", "untrusted"
 STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
 # A list that nobody reads on a screen is cut nowhere, but a description stays on its line.
 UNBOUNDED = 160
@@ -100,14 +100,15 @@ def _row(listed: "Listed", whole_ids: bool, named: int, said: int, room: int) ->
 
 
 def _badge(listed: "Listed") -> tuple[Text, str]:
-    found = badge({"mode": listed.include})
+    """How it came in; of what is merely available, how it would."""
+    found = badge({"mode": listed.mode or listed.include})
     return found if listed.source.enabled else Text(found.plain, "dim"), " " * (len("[Always]") - len(found))
 
 
 def _name(listed: "Listed", whole_id: bool) -> str:
     id = listed.source.id
     name = str(id) if whole_id else f"{id.server}/{id.name}" if id.server else id.name
-    return visible(name).replace("\n", " ")
+    return revealed(name)
 
 
 def _how(listed: "Listed") -> str:
@@ -158,10 +159,11 @@ class Servers:
             yield {
                 "kind": "server",
                 "name": config.name,
-                "state": state.state if state else STOPPED,
+                "state": _at(config, state),
                 "because": state.why if state else "",
                 "tools": state.tools if state else None,
                 "runs": runs(config),
+                "approval": config.approval or "ask",
                 "is_yours": config.is_yours,
                 "origin": config.origin,
             }
@@ -169,23 +171,39 @@ class Servers:
     def draw(self, console: Console) -> None:
         """Each with what it runs, and which file says so."""
         for config, state in self._known:
-            at = state.state if state else STOPPED
+            at = _at(config, state)
             tools = f", {counted(state.tools, 'tool')}" if state and state.tools else ""
             why = f": {visible(state.why)}" if state and state.why else ""
-            _print(console, Text.assemble(visible(config.name), "  ", (at, STATES.get(at, "dim")), f"{tools}{why}"))
+            _print(console, Text.assemble(revealed(config.name), "  ", (at, STATES.get(at, "dim")), f"{tools}{why}"))
             _print(console, Text(f"  {runs(config)}", "dim"))
+            if at == UNTRUSTED and (unasked := unasked_in_words(config)):
+                _print(console, Text(f"  {unasked}", "yellow"))
             _print(console, Text(f"  from {visible(config.origin)}", "dim"))
+
+
+def _at(config: "ServerConfig", state: "State | None") -> str:
+    return OFF if not config.enabled else state.state if state else STOPPED
 
 
 def runs(config: "ServerConfig", *, whole: bool = False) -> str:
     """The command line, or the address; of variables and headers the names. What looks like a key is hidden, unless
-    somebody has to judge the `whole`."""
+    somebody has to judge the `whole`: that is with values, as they are written."""
     url, *args = (config.url, *config.args) if whole else without_secrets((config.url, *config.args))
     if config.url:
-        headers = f" with the headers {', '.join(config.headers)}" if config.headers else ""
-        return revealed(f"{url}{headers}")
-    line = [*(f"{name}=…" for name in config.env), shlex.join((config.command, *args))]
+        headers = (f"{name}: {value}" if whole else name for name, value in config.headers.items())
+        return revealed(f"{url}{' with the headers ' if config.headers else ''}{', '.join(headers)}")
+    env = (f"{name}={shlex.quote(value) if whole else '…'}" for name, value in config.env.items())
+    line = [*env, shlex.join((config.command, *args))]
     return revealed(" ".join((*line, *(("in", config.cwd) if config.cwd else ()))))
+
+
+def unasked_in_words(config: "ServerConfig") -> str:
+    """Which of its tools would run without asking; empty where none would."""
+    asked = [name for name in config.tools if config.approval_of(name) != "allow"]
+    if config.approval == "allow":
+        return "its tools run without asking" + (f", but for {revealed(', '.join(asked))}" if asked else "")
+    unasked = [name for name in config.tools if name not in asked]
+    return f"without asking run {revealed(', '.join(unasked))}" if unasked else ""
 
 
 def starting_in_words(states: Iterable["State"]) -> str:

@@ -1,7 +1,7 @@
 """`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from recto.talk import Talk
 
 Place = Callable[["Desk"], "Talk"]
+
+
+class OneKind(click.Choice[Kind]):
+    """A kind of sources, also by the short name that ids take."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Kind:
+        return super().convert("reference" if value == "ref" else value, param, ctx)
+
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 server_argument = click.argument("server", metavar="SERVER")
@@ -32,23 +40,24 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--kind", type=click.Choice(KINDS), help="Only these.")
+@click.option("--kind", type=OneKind(KINDS), help="Only these; ref stands for reference.")
+@click.option("--fresh", is_flag=True, help="Ask the MCP servers for their tools, whatever is kept of them.")
 @options.session_options
 @options.as_json_option
-def list_sources(kind: Kind | None, place: Place, as_json: bool) -> None:
+def list_sources(kind: Kind | None, fresh: bool, place: Place, as_json: bool) -> None:
     """List the sources of a conversation and its agent.
 
     What the agent has, how it is included, what of it is in the conversation (by default the latest), and how its MCP
-    servers are doing.
+    servers are doing. The tools of a server are those that it had when it was last asked, a day ago at most.
 
-    Example: recto sources list --kind tool
+    Example: recto sources list --kind tool --fresh
     """
     from recto.cli import source_lists as lists  # rich: a tenth of a second
 
     kinds = (kind,) if kind else KINDS
     with options.open_desk({}) as desk:
         talk = place(desk)
-        found = talk.sources(kinds)
+        found = talk.sources(kinds, fresh=fresh)
         servers = lists.Servers(talk.agent.servers if "tool" in kinds else (), desk.servers.states())
         if as_json:
             for row in (*map(lists.to_json, found.items), *servers.to_json()):
@@ -70,14 +79,17 @@ def _whose(talk: "Talk") -> str:
 def add_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
     """Take sources into a conversation.
 
-    Whatever their mode, they go with every message of it (by default the latest) until they are removed.
+    Whatever their mode, they go with every message of it (by default the latest) until they are removed. Where one of
+    them cannot be taken in, none is.
 
     Example: recto sources add rule:style tool:github/create_issue
     """
+    from recto.cli.taking import take_in
+
     with options.open_desk({}) as desk:
         talk = options.find_talk(desk, conversation)
-        for id in ids:
-            _tell(talk, talk.add_source(id), "goes along from the next message on", as_json)
+        for listed in take_in(desk, talk, ids):
+            _tell(talk, listed, "goes along from the next message on", as_json)
 
 
 @command.command("remove")
@@ -87,14 +99,17 @@ def add_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) ->
 def remove_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
     """Take sources out of a conversation.
 
-    The agent keeps them: those that it always includes are in other conversations as before.
+    The agent keeps them: those that it always includes are in other conversations as before. Where one of them cannot
+    be taken out, none is.
 
     Example: recto sources remove ref:api
     """
+    from recto.cli.taking import take_out
+
     with options.open_desk({}) as desk:
         talk = options.find_talk(desk, conversation)
-        for id in ids:
-            _tell(talk, talk.remove_source(id), "goes along no longer", as_json)
+        for listed in take_out(desk, talk, ids):
+            _tell(talk, listed, "goes along no longer", as_json)
 
 
 def _tell(talk: "Talk", listed: "Listed", said: str, as_json: bool) -> None:
@@ -130,6 +145,29 @@ def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
             show.say(changed.in_words())
 
 
+@command.command("ask")
+@click.argument("tool", metavar="TOOL")
+@options.conversation_option
+@options.as_json_option
+def ask_again(tool: str, conversation: str | None, as_json: bool) -> None:
+    """Ask again before a tool runs.
+
+    Takes back an "always" that was given in a conversation (by default the latest), for tool:SERVER/NAME or for all
+    tools of a SERVER.
+
+    Example: recto sources ask tool:github/create_issue
+    """
+    from recto.cli.always import take_back
+
+    with options.open_desk({}) as desk:
+        talk = options.find_talk(desk, conversation)
+        taken = take_back(desk, talk, tool)
+        if as_json:
+            show.emit({"conversation": talk.id, "tool": taken.tool, "asks": taken.asks})
+        else:
+            show.say(f"{taken.in_words()}, in conversation {talk.id}")
+
+
 @command.command("trust")
 @server_argument
 @options.session_options
@@ -137,8 +175,8 @@ def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
 def trust(server: str, place: Place, as_json: bool) -> None:
     """Let an MCP server of the project run.
 
-    What is trusted is this very command line or address: once that is changed, the server is not started until it is
-    trusted again.
+    What is trusted is all that is shown: command line, address, values, which tools run without asking. Once any of it
+    is changed, the server is not started until it is trusted again.
 
     Example: recto sources trust github
     """
@@ -172,15 +210,17 @@ def _agent_with(server: str, talk: "Talk") -> str:
 
 
 def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: bool) -> None:
-    from recto.cli.source_lists import runs  # rich: a tenth of a second
+    from recto.cli.source_lists import runs, unasked_in_words  # rich: a tenth of a second
 
+    line, unasked = runs(config, whole=True), unasked_in_words(config)
     if as_json:
-        show.emit(
-            {"server": config.name, "trusted": trusted, "runs": runs(config, whole=True), "origin": config.origin}
-        )
+        told = {"server": config.name, "trusted": trusted, "runs": line, "unasked": unasked, "origin": config.origin}
+        show.emit(told | {"config": config.to_json()})
         return
     show.say(f"{config.name} is {said}")
-    show.say(f"  runs     {runs(config, whole=True)}")
+    show.say(f"  runs     {line}")
+    if unasked:
+        show.say(f"  asks     {unasked}")
     show.say(f"  said in  {config.origin}")
 
 

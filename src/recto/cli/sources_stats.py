@@ -1,14 +1,15 @@
 """`recto sources stats` and `export`: which sources replies use, what they cost, and every reply's context data."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from recto import wire
+from recto import places, wire
 from recto.cli import options, show
 from recto.cli.moment import Moment
 from recto.errors import Altered, Invalid
@@ -17,6 +18,7 @@ from recto.sources.source import KINDS, OWN, SourceId
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from recto.agents.agents import Agents
     from recto.store.records import Record
     from recto.store.sourced import Sourced
     from recto.store.store import Store
@@ -43,7 +45,8 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
 
     with options.open_store() as store:
         found = store.sourced.stats(agent, since)
-        advice = advise(found, store.sourced.totals(agent, since))
+        _check(store, agent)
+        advice = advise(found, store.sourced.totals(agent, since), _texts())
     if as_json:
         for stat in found:
             show.emit(_to_json(stat, [each for each in advice if (each.id, each.agent) == (stat.id, stat.agent)]))
@@ -51,6 +54,30 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
         _draw(found, advice)
     if not found:
         show.note(f"nothing was recorded {_which(agent, since)}: every reply notes the sources that it was given")
+
+
+def _check(store: "Store", agent: str | None) -> None:
+    """NotFound for an agent that neither has a folder nor a conversation."""
+    if agent is None or any(each.agent == agent for each in store.tree.conversations(limit=sys.maxsize)):
+        return
+    _agents().check(agent)
+
+
+def _agents() -> "Agents":
+    from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
+
+    return Agents(places.find_home(), places.find_project(Path.cwd()))
+
+
+def _texts() -> "Callable[[Stat], str]":
+    """What rules say today; nothing for those that are gone."""
+    agents = _agents()
+
+    def text(stat: "Stat") -> str:
+        source = agents.last(stat.agent).find(stat.id)
+        return source.text if source else ""
+
+    return text
 
 
 def _which(agent: str | None, since: str | None) -> str:
@@ -120,7 +147,10 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
     Example: recto sources export -o context.jsonl
     """
     lines = 0
-    with options.open_store() as store, _opened(output) as out:
+    with ExitStack() as stack:
+        store = stack.enter_context(options.open_store())
+        _check(store, agent)
+        out = stack.enter_context(_opened(output))
         for line in _lines(store, agent, since):
             out.write(wire.dumps(line) + "\n")
             lines += 1

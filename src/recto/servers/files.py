@@ -1,10 +1,20 @@
-"""Small JSON files of this room: read as they are, written whole or not at all, for the user's eyes only."""
+"""The folder of this room and its small JSON files: read as they are, written whole or not at all, for the user's eyes
+only."""
 
 import json
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+
+def private(folder: Path) -> Path:
+    """Makes the folder, which nobody else may look into. One that cannot be made is told by what needs it."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    return folder
 
 
 def read_json(path: Path) -> dict[str, Any]:

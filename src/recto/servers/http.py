@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from recto.servers.pipe import LONGEST
+from recto.servers.pipe import LONGEST, too_large
 from recto.servers.reach import Reach
 from recto.servers.seen import Seen
 from recto.servers.sifted import Streams
@@ -47,7 +47,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             read += len(chunk)
             if read > LONGEST:
-                raise httpx2.StreamError(f"the answer is larger than {LONGEST // 1_000_000} MB")
+                raise httpx2.StreamError(too_large())
             yield chunk
 
     async def aclose(self) -> None:

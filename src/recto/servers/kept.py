@@ -9,6 +9,7 @@ from typing import Any
 
 from recto.servers.files import read_json, write_json
 from recto.servers.listing import Listed, Listing
+from recto.servers.reach import PROJECT
 from recto.sources.server import ServerConfig
 
 FOLDER, FORMAT = "servers", 1
@@ -17,10 +18,12 @@ _REACHED_BY = ("command", "args", "env", "cwd", "url", "headers")
 
 
 def key_of(config: ServerConfig, project: Path | None) -> str:
-    """By how it is reached, not by what may be done with its tools; what comes with a project is that project's own."""
+    """By how it is reached, not by what may be done with its tools; what comes with a project, or runs in it, is that
+    project's own."""
     said = config.to_json()
     reached = {name: said[name] for name in _REACHED_BY if name in said}
-    whose = "" if config.is_yours or project is None else str(project.resolve())
+    runs_there = (config.cwd and not config.cwd.startswith(("/", "~"))) or PROJECT in json.dumps(reached)
+    whose = str(project.resolve()) if project and (runs_there or not config.is_yours) else ""
     return hashlib.sha256(json.dumps([config.name, whose, reached], sort_keys=True).encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ import asyncio
 import importlib
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,8 +95,15 @@ class Link:
             await asyncio.wait({self._refresh}, timeout=REFRESH_PATIENCE_S)
         return replace(self.listing, notes=(*self._take_news(), *self.listing.notes))
 
-    async def call(self, tool: str, arguments: Arguments, call: object) -> Outcome:
-        """`call` is this one's sign, to be given back by who gives it up."""
+    async def renewed(self) -> None:
+        """Asks for the list anew where it runs; what goes wrong is told by the calls."""
+        if self._state == "running" and self._came:
+            with suppress(Exception):
+                await self._listed(self._came.result().client)
+
+    async def call(self, tool: str, arguments: Arguments, call: object, within_s: float) -> Outcome:
+        """`call` is this one's sign, to be given back by who gives it up. Its time begins when it is sent: that the
+        server has to start, or that one which hangs has to be ended first, is not its fault."""
         from recto.servers.session import Gone, call_tool  # slow to load
 
         if self._check:
@@ -103,8 +111,9 @@ class Link:
         up = await self._up()
         self._calls.add(call)
         try:
-            outcome = await call_tool(up.client, up.seen, tool, arguments)
-        except asyncio.CancelledError:
+            async with asyncio.timeout(within_s):
+                outcome = await call_tool(up.client, up.seen, tool, arguments)
+        except (asyncio.CancelledError, TimeoutError):
             self.give_up(call)
             raise
         except Gone:

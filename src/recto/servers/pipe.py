@@ -14,15 +14,17 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 from mcp.shared.message import SessionMessage
-from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
 
+from recto.servers.answer import UNFIT, UNSENT, Long, answered, failed
 from recto.servers.reach import Reach
 from recto.servers.seen import Seen
 from recto.servers.sifted import Streams
 from recto.text import clean
 
-LONGEST = 64_000_000
-"""Bytes of a line: 50 MB of text and what stands around it."""
+LONGEST = 160_000_000
+"""Bytes of a line: 50 MB of text, twice, for many servers send it as text and as structured content, and what stands
+around it. One that has no end at twice as much ends its server."""
 GRACE_S = 1.0
 """For each step of the end: stdin closed, asked to, killed."""
 _CHUNK = 1 << 20
@@ -88,27 +90,34 @@ async def _read(stream: asyncio.StreamReader, came: MemoryObjectSendStream[Sessi
     with came, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         async for line in _lines(stream):
             if line is None:
-                seen.broken = f"it sent a line of more than {LONGEST // 1_000_000} MB"
+                seen.broken = f"it sent a line of more than {2 * LONGEST // 1_000_000} MB"
                 return
-            if not line.strip():
+            if not isinstance(line, Long) and not line.strip():
                 continue
-            message = _parsed(line)
+            message = answered(line, too_large()) if isinstance(line, Long) else _parsed(line)
             if message:
                 await came.send(message)
             else:
-                seen.garbage(clean(bytes(line[:200]))[0])
+                seen.garbage(clean(bytes(line.head if isinstance(line, Long) else line[:200]))[0])
                 await seen.breathe()
 
 
-async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray | bytes | None]:
-    """Each line; None for one that is too long, and then no more. A newline is looked for only in what is new."""
-    held = bytearray()
+def too_large() -> str:
+    return f"the result is larger than {LONGEST // 1_000_000} MB"
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray | bytes | Long | None]:
+    """Each line; of one that is too long the two ends; None for one without an end, and then no more. A newline is
+    looked for only in what is new."""
+    held: bytearray | Long = bytearray()
     while chunk := await stream.read(_CHUNK):
         first, *more = chunk.split(b"\n")
-        if len(held) + len(first) > LONGEST:
+        if isinstance(held, bytearray) and len(held) + len(first) > LONGEST:
+            held = Long.of(held)
+        held.extend(first)
+        if len(held) > 2 * LONGEST:
             yield None
             return
-        held += first
         if more:
             yield held
             for line in more[:-1]:
@@ -119,7 +128,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray | byte
 def _parsed(line: bytearray | bytes) -> SessionMessage | None:
     with suppress(ValueError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    return _mended(line)
+    return _mended(line) or answered(Long.of(line), UNFIT)
 
 
 def _mended(line: bytearray | bytes) -> SessionMessage | None:
@@ -136,10 +145,7 @@ def _mended(line: bytearray | bytes) -> SessionMessage | None:
 
 def _failed(read: Any) -> SessionMessage | None:
     id = read.get("id") if isinstance(read, dict) and "method" not in read else None
-    if not isinstance(id, int | str) or isinstance(id, bool):
-        return None
-    why = ErrorData(code=INTERNAL_ERROR, message="the answer of the server does not follow its protocol")
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=why))
+    return failed(id, UNFIT) if isinstance(id, int | str) and not isinstance(id, bool) else None
 
 
 async def _write(
@@ -150,10 +156,18 @@ async def _write(
     with left:
         try:
             async for item in left:
-                stream.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                try:
+                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                except (ValueError, RecursionError):
+                    if isinstance(item.message, JSONRPCRequest):
+                        await came.send(failed(item.message.id, UNSENT))
+                    continue
+                stream.write(line + b"\n")
                 await stream.drain()
         except OSError:
             came.close()  # it reads no more: no answer will come either
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
 
 
 async def _end(process: Process, talking: list[asyncio.Task[None]], drained: asyncio.Task[None]) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from recto.errors import Invalid
 from recto.sources.server import ServerConfig
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
+PROJECT = "RECTO_PROJECT"
+"""Stands for the project's folder in a config, where there is one."""
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HEADER = re.compile(r"[\x20-\x7e]*")
 
 
@@ -32,18 +33,18 @@ class Reach:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def reach_of(config: ServerConfig, project: Path | None, environment: Mapping[str, str]) -> Reach:
-    """Raises Invalid, in one sentence, where it cannot be reached as it is said."""
+def reach_of(config: ServerConfig, project: Path | None, environment: Mapping[str, str], neutral: Path) -> Reach:
+    """`neutral` is a folder of ours. Raises Invalid, in one sentence, where it cannot be reached as it is said."""
     if bool(config.command) == bool(config.url):
         has = "both a command and a url" if config.url else "neither a command nor a url"
         raise Invalid(f"the MCP server {config.name} has {has}: give it one of them", name=config.name)
-    filled = _Filled(environment)
+    filled = _Filled({**environment, PROJECT: str(project)} if project else environment)
     reach = Reach(
         name=config.name,
-        command=filled.path(config.command),
+        command=_program(filled.path(config.command), config),
         args=tuple(map(filled.text, config.args)),
         env={name: filled.text(value) for name, value in config.env.items()},
-        cwd=_folder(filled.path(config.cwd), project) if config.command else "",
+        cwd=_folder(filled.path(config.cwd), config, project, neutral) if config.command else "",
         url=filled.text(config.url),
         headers={name: filled.text(value) for name, value in config.headers.items()},
     )
@@ -59,13 +60,26 @@ def reach_of(config: ServerConfig, project: Path | None, environment: Mapping[st
     return reach
 
 
-def _folder(cwd: str, project: Path | None) -> str:
-    """Relative to the project, which is also where a server runs that says nothing."""
+def _folder(cwd: str, config: ServerConfig, project: Path | None, neutral: Path) -> str:
+    """A relative one is the project's. Many programs run what lies where they are started (`npx` looks for
+    `node_modules`, `python -m` for modules): so what is the user's own is not started in a folder that may have been
+    copied from anywhere, unless the user says so."""
+    if config.is_yours and not cwd:
+        return str(neutral.absolute())
     return str(project / cwd) if project else cwd
 
 
+def _program(command: str, config: ServerConfig) -> str:
+    """Of the user's own, a relative one lies beside the file that says so: never in whatever folder one is in."""
+    if not config.is_yours or "/" not in command or command.startswith("/"):
+        return command
+    if not config.origin:
+        raise Invalid(f"the MCP server {config.name} has a relative command, {command}: give the whole path")
+    return str(Path(config.origin).absolute().parent / command)
+
+
 class _Filled:
-    """Texts with `${NAME}` and `${NAME:-default}` filled in; remembers what was missing."""
+    """Texts with `${NAME}`, `${env:NAME}` and `${NAME:-default}` filled in; remembers what was missing."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from recto.errors import Invalid, RectoError
 from recto.servers.aside import Aside
+from recto.servers.files import private
 from recto.servers.kept import FOLDER, Kept, key_of
 from recto.servers.link import Link, Place
 from recto.servers.listing import Listed, Listing
@@ -28,13 +30,16 @@ from recto.sources.tools import Arguments, Outcome, Remote
 
 CLOSE_S = 6.0
 IDLE_S = 60.0
+BEFORE_S = 15.0
+"""Besides its start, what may pass before a call is sent: a server that hangs is found out and ended."""
+ANEW_S = 3.0
 _NOT_A_FILE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     tools: tuple[Remote, ...] = ()
-    """By config, then in the server's own order; those that are not enabled are left out."""
+    """By config, then in the server's own order; those that are not enabled, or denied, are left out."""
     notes: tuple[str, ...] = ()
     """What the user should know, a sentence each: what lasts is told each time, what happened once."""
 
@@ -67,6 +72,17 @@ class Servers:
             except RectoError:
                 continue
             self._stir(link)
+
+    def known(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
+        """The names of a server's tools, as far as they are known without asking it; None where they are not."""
+        link = self._links.get(self._by_name.get((config.name, project), ""))
+        listing = link.listing if link and link.listing.tools else self._kept.read(key_of(config, project))
+        return tuple(tool.name for tool in listing.tools) if listing else None
+
+    def renew(self) -> None:
+        """Asks the servers that run for their lists anew, and waits a moment; none is started."""
+        running = [link for link in list(self._links.values()) if link.state.state == "running"]
+        wait([self._aside.begin(link.renewed()) for link in running], ANEW_S)
 
     def states(self) -> list[State]:
         """Of the servers that were asked about, in their order."""
@@ -129,7 +145,7 @@ class Servers:
             self._drop(config, project, State(config.name, "untrusted", why))
             raise RectoError(f"the project's MCP server {config.name} was not started: {why}")
         try:
-            reach = reach_of(config, project, self._environment)
+            reach = reach_of(config, project, self._environment, self._home / FOLDER)
         except Invalid as why:
             self._drop(config, project, State(config.name, "failed", why.message))
             raise
@@ -147,7 +163,8 @@ class Servers:
         self._sweep()
         if link := self._links.get(reach.key):
             return link
-        log = self._home / FOLDER / f"{_NOT_A_FILE.sub('_', config.name)}.log"
+        folder = private(self._home / FOLDER)
+        log = folder / f"{_NOT_A_FILE.sub('_', config.name)}.log"
         place = Place(self._kept, key_of(config, project), log, self._environment, self._start_s)
         return self._links.setdefault(reach.key, Link(reach, place))
 
@@ -168,7 +185,7 @@ class Servers:
             self._aside.begin(link.start())
 
     def _remotes(self, config: ServerConfig, listing: Listing, project: Path | None) -> tuple[Remote, ...]:
-        tools = (tool for tool in listing.tools if config.tool(tool.name).enabled)
+        tools = (tool for tool in listing.tools if _is_offered(config, tool.name))
         return tuple(self._remote(config, tool, project) for tool in tools)
 
     def _remote(self, config: ServerConfig, listed: Listed, project: Path | None) -> Remote:
@@ -181,13 +198,15 @@ class Servers:
             own_name=listed.name,
         )
         call = partial(self._call, config, listed.name, project)
-        return Remote(tool, call, config.approval_of(listed.name), config.timeout_s or self._timeout_s)
+        timeout_s = config.timeout_s or self._timeout_s
+        return Remote(tool, call, config.approval_of(listed.name), timeout_s, self._start_s + BEFORE_S)
 
     async def _call(self, config: ServerConfig, tool: str, project: Path | None, arguments: Arguments) -> Outcome:
         link = self._link(config, self._reach(config, project), project)
         call = object()
         try:
-            return await self._aside.run(link.call(tool, arguments, call))
+            within_s = config.timeout_s or self._timeout_s
+            return await self._aside.run(link.call(tool, arguments, call, within_s))
         except asyncio.CancelledError:
             # at once: the next call may be on its way before this one has ended over there
             self._aside.soon(partial(link.give_up, call))
@@ -197,6 +216,11 @@ class Servers:
 def _real(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
     """One of each name; the one named as our own says what to do with the tools that are built in."""
     return list({config.name: config for config in reversed(configs) if config.name != OWN}.values())[::-1]
+
+
+def _is_offered(config: ServerConfig, tool: str) -> bool:
+    """A model that is offered what it may never call wastes its words on it."""
+    return config.tool(tool).enabled and config.approval_of(tool) != "deny"
 
 
 def _twice(configs: Sequence[ServerConfig]) -> list[str]:

@@ -19,8 +19,10 @@ from mcp.types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from recto.errors import RectoError
+from recto.servers.answer import OURS, UNSENT
 from recto.servers.http import http
 from recto.servers.listing import MOST_TOOLS, Listing, check
 from recto.servers.outcome import outcome_of
@@ -93,9 +95,13 @@ async def list_tools(client: Client, name: str) -> Listing:
 async def call_tool(client: Client, seen: Seen, tool: str, arguments: Arguments) -> Outcome:
     """Raises Gone where the server ended; whatever else goes wrong is a result that the model can read."""
     name = seen.name
+    if not _can_be_sent(arguments):
+        return Outcome(f"the call was not sent to the MCP server {name}: {UNSENT}", is_error=True)
     try:
         return outcome_of(await client.call_tool(tool, dict(arguments)))
     except MCPError as why:
+        if why.error.data == OURS:
+            return Outcome(f"the call failed on the MCP server {name}: {why.error.message}", is_error=True)
         # before 2026 an error of a call has no status: one that has is about the session, which such a server forgets
         if is_gone(why) or (seen.failure and client.protocol_version not in MODERN_PROTOCOL_VERSIONS):
             raise Gone from why
@@ -104,6 +110,15 @@ async def call_tool(client: Client, seen: Seen, tool: str, arguments: Arguments)
         return Outcome(f"the MCP server {name} sent a result that is not valid: {_first(why)}", is_error=True)
     except RuntimeError as why:
         return Outcome(f"the call failed on the MCP server {name}: {why}", is_error=True)
+
+
+def _can_be_sent(arguments: Arguments) -> bool:
+    """Halves of characters and the like would end the connection, and other calls with it."""
+    try:
+        to_json(dict(arguments))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def is_gone(why: MCPError) -> bool:

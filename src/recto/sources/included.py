@@ -60,6 +60,8 @@ class Sources:
     tools: tuple[Offered, ...] = ()
     recall: Runnable | None = None
     """Offered only where something is archived, but always there to be run."""
+    forbidden: tuple[Runnable | Remote, ...] = ()
+    """Not offered; a model that calls one all the same is told why it does not run."""
     chosen: tuple[Included, ...] = ()
     """Rules and references for this message alone, the best first."""
     passed: tuple[Pick, ...] = ()

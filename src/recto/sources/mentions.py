@@ -9,9 +9,7 @@ from recto.sources.source import Kind, Reference, Rule
 from recto.vault.prose import masked
 
 # One that is written behind a backslash is none, as everywhere in Markdown.
-_MENTION = re.compile(
-    r'(?<![\w@/.\\])@(rule|ref|reference):(?:"([^"\n]{1,200})"|([^\s"`<>|@]{1,200}))', re.IGNORECASE
-)
+_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):(?:"([^"\n]{1,200})"|([^\s"`<>|@]{1,200}))', re.IGNORECASE)
 _AFTER = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _GENITIVE = ("'s", "’s")
 # So many unknown names get a sentence each; to look for names like theirs takes time.
@@ -65,9 +63,9 @@ def _readings(written: str) -> Iterable[str]:
 def mentioned(text: str, sources: Iterable[Written]) -> tuple[list[Written], list[str]]:
     """The enabled sources that a text names, each once; and a sentence for each name that there is not, or that is not
     enabled, up to a number."""
-    known = {(each.kind, each.name.casefold()): each for each in sources}
-    found: dict[tuple[str, str], Written] = {}
-    unknown: dict[tuple[str, str], Mention] = {}
+    known: dict[tuple[Kind, str], Written] = {(each.kind, each.name.casefold()): each for each in sources}
+    found: dict[tuple[Kind, str], Written] = {}
+    unknown: dict[tuple[Kind, str], Mention] = {}
     for mention in find_mentions(text):
         keys = [(mention.kind, name.casefold()) for name in mention.names]
         if key := next((key for key in keys if key in known), None):
@@ -84,7 +82,7 @@ def _bounded(problems: Sequence[str], total: int) -> list[str]:
     return [*told, f"and {total - len(told)} more are not known"] if total > len(told) else told
 
 
-def _unknown(mention: Mention, known: Mapping[tuple[str, str], Written]) -> str:
+def _unknown(mention: Mention, known: Mapping[tuple[Kind, str], Written]) -> str:
     names = {name: each.name for (kind, name), each in known.items() if kind == mention.kind}
     if whole := _begun(mention, names):
         typed = "rule" if mention.kind == "rule" else "ref"
@@ -96,5 +94,6 @@ def _unknown(mention: Mention, known: Mapping[tuple[str, str], Written]) -> str:
 def _begun(mention: Mention, names: Mapping[str, str]) -> str:
     """The longest name that the line goes on with; empty when it is none."""
     line = f"{mention.names[0]}{mention.behind}".casefold()
-    fitting = [key for key in names if " " in key and re.match(rf"{re.escape(key)}(?!\w)", line)]
+    begun = [key for key in names if " " in key and line.startswith(key)]
+    fitting = [key for key in begun if not line[len(key) : len(key) + 1].isalnum()]
     return names[max(fitting, key=len)] if fitting else ""

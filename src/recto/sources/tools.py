@@ -56,6 +56,8 @@ class Remote:
     approval: Approval = "ask"
     timeout_s: float | None = None
     """Longest run of one call; None leaves it to the settings."""
+    before_s: float = 0.0
+    """What may pass before a call begins to run, such as the start of its server; `call` itself keeps the time then."""
 
     @property
     def writes(self) -> bool:
@@ -113,7 +115,7 @@ class Toolbox:
             raise RectoError(f"there is no tool {call.name}; there are: {', '.join(self._runnables) or 'none'}")
         given = arguments_of(call, runnable.tool)
         if isinstance(runnable, Remote):
-            return await asyncio.wait_for(runnable.call(given), self._patience(call))
+            return await asyncio.wait_for(runnable.call(given), self._patience(call) + runnable.before_s)
         if runnable.writes:
             async with self._writing:
                 return Outcome(await asyncio.to_thread(runnable.run, given))

@@ -16,6 +16,7 @@ from recto.window.window import SECTIONS
 Texts = Callable[[str], bytes | None]
 # Lines around each changed one.
 AROUND = 2
+CONVERSATION = "conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Difference:
     sections: tuple[Shift, ...]
     """Tokens of every section that either has, and of the total."""
     facts: tuple[Shift, ...]
-    """Model, parameters, strategy, limit and the like, where they differ."""
+    """Conversation, model, parameters, strategy, limit and the like, where they differ."""
     prefix: Prefix
 
     def to_json(self) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def compare(before: Side, after: Side, texts: Texts = lambda sha256: None) -> Di
         said_in=_without(after.said, before.said),
         said_out=_without(before.said, after.said),
         sections=tuple(_sections(before.account, after.account)),
-        facts=tuple(_facts(before.account, after.account)),
+        facts=(*_conversations(before, after), *_facts(before.account, after.account)),
         prefix=prefix_of(before, after, _instructions(came_in, went_out, changed)),
     )
 
@@ -180,6 +181,12 @@ def _sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[S
         yield Shift(name, ours.get(name, 0), theirs.get(name, 0))
     if ours or theirs:
         yield Shift("total", before.get("total", 0), after.get("total", 0))
+
+
+def _conversations(before: Side, after: Side) -> Iterator[Shift]:
+    one, other = before.record.conversation, after.record.conversation
+    if one != other:
+        yield Shift(CONVERSATION, one, other)
 
 
 def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Shift]:

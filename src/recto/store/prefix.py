@@ -139,14 +139,21 @@ def _broken(before: Side, after: Side, place: int, instructions: Sequence[str]) 
     return _another_branch(before, after)
 
 
+def _are_apart(before: Side, after: Side) -> bool:
+    """Two conversations: neither branches nor compactions of one mean anything in the other."""
+    return before.record.conversation != after.record.conversation
+
+
 def _compaction(before: Side, after: Side) -> str | None:
     one, other = before.account.get("compaction"), after.account.get("compaction")
-    if one == other:
+    if one == other or _are_apart(before, after):
         return None
     return f"compaction {other}" if other else "another branch, before the compaction"
 
 
 def _another_branch(before: Side, after: Side) -> str:
+    if _are_apart(before, after):
+        return "another conversation"
     ours, theirs = before.said, after.said
     for one, other in zip(ours, theirs, strict=False):
         if one.id != other.id:

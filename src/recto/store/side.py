@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from recto.sources.source import OWN
 from recto.store.record import Record
 
 # What was said is told by message, not by pick.
@@ -66,9 +67,11 @@ class Side:
 
 
 def item_of(section: str, pick: Mapping[str, Any]) -> Item:
-    """What an older version did not write is what it is by default."""
+    """What an older version did not write is what it is by default: it had no tools but our own."""
     named = ("kind", "name", "server", "mode", "score", "tokens", "because", "sha256")
-    return Item(section, **{"kind": "", "name": "", **{name: pick[name] for name in named if name in pick}})
+    server = OWN if pick.get("kind") == "tool" else ""
+    written = {name: pick[name] for name in named if name in pick}
+    return Item(section, **{"kind": "", "name": "", "server": server, **written})
 
 
 def _together(one: Item, other: Item) -> Item:

@@ -3,6 +3,7 @@
 Few numbers say nothing, and a rule seldom leaves words in a reply: where it shows no signs, that is said of it.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ LEAST = 10
 """Of fewer replies nothing is said at all."""
 ENOUGH = 20
 """So many without a sign of use are no chance any more."""
+ENOUGH_OF_A_RULE = 50
+"""Of rules more are wanted: most of what they ask for leaves no words in a reply."""
 RARELY = 0.02
 """Used in fewer than this share of replies is as good as never."""
 NEARLY_ALWAYS = 0.8
@@ -22,6 +25,12 @@ MOST = 0.5
 """Of the conversations it is added to; and of its replies that use it."""
 CONVERSATIONS = 5
 """In how many it must have been added before that is a habit."""
+# In the languages that words are told apart in elsewhere, too.
+_FORBIDS = re.compile(
+    r"\b(?:never|avoid|refrain|(?:do|does|must|may|should|shall|can|will)\s*not|[a-z]+n['’]t|"
+    r"nie|niemals|nicht|keine?[mnrs]?|jamais|nunca)\b",
+    re.IGNORECASE,
+)
 DESCRIBE = "describe better what it is for, raise context.min_score, or make it manual"
 
 
@@ -40,12 +49,21 @@ class Advice:
         return f"recto sources mode {shlex.quote(str(self.id))} {self.mode}{whose}"
 
 
-def advise(stats: Sequence[Stat], totals: Sequence[Total]) -> list[Advice]:
-    """One for each source that calls for it; what took the most tokens first."""
+def advise(
+    stats: Sequence[Stat], totals: Sequence[Total], text_of: Callable[[Stat], str] = lambda stat: ""
+) -> list[Advice]:
+    """One for each source that calls for it; what took the most tokens first. `text_of` gives the text of a rule, as
+    far as it is known."""
     by_agent = {total.agent: total for total in totals}
-    ordered = sorted(stats, key=lambda stat: (-stat.tokens, stat.id))
+    kept = [stat for stat in stats if not (stat.id.kind == "rule" and _is_unused(stat) and forbids(text_of(stat)))]
+    ordered = sorted(kept, key=lambda stat: (-stat.tokens, stat.id))
     found = (_of(stat, by_agent.get(stat.agent, Total(stat.agent, 0, 0))) for stat in ordered)
     return [advice for advice in found if advice]
+
+
+def forbids(text: str) -> bool:
+    """Whether a rule says what not to do: who keeps to it shows nothing of it."""
+    return bool(_FORBIDS.search(text))
 
 
 def _of(stat: Stat, total: Total) -> Advice | None:
@@ -58,9 +76,12 @@ def _idle(stat: Stat, _: Total) -> Advice | None:
     """Always in, and of no use that could be seen."""
     if stat.mode != "always" or not _is_unused(stat):
         return None
-    what = "unless it is meant for every message, make it" if stat.id.kind == "rule" else "make it manual or"
-    because = f"took {stat.tokens:,} tokens in {stat.replies:,} replies and {_unseen(stat)}; {what} agent"
-    return _advice(stat, f"{because}, so that it comes with the messages that need it", "agent")
+    because = f"took {stat.tokens:,} tokens in {stat.replies:,} replies and {_unseen(stat)}"
+    if stat.id.kind == "rule":
+        return _advice(stat, f"{because}; is it meant for every message, or would agent do for it?", "agent")
+    return _advice(
+        stat, f"{because}; make it manual or agent, so that it comes with the messages that need it", "agent"
+    )
 
 
 def _in_vain(stat: Stat, _: Total) -> Advice | None:
@@ -92,7 +113,8 @@ _CHECKS: tuple[Callable[[Stat, Total], Advice | None], ...] = (_idle, _in_vain, 
 
 
 def _is_unused(stat: Stat) -> bool:
-    return stat.looked >= ENOUGH and stat.used <= RARELY * stat.looked
+    enough = ENOUGH_OF_A_RULE if stat.id.kind == "rule" and stat.mode == "always" else ENOUGH
+    return stat.looked >= enough and stat.used <= RARELY * stat.looked
 
 
 def _unseen(stat: Stat) -> str:
@@ -103,4 +125,4 @@ def _unseen(stat: Stat) -> str:
 
 
 def _advice(stat: Stat, because: str, mode: Include) -> Advice:
-    return Advice(stat.id, stat.agent, f"{stat.id} {because}.", mode)
+    return Advice(stat.id, stat.agent, f"{stat.id} {because}{'' if because.endswith('?') else '.'}", mode)

@@ -1,6 +1,6 @@
 """Approving: whether a tool may run: as its settings say, as the user said before, or as the user says now."""
 
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,7 +26,7 @@ class Approving:
     """Servers and tools that may run as long as this front end stands here."""
     answers: bool
     """Somebody can be asked."""
-    remember: Callable[[SourceId], None]
+    remember: Callable[[SourceId], Awaitable[object]]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By the ids of calls."""
 
@@ -62,7 +62,7 @@ class Approving:
             return None
         if answer == "always":
             self.session = self.session.allow(tool.id)
-            self.remember(tool.id)
+            await self.remember(tool.id)
         return answer
 
     def refused(self, call: ToolCall) -> ToolResult | None:

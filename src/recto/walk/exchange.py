@@ -90,7 +90,7 @@ class Exchange:
                 raise
 
     async def _close_round(self, incoming: Incoming) -> None:
-        message = await close_calls(incoming, self.calls, self._own)
+        message = await close_calls(incoming, self.calls, self.approving, self._own)
         for call, result in zip(self.calls, message.results, strict=True):  # in the order of the calls
             self.referring.took(call, result)
         self.standing.stands_at(message.id, incoming.moved)

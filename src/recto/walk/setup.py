@@ -220,7 +220,7 @@ class Setup:
         return Ready(
             footing,
             sources,
-            self._toolbox([*(each.runnable for each in sources.tools), *([sources.recall] if sources.recall else ())]),
+            self._toolbox(_all_of(sources)),
             opening,
             budget_for(footing, opening, compacts=compacts),
             compacts,
@@ -301,6 +301,11 @@ class Setup:
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()
+
+
+def _all_of(sources: Sources) -> list[Runnable | Remote]:
+    recall = [sources.recall] if sources.recall else []
+    return [*(each.runnable for each in sources.tools), *recall, *sources.forbidden]
 
 
 def _unknown_window(model: Model) -> str:

@@ -19,11 +19,12 @@ from recto.sources.mentions import mentioned
 from recto.sources.pick import Pick
 from recto.sources.session import Listing, Session, session_from_json
 from recto.sources.source import KINDS, OWN, Kind, Source, SourceId, Tool, Written
-from recto.sources.tools import Remote, Runnable
+from recto.sources.tools import RECALL, Remote, Runnable
 from recto.store.clerk import Clerk
 from recto.store.store import Store
 from recto.walk.libraries import Libraries
 from recto.walk.offering import MOST_TOOLS, Sieve, built_in, can_call, configured, size_of, weights
+from recto.walk.reaching import TOOL
 from recto.walk.setup import Footing
 from recto.walk.standing import Before, Standing
 
@@ -58,6 +59,8 @@ class Sourcing:
         session, notes = await self._mentioned(session, standing, footing.agent, message, keeps=keeps)
         able, more = await self._callable(standing, footing, session)
         gone = session.missing(footing.agent.written)
+        forbidden = tuple(each for each in able if each.approval == "deny")
+        able = [each for each in able if each not in forbidden]
         offered = [Offered(each, in_session(session.listed(each.tool))) for each in able if session.mode(each.tool)]
         written = [session.listed(each) for each in footing.agent.written]
         text = message.text if message else ""
@@ -70,7 +73,8 @@ class Sourcing:
             rules=tuple(in_session(each) for each in written if each.mode and each.source.kind == "rule"),
             references=tuple(in_session(each) for each in written if each.mode and each.source.kind == "reference"),
             tools=tuple(offered),
-            recall=self._recall(footing, recall),
+            forbidden=forbidden,
+            recall=self._recall(footing, session, recall),
             chosen=tuple(_included(each) for each in choice.chosen if isinstance(each.source, Written)),
             passed=(*(_passed(each) for each in choice.passed if each.source.id not in sent), *sieve.passed),
             session=session,
@@ -90,7 +94,7 @@ class Sourcing:
         self, session: Session, standing: Standing, agent: Agent, message: Message | None, *, keeps: bool
     ) -> tuple[Session, list[str]]:
         """The session with what this message names."""
-        found, notes = mentioned(message.text, agent.written) if message else ([], [])
+        found, notes = mentioned(message.text, (*agent.rules, *agent.references)) if message else ([], [])
         fresh = [each for each in found if session.mode(each) is None]
         if fresh and keeps and standing.conversation:
             session = await self.clerk.do(self.amend, standing.conversation, lambda known: _with(known, fresh))
@@ -120,8 +124,18 @@ class Sourcing:
         able, notes = await self._able(standing, agent, fresh=fresh) if "tool" in kinds else ([], [])
         sources: list[Source] = [*agent.rules, *agent.references]
         written = [session.listed(each) for each in sources if each.kind in kinds]
-        tools = [session.listed(each.tool, each.approval) for each in able]
+        recall = await self.clerk.do(self._recalls, standing, agent) if "tool" in kinds else []
+        tools = [session.listed(each.tool, each.approval) for each in (*able, *recall)]
         return Listing((*written, *tools), (*agent.notes, *notes))
+
+    def _recalls(self, standing: Standing, agent: Agent) -> list[Runnable]:
+        """The tool that recalls, as it is listed: once something is archived, or its agent says something about it."""
+        config = agent.server(OWN)
+        is_said = config is not None and RECALL in config.tools
+        if not is_said and self._known(standing)[1] is None:
+            return []
+        recall = configured(Runnable(TOOL, lambda given: ""), config)
+        return [recall] if recall.tool.enabled else []
 
     # -- tools
 
@@ -152,11 +166,13 @@ class Sourcing:
             offer = Offer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
         return [*ours, *(each for each in offer.tools if each.tool.enabled)], list(offer.notes)
 
-    def _recall(self, footing: Footing, recall: Runnable | None) -> Runnable | None:
+    def _recall(self, footing: Footing, session: Session, recall: Runnable | None) -> Runnable | None:
+        """Once something is archived any message may need it: chosen means offered then."""
         if recall is None or not can_call(footing, self.settings) or not footing.context.recall_ratio:
             return None
         recall = configured(recall, footing.agent.server(OWN))
-        return recall if recall.tool.enabled else None
+        is_chosen = recall.tool.include == "agent" and not session.removes(recall.tool)
+        return recall if recall.tool.enabled and (session.mode(recall.tool) or is_chosen) else None
 
     async def _chosen_tools(
         self,

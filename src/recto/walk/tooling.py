@@ -56,12 +56,14 @@ async def _take(incoming: Incoming, ran: Ran, approving: Approving, keep: Keep) 
     return result
 
 
-async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], weigh: Weigh) -> Message:
-    """Every call gets its one result; those that never came are closed as cancelled. `weigh` tells their tokens."""
+async def close_calls(incoming: Incoming, calls: Sequence[ToolCall], approving: Approving, weigh: Weigh) -> Message:
+    """Every call gets its one result; those that never came are closed as denied, where the user had said so, or as
+    cancelled. `weigh` tells their tokens."""
     came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
     for call in calls:
         if call.id not in came:
-            came[call.id] = ToolResult(call.id, call.name, CANCELLED, is_error=True)
+            cancelled = ToolResult(call.id, call.name, CANCELLED, is_error=True)
+            came[call.id] = approving.refused(call) or cancelled
             await incoming.add(result_step(came[call.id]))
     results = tuple(came[call.id] for call in calls)
     message = await incoming.finish("done", blocks=results, tokens=Tokens(await weigh("tool", results)))

@@ -59,6 +59,15 @@ def endless(id: Any, given: Json) -> None:
         sys.stdout.write("x" * 1_000_000)
 
 
+def huge(id: Any, given: Json) -> None:
+    text(id, "x" * given["size"])
+
+
+def deep(id: Any, given: Json) -> None:
+    nested = '{"a":' * 5_000 + "1" + "}" * 5_000
+    raw(f'{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":{nested}}}}}')
+
+
 def noise(id: Any, given: Json) -> None:
     sys.stderr.write("y" * 3_000_000 + "\nlast words\n")
     sys.stderr.flush()
@@ -117,6 +126,11 @@ def learn(id: Any, given: Json) -> None:
     text(id, "learnt")
 
 
+def learn_quietly(id: Any, given: Json) -> None:
+    TOOLS["learn_quietly"] = (learn_quietly, [tool("learn_quietly"), tool("learnt")])
+    text(id, "learnt")
+
+
 def restless(id: Any, given: Json) -> None:
     for _ in range(5_000):
         send(method="notifications/tools/list_changed")
@@ -150,10 +164,25 @@ def stubborn(id: Any, given: Json) -> None:
 Run = Callable[[Any, Json], None]
 TOOLS: dict[str, tuple[Run, list[Any]]] = {
     run.__name__: (run, [tool(run.__name__)])
-    for run in (die, hang, garbage, flood, endless, noise, invalid, shapeless, half, refuse, structured, broken_image)
+    for run in (
+        huge,
+        deep,
+        die,
+        hang,
+        garbage,
+        flood,
+        endless,
+        noise,
+        invalid,
+        shapeless,
+        half,
+        refuse,
+        structured,
+        broken_image,
+    )
 }
-TOOLS |= {run.__name__: (run, [tool(run.__name__)]) for run in (ask, beg, capabilities, learn, restless, count)}
-TOOLS |= {run.__name__: (run, [tool(run.__name__)]) for run in (pid, child, stubborn)}
+TOOLS |= {run.__name__: (run, [tool(run.__name__)]) for run in (ask, beg, capabilities, learn, learn_quietly, restless)}
+TOOLS |= {run.__name__: (run, [tool(run.__name__)]) for run in (count, pid, child, stubborn)}
 LISTS: dict[str, list[Any]] = {
     "strange": [
         tool("good", description="x" * 1_000_000),

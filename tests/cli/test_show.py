@@ -1,0 +1,25 @@
+"""How things are put on the screen: what a terminal would obey, or what turns a line around, is not passed on."""
+
+import pytest
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.cli.listen import in_words
+from recto.cli.show import visible
+from recto.events import ToolFinished
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\u2069"])
+def test_what_steers_a_terminal_or_turns_a_line_around_is_replaced(sign: str) -> None:
+    assert visible(f"a{sign}b\tc\nd") == "a\N{REPLACEMENT CHARACTER}b\tc\nd"
+
+
+def test_what_a_text_needs_stays() -> None:
+    family = "\N{MAN}\N{ZERO WIDTH JOINER}\N{GIRL} שלום"
+    assert visible(family) == family
+
+
+def test_arguments_of_a_call_hide_nothing() -> None:
+    call = ToolCall("1", "harbour__berth", '{"boat": "So\u200brr\u202eel"}')
+    told = in_words(ToolFinished(call, ToolResult("1", "harbour__berth", "done")))
+    assert told is not None
+    assert told.startswith('harbour:berth {"boat": "So\\u200brr\\u202eel"} → ')

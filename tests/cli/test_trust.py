@@ -1,0 +1,116 @@
+"""What is trusted is shown whole; what was once allowed for good can be taken back; what is off is shown so."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+from tests.cli.harbour import write_server
+from tests.conftest import Script
+
+from recto.desk import open_desk
+from recto.sources.source import SourceId
+
+
+def says(folder: Path, **servers: object) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+
+def test_all_that_is_trusted_is_shown_as_it_is_written(run: Run, tmp_path: Path) -> None:
+    says(
+        tmp_path,
+        near={"command": "fetch", "args": ["a b"], "env": {"KEY": "${SECRET} x"}, "cwd": "sub", "approval": "allow"},
+        far={"url": "https://example.test/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+    )
+    assert run("sources", "trust", "near").stdout.splitlines() == [
+        "near is trusted, and started when it is needed",
+        "  runs     KEY='${SECRET} x' fetch 'a b' in sub",
+        "  asks     its tools run without asking",
+        f"  said in  {tmp_path / '.mcp.json'}",
+    ]
+    far = one(run("sources", "trust", "far", "--json"))
+    assert far["runs"] == "https://example.test/mcp with the headers Authorization: Bearer ${TOKEN}"
+    assert far["unasked"] == ""
+    assert far["config"]["headers"] == {"Authorization": "Bearer ${TOKEN}"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"approval": "allow"}, "  its tools run without asking\n"),
+        ({"approval": "allow", "tools": {"a": {"approval": "ask"}}}, "  its tools run without asking, but for a\n"),
+        ({"tools": {"a\u200b": {"approval": "allow"}, "b": {}}}, "  without asking run a\\u200b\n"),
+    ],
+)
+def test_what_would_run_unasked_is_shown_before_it_is_trusted(
+    run: Run, tmp_path: Path, said: dict[str, object], told: str
+) -> None:
+    says(tmp_path, near={"command": "fetch", **said})
+    assert told in run("sources", "list").stdout
+    row = rows(run("sources", "list", "--json"))[-1]
+    assert (row["state"], row["approval"]) == ("untrusted", said.get("approval", "ask"))
+
+
+def test_a_server_that_is_not_enabled_is_off(run: Run, home: Path) -> None:
+    says(home, near={"command": "fetch", "enabled": False})
+    assert "near  off\n" in run("sources", "list").stdout
+    assert rows(run("sources", "list", "--json"))[-1]["state"] == "off"
+
+
+def test_a_fresh_list_is_the_servers_own(run: Run, home: Path) -> None:
+    write_server(home)
+    assert "tool:harbour/berth" in run("sources", "list").stdout
+    for kept in (home / "servers").glob("*.json"):
+        kept.write_text(kept.read_text().replace('"berth"', '"mooring"'))
+    assert "tool:harbour/mooring" in run("sources", "list").stdout
+    assert "tool:harbour/berth" in run("sources", "list", "--fresh").stdout
+
+
+def allowed(run: Run, script: Script, home: Path) -> str:
+    """A conversation in which something was allowed for good."""
+    write_server(home)
+    id = str(one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))["conversation"])
+    with open_desk(home=home) as desk:
+        desk.engine.sourcing.amend(id, lambda session: session.allow(SourceId("tool", "berth", "harbour")))
+    return id
+
+
+def still(home: Path, id: str) -> tuple[str, ...]:
+    with open_desk(home=home) as desk:
+        return desk.engine.sourcing.session(id).allowed
+
+
+@pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour/berth", "harbour", "berth"])
+def test_what_was_always_allowed_is_asked_about_again(run: Run, script: Script, home: Path, named: str) -> None:
+    id = allowed(run, script, home)
+    told = run("sources", "ask", named).stdout
+    assert told.endswith(f"asks again before it runs, in conversation {id}\n")
+    assert still(home, id) == ()
+
+
+def test_in_the_chat_too(run: Run, script: Script, home: Path) -> None:
+    id = allowed(run, script, home)
+    done = run("chat", "--continue", "-m", script({"text": "One."}), input="/tools ask harbour/berth\n")
+    assert "harbour/berth asks again before it runs" in done.stdout
+    assert still(home, id) == ()
+
+
+def test_what_nobody_knows_or_the_settings_allow_is_told(run: Run, script: Script, home: Path) -> None:
+    id = allowed(run, script, home)
+    told = failure(run("sources", "ask", "tool:nobody/x"))
+    assert "there is no tool nobody/x; what was always allowed here: harbour/berth" in told
+    write_server(home, approval="allow")
+    row = one(run("sources", "ask", "harbour/berth", "--json"))
+    assert row == {"conversation": id, "tool": "harbour/berth", "asks": False}
+    assert "runs unasked all the same, as `approval` in" in run("sources", "ask", "harbour/berth").stdout
+
+
+def test_an_allowed_tool_that_its_server_is_known_not_to_have_is_refused(run: Run, script: Script, home: Path) -> None:
+    write_server(home)
+    ask = ("ask", "-m", script({"text": "Yes."}), "hello", "--allow-tool")
+    assert run(*ask, "harbour/bert").exit_code == 0, "nothing is known of its tools yet"
+    told = failure(run(*ask, "harbour/bert"))
+    assert "the MCP server harbour has no tool bert; it has: berth" in told
+    for right in ("harbour", "harbour/berth", "tool:harbour/wait"):
+        assert run(*ask, right).exit_code == 0
