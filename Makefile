@@ -17,7 +17,7 @@ demo: .venv/chat.ready ## a short conversation without a terminal: the window, t
 
 test: lint types .venv/node.ready ## everything that must hold: format, lint, types, all tests, coverage
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -n 2 --dist worksteal $(TESTS)
+	$(BIN)/coverage run -m pytest -n 2 $(TESTS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -17,12 +17,6 @@ hypothesis_settings.load_profile("recto")
 
 Open = Callable[..., Desk]
 Script = Callable[..., str]
-# What takes longest goes first, so that no worker is left with it at the end.
-LONG = ("journeys/", "test_laws.py", "test_terminal", "servers/", "test_mcp.py")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not any(part in item.nodeid for part in LONG))
 
 
 @pytest.fixture(autouse=True)
