@@ -25,8 +25,16 @@ def hangs(home: Path, tmp_path: Path, script: Script) -> subprocess.Popen[bytes]
     call = {"name": "odd__hang", "arguments": {"path": str(tmp_path / "hangs")}}
     model = script({"tool_calls": [{"name": "odd__pid", "arguments": {}}]}, {"tool_calls": [call]}, {"text": "never"})
     return subprocess.Popen(
-        [sys.executable, "-m", "recto", "ask", "-m", model, "go"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "recto", "ask", "-m", model, "go"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=unmeasured(),
     )
+
+
+def unmeasured() -> dict[str, str]:
+    """What measures coverage listens to signals itself."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
 def until(true: Callable[[], object]) -> None:
@@ -63,7 +71,7 @@ def test_a_second_signal_does_not_disturb_the_end_and_what_is_ignored_stays_so()
         "try:\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(9)\n"
         "finally:\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('in order', flush=True)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=unmeasured())
     assert (done.returncode, done.stdout) == (143, "in order\n")
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -127,7 +128,8 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
     def prepare(connection: Any, _: object) -> None:
         # the driver's own BEGIN would be deferred: two writers then lose updates
         connection.isolation_level = None
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+        _write_ahead(connection, busy_timeout_s)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -136,6 +138,19 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
+
+
+def _write_ahead(connection: Any, timeout_s: float) -> None:
+    """Where two processes make a new file at once, SQLite refuses one of them here without waiting."""
+    ends = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as why:
+            if "locked" not in str(why) or time.monotonic() > ends:
+                raise
+            time.sleep(0.01)
 
 
 def _read_revision(connection: Connection) -> str | None:
