@@ -1,7 +1,9 @@
 """Pick: something chosen for the window, its tokens, how it came in, and because of what."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from recto.sources.source import Kind, SourceId
 
 Mode = Literal["always", "manual", "agent"]
 
@@ -19,6 +21,11 @@ class Pick:
     """Of the text that went in, where that text may change elsewhere."""
     server: str = ""
     """Of a tool: who has it."""
+
+    @property
+    def source(self) -> SourceId:
+        """Of a rule, a reference or a tool: which one."""
+        return SourceId(cast(Kind, self.kind), self.name, self.server)
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {

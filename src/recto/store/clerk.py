@@ -16,12 +16,16 @@ class Clerk:
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Does the work in its turn. Once handed over it is done to the end, even if the caller is cancelled."""
-        begun = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **named))
-        try:
-            return await asyncio.shield(begun)
-        except asyncio.CancelledError:
-            await asyncio.wait([begun])
-            raise
+        return await to_its_end(asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **named)))
 
     def close(self) -> None:
         self._thread.shutdown()
+
+
+async def to_its_end(begun: asyncio.Future[T]) -> T:
+    """Waits for it, also where the caller is cancelled meanwhile, who hears of that only then."""
+    try:
+        return await asyncio.shield(begun)
+    except asyncio.CancelledError:
+        await asyncio.wait([begun])
+        raise

@@ -12,7 +12,7 @@ from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta
 from recto.providers.provider import Attempt, Done, Part, TextPart, ThinkingPart
 from recto.sources.tools import Ran
-from recto.store.clerk import Clerk
+from recto.store.clerk import Clerk, to_its_end
 from recto.store.store import Store
 from recto.walk.approving import Approving
 from recto.walk.referring import Referring
@@ -82,12 +82,7 @@ class Exchange:
                     yield event
         finally:
             # to its end, also when the turn is stopped right here: what is stored is where we stand
-            closing = asyncio.create_task(self._close_round(incoming))
-            try:
-                await asyncio.shield(closing)
-            except asyncio.CancelledError:
-                await asyncio.wait({closing})
-                raise
+            await to_its_end(asyncio.ensure_future(self._close_round(incoming)))
 
     async def _close_round(self, incoming: Incoming) -> None:
         message = await close_calls(incoming, self.calls, self.approving, self._own)
@@ -147,14 +142,13 @@ class Exchange:
             return {}
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         with suppress(Exception):  # a reply is there, whatever can be said about it
-            found = await asyncio.to_thread(evidence, self.turn, text)
-            uses = await asyncio.to_thread(lambda: found.uses)
-            if uses:
+            if found := evidence(self.turn, text):
+                uses = await asyncio.to_thread(lambda: found.uses)
                 signs = {use.id: use.sign for use in uses}
                 await self.clerk.do(self.store.sourced.signs, self.request.id, signs)
                 self.retracing.begin(self.request.id, found, uses)
-            told = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
-            return {"used": told} if told else {}
+                told = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
+                return {"used": told} if told else {}
         return {}
 
     async def _note_calls(self) -> None:

@@ -16,6 +16,7 @@ from recto.vault.document import Document
 from recto.vault.gist import gist
 from recto.vault.gists import Gists
 from recto.walk.asking import Question, ask, weigh_text
+from recto.walk.errands import Errands
 from recto.walk.opening import open_window
 from recto.walk.setup import Ready
 from recto.walk.standing import Standing
@@ -38,16 +39,14 @@ def about(document: Document, gists: Gists | None) -> str:
 class Gisting:
     def __init__(self, store: Store, clerk: Clerk) -> None:
         self._store, self._clerk = store, clerk
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
 
     def begin(self, standing: Standing, ready: Ready, documents: Sequence[Document], gists: Gists) -> None:
         """Begins with those whose first sentence had to do; a weak model would only write worse ones."""
         wanted = [each for each in documents if not gist(each).is_whole and gists.get(_sha(each)) is None]
         if not wanted or not ready.model.summarizes:
             return
-        task = asyncio.get_running_loop().create_task(self._make(standing, ready, wanted[:MOST], gists))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._errands.begin(self._make(standing, ready, wanted[:MOST], gists))
 
     async def _make(self, standing: Standing, ready: Ready, documents: Sequence[Document], gists: Gists) -> None:
         with suppress(RectoError):
@@ -62,10 +61,7 @@ class Gisting:
 
     async def close(self) -> None:
         """What is not written by now is not needed."""
-        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._errands.close()
 
 
 def _sha(document: Document) -> bytes:

@@ -8,7 +8,7 @@ from recto.chat.blocks import Text
 from recto.errors import DoesNotFit
 from recto.sources.included import REFERENCES, RULES, Included, told
 from recto.sources.pick import Pick
-from recto.sources.source import SourceId, Tool
+from recto.sources.source import Tool
 from recto.walk.scale import Scale
 from recto.window.count import ZERO, Count
 from recto.window.recalled import shared_out
@@ -140,8 +140,8 @@ def largest_named(why: DoesNotFit, opening: Opening) -> DoesNotFit:
     if not picks:
         return why
     most = max(picks, key=lambda pick: pick.tokens)
-    id = SourceId(most.kind, most.name, most.server)  # type: ignore[arg-type]
-    told = f"{why.message}; the largest is {id} with {most.tokens}: `recto sources remove '{id}'` takes it out"
+    name = most.source
+    told = f"{why.message}; the largest is {name} with {most.tokens}: `recto sources remove '{name}'` takes it out"
     return DoesNotFit(told, needed=why.needed, room=why.room, largest=why.largest)
 
 

@@ -26,7 +26,7 @@ from recto.walk.libraries import Libraries
 from recto.walk.offering import MOST_TOOLS, Sieve, built_in, can_call, configured, size_of, weights
 from recto.walk.reaching import TOOL
 from recto.walk.setup import Footing
-from recto.walk.standing import Before, Standing
+from recto.walk.standing import Before, Standing, before
 
 KEY = "sources"
 """Where a conversation keeps its session."""
@@ -57,7 +57,7 @@ class Sourcing:
         """For this message, or for none; `keeps`: what it mentions is added to the session for good."""
         session, number = await self.clerk.do(self._known, standing)
         session, notes = await self._mentioned(session, standing, footing.agent, message, keeps=keeps)
-        able, more = await self._callable(standing, footing, session)
+        able, more = await self._callable(standing, footing)
         gone = session.missing(footing.agent.written)
         forbidden = tuple(each for each in able if each.approval == "deny")
         able = [each for each in able if each not in forbidden]
@@ -139,9 +139,7 @@ class Sourcing:
 
     # -- tools
 
-    async def _callable(
-        self, standing: Standing, footing: Footing, session: Session
-    ) -> tuple[list[Runnable | Remote], list[str]]:
+    async def _callable(self, standing: Standing, footing: Footing) -> tuple[list[Runnable | Remote], list[str]]:
         """What this model can be offered."""
         if can_call(footing, self.settings):
             return await self._able(standing, footing.agent)
@@ -187,8 +185,8 @@ class Sourcing:
         fresh = {each.source.id: _included(each) for each in choice.chosen if isinstance(each.source, Tool)}
         wanted = {each.id for each in candidates}
         by_id = {each.tool.id: each for each in able if each.tool.id in wanted}
-        before = (await self._before(standing, number)).chosen if by_id else ()
-        stays = {id: Included(by_id[id].tool, "agent", STAYS) for id in before if id in by_id}
+        earlier = (await self._before(standing, number)).chosen if by_id else ()
+        stays = {id: Included(by_id[id].tool, "agent", STAYS) for id in earlier if id in by_id}
         return [Offered(by_id[id], each, lasts=id in fresh) for id, each in (stays | fresh).items()]
 
     async def _before(self, standing: Standing, number: int | None) -> Before:
@@ -201,13 +199,9 @@ class Sourcing:
         last = standing.request or (self.store.records.latest(standing.conversation) if standing.conversation else None)
         account = self.store.records.record(last).account if last else {}
         picks = [pick for section in account.get("sections", ()) for pick in section["picks"]]
-        tools = [
-            (SourceId("tool", pick["name"], pick.get("server", OWN)), pick["mode"] == "agent")
-            for pick in picks
-            if pick["kind"] == "tool"
-        ]
-        chosen = tuple(id for id, is_chosen in tools if is_chosen)
-        return Before(account.get("compaction"), chosen, tuple(id for id, is_chosen in tools if not is_chosen))
+        tools = [pick for pick in picks if pick["kind"] == "tool"]
+        ids = ((SourceId("tool", pick["name"], pick.get("server", OWN)), pick["mode"]) for pick in tools)
+        return before(account.get("compaction"), ids)
 
     async def _sieved(
         self, standing: Standing, footing: Footing, text: str, offered: list[Offered], number: int | None

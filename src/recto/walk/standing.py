@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from recto.sources.pick import Mode
 from recto.sources.source import SourceId
 from recto.vault.vault import Vault
 from recto.walk.loading import Loaded
@@ -24,6 +25,13 @@ class Before:
     chosen: tuple[SourceId, ...] = ()
     """Those that were chosen for a message: they stay until the next compaction."""
     others: tuple[SourceId, ...] = ()
+
+
+def before(compaction: int | None, tools: Iterable[tuple[SourceId, Mode]]) -> Before:
+    """Of tools with how each came in."""
+    modes = dict(tools)
+    chosen = tuple(id for id, mode in modes.items() if mode == "agent")
+    return Before(compaction, chosen, tuple(id for id in modes if id not in chosen))
 
 
 @dataclass(slots=True)

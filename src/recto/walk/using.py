@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
-from recto.sources.source import SourceId
 from recto.store.clerk import Clerk
 from recto.store.sourced import Sourced
 from recto.store.store import Store
 from recto.uses.meant import by_meaning
 from recto.uses.used import Given, Use, uses_of
-from recto.walk.standing import Before
+from recto.walk.errands import Errands
+from recto.walk.standing import Before, before
 from recto.walk.turn import Turn
 
 KINDS = ("rule", "reference", "tool")
@@ -29,23 +29,16 @@ def note_sources(store: Store, request: str, turn: Turn, known: set[str]) -> Non
     if fresh:
         known.update(store.kept.put_all([text.encode() for text in sorted(fresh)]))
     picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in KINDS]
-    rows = [
-        Sourced(SourceId(pick.kind, pick.name, pick.server), pick.mode, pick.tokens, pick.score)  # type: ignore[arg-type]
-        for pick in picks
-    ]
-    if rows:
+    if picks:
+        rows = [Sourced(pick.source, pick.mode, pick.tokens, pick.score) for pick in picks]
         store.sourced.note(request, rows)
 
 
 def offered_with(turn: Turn) -> Before:
     """The tools of a request, for the next one to begin with."""
     block = turn.loaded.view.compaction
-    tools = [pick for section, pick in turn.opening.picks if section == "tools"]
-    ids = {
-        mode: tuple(SourceId("tool", pick.name, pick.server) for pick in tools if (pick.mode == "agent") is mode)
-        for mode in (True, False)
-    }
-    return Before(block.compaction_number if block else None, ids[True], ids[False])
+    tools = [(pick.source, pick.mode) for section, pick in turn.opening.picks if section == "tools"]
+    return before(block.compaction_number if block else None, tools)
 
 
 def _given(turn: Turn) -> Iterator[Given]:
@@ -57,7 +50,7 @@ def _given(turn: Turn) -> Iterator[Given]:
         yield Given(tool.id, tool.text, tool.name)
     for item, _ in turn.current.picked:
         for pick, text in zip(item.picks, item.texts, strict=False):
-            yield Given(SourceId(pick.kind, pick.name, pick.server), text)  # type: ignore[arg-type]
+            yield Given(pick.source, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +65,13 @@ class Evidence:
 
     @property
     def uses(self) -> list[Use]:
-        return uses_of(self.reply, self.called, self.given, self.known) if self.given else []
+        return uses_of(self.reply, self.called, self.given, self.known)
 
 
-def evidence(turn: Turn, reply: str) -> Evidence:
-    """For the last reply of a turn."""
+def evidence(turn: Turn, reply: str) -> Evidence | None:
+    """For the last reply of a turn; None where no source went in, as in most chats."""
+    if not (given := tuple(_given(turn))):
+        return None
     view = turn.loaded.view
     # not the replies before: what they have from a source does not make it known from elsewhere
     said = [message.text for message in (*view.still_sent, *view.history) if message.role == "user"]
@@ -84,7 +79,7 @@ def evidence(turn: Turn, reply: str) -> Evidence:
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]
     called = frozenset(call.name for message in view.rounds for call in message.calls)
-    return Evidence(reply, tuple(_given(turn)), called, known)
+    return Evidence(reply, given, called, known)
 
 
 class Retracing:
@@ -95,16 +90,14 @@ class Retracing:
 
     def __init__(self, store: Store, clerk: Clerk, embedder: Callable[[], Embedder | None]) -> None:
         self._store, self._clerk, self._embedder = store, clerk, embedder
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
 
     def begin(self, request: str, found: Evidence, uses: Sequence[Use]) -> None:
         """Only for texts that show no sign by their words."""
         bare = {use.id for use in uses if not use.sign}
         given = tuple(each for each in found.given if each.id in bare and not each.call_name)
         if given:
-            task = asyncio.get_running_loop().create_task(self._look(request, replace(found, given=given)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._errands.begin(self._look(request, replace(found, given=given)))
 
     async def _look(self, request: str, found: Evidence) -> None:
         with suppress(RectoError):
@@ -117,7 +110,4 @@ class Retracing:
         return by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
 
     async def close(self) -> None:
-        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._errands.close()
