@@ -709,3 +709,12 @@ def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Sc
     assert len(kept) == MOST_TOOLS
     assert len(sieve.passed) == 300 - MOST_TOOLS
     assert "and 164 more" in sieve.note
+
+
+def test_the_name_of_a_mentioned_source_chooses_nothing_else(desk: Open, script: Script, agent: Write) -> None:
+    agent("rules/invoices by year.md", "Numbers begin anew in January.")
+    agent("references/invoices.md", "Invoices are numbered by year.", include="agent")
+    talk = desk(script({"text": "ok"})).conversation(agent="clerk")
+    reply = talk.ask('@rule:"invoices by year" thanks, go on')
+    assert (names(reply.window, "rules"), names(reply.window, "sources")) == ([("invoices by year", "manual")], [])
+    assert names(talk.ask("How are invoices numbered by year?").window, "sources") == [("invoices", "agent")]

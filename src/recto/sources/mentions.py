@@ -17,7 +17,7 @@ MOST_TOLD = 10
 # So far behind a name the words are looked at that may belong to it.
 _FAR = 200
 
-Written = Rule | Reference
+Named = Rule | Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ def find_mentions(text: str) -> list[Mention]:
     return [_mention(match, prose) for match in _MENTION.finditer(prose)]
 
 
+def besides_mentions(text: str) -> str:
+    """What a message says besides the names of sources: those speak of themselves, not of what is needed."""
+    return _MENTION.sub(" ", text) if "@" in text else text
+
+
 def _mention(match: re.Match[str], prose: str) -> Mention:
     kind: Kind = "rule" if match[1].lower() == "rule" else "reference"
     if match[2]:
@@ -60,11 +65,11 @@ def _readings(written: str) -> Iterable[str]:
             break
 
 
-def mentioned(text: str, sources: Iterable[Written]) -> tuple[list[Written], list[str]]:
+def mentioned(text: str, sources: Iterable[Named]) -> tuple[list[Named], list[str]]:
     """The enabled sources that a text names, each once; and a sentence for each name that there is not, or that is not
     enabled, up to a number."""
-    known: dict[tuple[Kind, str], Written] = {(each.kind, each.name.casefold()): each for each in sources}
-    found: dict[tuple[Kind, str], Written] = {}
+    known: dict[tuple[Kind, str], Named] = {(each.kind, each.name.casefold()): each for each in sources}
+    found: dict[tuple[Kind, str], Named] = {}
     unknown: dict[tuple[Kind, str], Mention] = {}
     for mention in find_mentions(text):
         keys = [(mention.kind, name.casefold()) for name in mention.names]
@@ -82,7 +87,7 @@ def _bounded(problems: Sequence[str], total: int) -> list[str]:
     return [*told, f"and {total - len(told)} more are not known"] if total > len(told) else told
 
 
-def _unknown(mention: Mention, known: Mapping[tuple[Kind, str], Written]) -> str:
+def _unknown(mention: Mention, known: Mapping[tuple[Kind, str], Named]) -> str:
     names = {name: each.name for (kind, name), each in known.items() if kind == mention.kind}
     if whole := _begun(mention, names):
         typed = "rule" if mention.kind == "rule" else "ref"

@@ -15,7 +15,7 @@ from recto.errors import RectoError
 from recto.servers.servers import Offer, Servers
 from recto.settings import ToolSettings
 from recto.sources.included import Included, Offered, Sources, in_session
-from recto.sources.mentions import mentioned
+from recto.sources.mentions import besides_mentions, mentioned
 from recto.sources.pick import Pick
 from recto.sources.session import Listing, Session, session_from_json
 from recto.sources.source import KINDS, OWN, Kind, Source, SourceId, Tool, Written
@@ -63,7 +63,7 @@ class Sourcing:
         able = [each for each in able if each not in forbidden]
         offered = [Offered(each, in_session(session.listed(each.tool))) for each in able if session.mode(each.tool)]
         written = [session.listed(each) for each in footing.agent.written]
-        text = message.text if message else ""
+        text = besides_mentions(message.text) if message else ""
         candidates = _candidates(session, footing.agent, able)
         choice = await self._choose(footing, text, candidates)
         offered += await self._chosen_tools(standing, choice, able, candidates, number)
