@@ -6,6 +6,9 @@ VAULT ?= examples/vault
 NPM_SERVER := @modelcontextprotocol/server-everything@2026.8.31
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
+# Tests start hundreds of processes: what they import is compiled once, whatever the surroundings say.
+test test-all fuzz: export PYTHONDONTWRITEBYTECODE =
+
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
 
@@ -15,14 +18,17 @@ chat: .venv/chat.ready ## chat over the example vault with the embedded model; V
 demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: lint types .venv/node.ready ## everything that must hold: format, lint, types, all tests, coverage
+test: lint types .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones, coverage
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -n 2 $(TESTS)
+	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
+test-all: lint types .venv/node.ready .venv/postgres.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
+	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
-	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_strategies.py
+	RECTO_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -n 2 tests/test_laws.py tests/window/test_planner.py
 
 lint: .venv/test.ready ## formatter check and linter
 	$(BIN)/ruff format --check
@@ -42,7 +48,7 @@ lock: ## renews the lock files; needs uv
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		pyproject.toml --extra embedded --extra meaning --group build -o requirements/run.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml --extra embedded --extra meaning --group dev -c requirements/run.txt -o requirements/dev.txt
+		pyproject.toml --extra embedded --extra meaning --extra postgres --group dev -c requirements/run.txt -o requirements/dev.txt
 
 clean: ## takes away everything that was built here
 	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -71,5 +77,12 @@ clean: ## takes away everything that was built here
 		$(NPM_SERVER) >&2
 	@touch $@
 
-.PHONY: help chat demo test fuzz lint types format bench lock clean
+# The programs of a server, which the tests start for themselves, in a folder of their own.
+.venv/postgres.ready: .venv/test.ready
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+		$(SUDO) apt-get update -qq && \
+		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
+	@touch $@
+
+.PHONY: help chat demo test test-all fuzz lint types format bench lock clean
 .DEFAULT_GOAL := help

@@ -20,7 +20,7 @@ from bench.table import judged, show
 from recto.chat.blocks import Text
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.vocabulary import VocabularyMeter, vocabulary
+from recto.providers.vocabulary import VocabularyCounter, vocabulary
 from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Entry, Piece
@@ -57,28 +57,28 @@ def main(quick: bool) -> None:
 
 
 def _measure(path: Path, texts: Sequence[str]) -> Figures:
-    meter = VocabularyMeter(MODEL)
+    counter = VocabularyCounter(MODEL, OpenAIFormat())
     count = vocabulary(MODEL.tokenizer)
     wire = [OpenAIFormat().entry(Entry("user", (Text(text),)), MODEL.provider)[0] for text in texts]
     pieces = [Piece("message", data) for data in wire]
-    counts = asyncio.run(meter.measure(pieces))
+    counts = asyncio.run(counter.count(pieces))
     return Figures(
         tokens=sum(count.tokens for count in counts),
         text_tokens=sum(map(count, texts)),
         characters=sum(map(len, texts)),
         bytes=sum(len(text.encode()) for text in texts),
         messages=len(texts),
-        first_s=statistics.median(_first_look(meter, pieces) for _ in range(RUNS)),
-        second_s=_second_look(path, meter.key, pieces, counts),
+        first_s=statistics.median(_first_look(counter, pieces) for _ in range(RUNS)),
+        second_s=_second_look(path, counter.key, pieces, counts),
     )
 
 
-def _first_look(meter: VocabularyMeter, pieces: Sequence[Piece]) -> float:
+def _first_look(counter: VocabularyCounter, pieces: Sequence[Piece]) -> float:
     """With a new tokenizer: an old one remembers texts."""
     vocabulary.cache_clear()
     vocabulary(MODEL.tokenizer)(WARM_UP)
     started = time.perf_counter()
-    asyncio.run(meter.measure(pieces))
+    asyncio.run(counter.count(pieces))
     return time.perf_counter() - started
 
 
@@ -86,7 +86,7 @@ def _second_look(path: Path, key: str, pieces: Sequence[Piece], counts: Sequence
     """As the scale does it: the hash of each piece, then what the store knows, a window of 100 messages at a time."""
     known = dict(zip((piece.sha256 for piece in pieces), counts, strict=True))
     with Store(path) as store:
-        store.counts.save(key, known)
+        store.token_counts.save(key, known)
     with Store(path) as store:
         return statistics.median(_look(store, key, pieces) for _ in range(RUNS))
 
@@ -95,7 +95,7 @@ def _look(store: Store, key: str, pieces: Sequence[Piece]) -> float:
     started = time.perf_counter()
     for start in range(0, len(pieces), 100):
         hashes = [hashlib.sha256(piece.data).digest() for piece in pieces[start : start + 100]]
-        if len(store.counts.find(key, hashes)) != len(set(hashes)):
+        if len(store.token_counts.find(key, hashes)) != len(set(hashes)):
             raise SystemExit("the store has forgotten counts that it was given: this is a bug")
     return time.perf_counter() - started
 

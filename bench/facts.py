@@ -1,6 +1,6 @@
 """Facts that outlive ten compactions: in the summary and its ledger, through the real engine and store.
 
-Chats with facts planted in them, and recorded agent runs, whose facts are those that `recto.summary.facts` counts. The
+Chats with facts planted in them, and recorded agent runs with the facts that `recto.summary.facts` finds. The
 summaries are sentences chosen without a model, or those of a model that keeps some sentences, drops the rest and makes
 things up; beside us SummarizationMiddleware with that same model, which gets all of the room. The room is 500 tokens
 for 10,000 that are covered in the end. Goals: 60 % of the facts in summary and ledger, nothing made up without a mark,
@@ -23,15 +23,14 @@ from bench.replay import steps as steps_of
 from bench.runs import Round, Run, Turn, long_run, records
 from bench.table import judged, show
 from bench.wire import Limits, Wire, tokens, weight
+from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
-from recto.desk import Desk, open_desk
-from recto.providers.provider import Done, Part, TextPart
-from recto.summary.check import Covered
+from recto.providers.provider import Done, ReplyPart, TextPart
+from recto.recall.recall_tool import recall_tool
+from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact
-from recto.summary.ground import Ground
-from recto.talk import Talk
-from recto.walk.reaching import recall_tool
+from recto.summary.verification import CoveredFacts
 
 WINDOW, COVERED, CAP = 12_000, 52_000, 2_600
 COMPACTIONS = 10
@@ -173,10 +172,10 @@ def play(home: Path, talked: Talked, writer: Lossy | None) -> Figures:
 
 def _give(desk: Desk, talk: Talk, writer: Lossy) -> None:
     """A script cannot read what it is to sum up: this is where the world ends."""
-    provider = desk.engine.setup.provider(talk.model)
+    provider = desk.engine.builder.provider(talk.model)
     streamed = provider.stream
 
-    async def stream(body: bytes, purpose: Any) -> AsyncGenerator[Part, None]:
+    async def stream(body: bytes, purpose: Any) -> AsyncGenerator[ReplyPart, None]:
         if purpose == "summary":
             read = [str(message.get("content") or "") for message in json.loads(body)["messages"][1:]]
             wanted = _WORDS.search(read[-1])
@@ -238,26 +237,27 @@ def _figures(
 
 
 def _tells(text: str, fact: Fact) -> bool:
-    ground = Ground()
-    ground.add(text)
-    return ground.tells(fact)
+    evidence = Evidence()
+    evidence.add(text)
+    return evidence.states(fact)
 
 
 def _counted(covered: Sequence[Message], block: Compaction, sent: str) -> tuple[int, int, int, list[Fact]]:
     """By our own count: facts there are, in the summary alone, with its ledger, and those in neither."""
-    known = Covered()
+    known = CoveredFacts()
     known.add(covered)
-    summary, both = Ground(), Ground()
+    summary, both = Evidence(), Evidence()
     summary.add(block.summary)
     both.add(sent)
-    leads = known.leads.values()
-    lost = [lead.fact for lead in leads if not both.tells(lead.fact)]
-    return len(leads), sum(summary.tells(lead.fact) for lead in leads), len(leads) - len(lost), lost
+    entries = known.entries.values()
+    lost = [entry.fact for entry in entries if not both.states(entry.fact)]
+    in_summary = sum(summary.states(entry.fact) for entry in entries)
+    return len(entries), in_summary, len(entries) - len(lost), lost
 
 
 def found_again(desk: Desk, talk: Talk, words: str) -> str:
     """What one call of the recall tool with a fact's own words brings back."""
-    return recall_tool(desk.engine.archive, desk.store, talk.standing).run({"query": words})
+    return recall_tool(desk.engine.archive, desk.store, talk.session).run({"query": words})
 
 
 # -- theirs

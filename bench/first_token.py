@@ -18,16 +18,15 @@ from typing import Any
 from bench import corpus, peers
 from bench.table import show
 from bench.turn import apart
+from recto.blocking import Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Role, Usage
-from recto.desk import open_desk
 from recto.errors import NotFound
 from recto.events import ContextCompacted, Replied, TextDelta
 from recto.providers.embedded import ID, NAME
 from recto.providers.provider import Done, Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.settings import SYSTEM_PROMPT
-from recto.talk import Talk
 from recto.window.request import Entry, Parameters, Piece
 
 MODEL = f"{NAME}:{ID}"
@@ -85,7 +84,7 @@ def our_turns(home: Path, strategy: str, turns: int) -> list[Waited]:
 
 async def _our_turn(talk: Talk, said: str) -> Waited:
     started, first, compactions, usage = time.perf_counter(), 0.0, 0, Usage()
-    async with aclosing(talk.send(said)) as events:
+    async with aclosing(talk.asynchronous.stream(said)) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 first = first or time.perf_counter() - started
@@ -136,15 +135,15 @@ class Sliding:
         self.said += [Piece("message", data) for data in self._provider.format.entry(Entry(role, (Text(text),)), NAME)]
 
     async def _body(self) -> bytes:
-        format, meter = self._provider.format, await self._provider.meter(await self._provider.model(MODEL))
-        opening = format.opening(ID, REPLY, SYSTEM_PROMPT, ())
-        costs = [count.tokens for count in await meter.measure([*opening, *self.said])]
-        fixed, room = sum(costs[: len(opening)]) + meter.priming.tokens, WINDOW - RESERVE
+        format, counter = self._provider.format, await self._provider.counter(await self._provider.model(MODEL))
+        preamble = format.preamble(ID, REPLY, SYSTEM_PROMPT, ())
+        costs = [count.tokens for count in await counter.count([*preamble, *self.said])]
+        fixed, room = sum(costs[: len(preamble)]) + counter.priming.tokens, WINDOW - RESERVE
         start = 0
-        while fixed + sum(costs[len(opening) + start :]) > room:
+        while fixed + sum(costs[len(preamble) + start :]) > room:
             start += 1
         messages = b"".join(b"," + piece.data for piece in self.said[start:])
-        return b"".join(piece.data for piece in opening) + messages + format.closing(REPLY).data
+        return b"".join(piece.data for piece in preamble) + messages + format.closing(REPLY).data
 
 
 # -- the table

@@ -18,12 +18,12 @@ from bench import peers
 from bench.pick_data import SORTS, Message, filled, groups, messages
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
-from recto.choice.choosing import DEFAULT, Chooser
-from recto.choice.fitting import Fits, Table
 from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
-from recto.search.sayings import sayings
+from recto.search.passages import key_sentences
 from recto.search.text_vectors import TextVectors
+from recto.sources.candidates import CandidateCache, ChunkScores
+from recto.sources.chooser import DEFAULT_LIMITS, Chooser
 from recto.sources.source import Source, SourceId, Tool
 
 GOAL_S = 0.010
@@ -174,18 +174,20 @@ def _scored(outcome: Outcome, chooser: Chooser, hands: Sequence[Hand]) -> Outcom
 
 
 def _by_meaning(vectors: TextVectors, hand: Hand) -> Pick:
-    dealt = Table().hand(hand.sources)
+    candidates = CandidateCache().get(hand.sources)
 
     def pick(message: str) -> list[SourceId]:
-        said = sayings(message)
-        if not said or (near := vectors.near(said, dealt.texts)).cosines is None:
+        said = key_sentences(message)
+        if not said or (near := vectors.compare(said, candidates.texts)).cosines is None:
             return []
-        fits = Fits(dealt, [*said, message], [({}, 0.0)] * near.cosines.shape[1])
-        fits.by_both(near.cosines)
+        chunks = ChunkScores(candidates, [*said, message], [({}, 0.0)] * near.cosines.shape[1])
+        chunks.score_by_words_and_meaning(near.cosines)
         scores: dict[SourceId, float] = {}
-        for at in fits.ranked(DEFAULT.top_k):
-            scores.setdefault(fits.source(at).id, fits.scores[at])
-        return _limited(list(scores), scores, DEFAULT.top_n, DEFAULT.min_score, DEFAULT.include_score)
+        for position in chunks.ranked(DEFAULT_LIMITS.top_k):
+            scores.setdefault(chunks.source(position).id, chunks.scores[position])
+        return _limited(
+            list(scores), scores, DEFAULT_LIMITS.top_n, DEFAULT_LIMITS.min_score, DEFAULT_LIMITS.include_score
+        )
 
     return pick
 
@@ -197,7 +199,7 @@ def _plain(embedder: Embedder, hand: Hand) -> Pick:
 
     def pick(message: str) -> list[SourceId]:
         near = (rows @ embedder.embed([message])[0]).tolist()
-        best = sorted(range(len(ids)), key=lambda at: -near[at])[: DEFAULT.top_k]
+        best = sorted(range(len(ids)), key=lambda at: -near[at])[: DEFAULT_LIMITS.top_k]
         scores = {ids[at]: near[at] for at in best}
         return _limited(list(scores), scores, PLAIN_MOST, PLAIN_FLOOR, PLAIN_INCLUDE)
 
@@ -272,11 +274,13 @@ def _show_scores(scored: dict[str, Scored]) -> None:
 
 
 def _explained() -> list[str]:
-    limits = f"top_k {DEFAULT.top_k}, top_n {DEFAULT.top_n}, include_score {DEFAULT.include_score:g}"
+    limits = (
+        f"top_k {DEFAULT_LIMITS.top_k}, top_n {DEFAULT_LIMITS.top_n}, include_score {DEFAULT_LIMITS.include_score:g}"
+    )
     return [
         "recall: messages for which the right source was chosen; chosen: how many were, for a message that needs one;",
         "fitting: those of them that are right, or do no harm; CPU: what of the time this process really computed;",
         "for nothing: messages that need no source, and got one; tokens: of what was chosen, over all messages",
-        f"limits: {limits}, min_score {DEFAULT.min_score:g}",
+        f"limits: {limits}, min_score {DEFAULT_LIMITS.min_score:g}",
         "paraphrase: hardly any of its words is in the source; long: the need is one sentence among five or six",
     ]

@@ -1,4 +1,4 @@
-"""`python -m bench.pick_fit`: fits the numbers of `sources/likelihood.py` on the half of the messages that is not held
+"""`python -m bench.pick_fit`: fits the numbers of `sources/candidates.py` on the half of the messages that is not held
 out, and prints them.
 
 First the weights, by how well the right source is told from all others of its message (a conditional logit over 500
@@ -16,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.pick_data import Message, filled, messages
-from recto.choice.fitting import Hand, Table
-from recto.choice.likelihood import Weights, words_of
 from recto.search.embedders import open_embedder
-from recto.search.sayings import sayings
+from recto.search.passages import key_sentences
 from recto.search.text_vectors import TextVectors
+from recto.sources.candidates import CandidateCache, Candidates, RelevanceWeights, word_overlap
 
 Rows = NDArray[np.float64]
 
 SIZE = 500
 # What a score of 0.7 stands for, and one of 0.4: how often a source with that score is right. More is asked of words or
 # meaning alone: either is less of a sign than both together.
-OFTEN, SELDOM = 0.5, {"BOTH": 0.018, "WORDS": 0.03, "NEAR": 0.032}
-NAMES = [field.name for field in fields(Weights)][:-2]
-WORDS_ONLY = ("share", "name", "brief")
+OFTEN, SELDOM = 0.5, {"COMBINED_WEIGHTS": 0.018, "KEYWORD_WEIGHTS": 0.03, "SIMILARITY_WEIGHTS": 0.032}
+NAMES = [field.name for field in fields(RelevanceWeights)][:-2]
+WORDS_ONLY = ("share", "name", "density")
 # Holds back weights that few messages speak for.
 RIDGE = 0.3
 
@@ -45,58 +44,64 @@ class Case:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        hand, cases = _cases(Path(folder))
+        candidates, cases = _cases(Path(folder))
     trained = [case for case in cases if not case.message.is_held_out]
-    for name, columns in (("BOTH", NAMES), ("WORDS", WORDS_ONLY), ("NEAR", ("near",))):
+    for name, columns in (
+        ("COMBINED_WEIGHTS", NAMES),
+        ("KEYWORD_WEIGHTS", WORDS_ONLY),
+        ("SIMILARITY_WEIGHTS", ("similarity",)),
+    ):
         kept = [NAMES.index(column) for column in columns]
-        weights = _fit(hand, trained, kept)
-        scale, shape = _scale(hand, trained, kept, weights, SELDOM[name])
+        weights = _fit(candidates, trained, kept)
+        scale, shape = _scale(candidates, trained, kept, weights, SELDOM[name])
         told = [f"{column}={value:.2f}" for column, value in zip(columns, weights, strict=True)]
-        print(f"{name} = Weights({', '.join(told)}, scale={scale:.2f}, shape={shape:.2f})")
+        print(f"{name} = RelevanceWeights({', '.join(told)}, scale={scale:.2f}, shape={shape:.2f})")
 
 
-def _cases(folder: Path) -> tuple[Hand, list[Case]]:
+def _cases(folder: Path) -> tuple[Candidates, list[Case]]:
     vectors = TextVectors(folder / "vectors.db", lambda: open_embedder("minilm", home=folder), timeout_s=600.0)
-    hand = Table().hand(filled(SIZE))
+    candidates = CandidateCache().get(filled(SIZE))
     try:
-        return hand, [_case(hand, vectors, message) for message in messages() if sayings(message.text)]
+        return candidates, [
+            _case(candidates, vectors, message) for message in messages() if key_sentences(message.text)
+        ]
     finally:
         vectors.close()
 
 
-def _case(hand: Hand, vectors: TextVectors, message: Message) -> Case:
-    said = sayings(message.text, hand.worth)
-    near = vectors.near(said, hand.texts)
+def _case(candidates: Candidates, vectors: TextVectors, message: Message) -> Case:
+    said = key_sentences(message.text, candidates.best_weight)
+    near = vectors.compare(said, candidates.texts)
     if near.cosines is None:
-        raise SystemExit(near.note)
-    cosines = np.add.reduceat(near.cosines, hand.starts, axis=0) / np.asarray(hand.sizes)[:, None]
+        raise SystemExit(near.warning)
+    cosines = np.add.reduceat(near.cosines, candidates.starts, axis=0) / np.asarray(candidates.sizes)[:, None]
     evidence = np.zeros((*cosines.shape, len(NAMES)))
     evidence[..., 0] = np.maximum(cosines, 0.0)
-    for saying, (held, total) in enumerate(hand.words([*said, message.text] if len(said) > 1 else said)):
-        for number, each in held.items():
-            at = hand.places[number]
-            words = words_of(each, total, hand.chunks[at][1])
-            evidence[at, saying, 1:] = words.share, words.name, words.brief
+    for saying, (matches, total) in enumerate(candidates.match([*said, message.text] if len(said) > 1 else said)):
+        for number, match in matches.items():
+            at = candidates.positions[number]
+            words = word_overlap(match, total, candidates.chunks[at][1])
+            evidence[at, saying, 1:] = words.share, words.name, words.density
     return Case(message, evidence)
 
 
-def _best(hand: Hand, case: Case, kept: Sequence[int], weights: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+def _best(candidates: Candidates, case: Case, kept: Sequence[int], weights: Rows) -> tuple[Rows, NDArray[np.bool_]]:
     """The best evidence for each source, and whether it is right; without those that are harmless."""
     found: dict[object, tuple[float, Rows]] = {}
     summed = case.evidence[..., kept] @ weights
     by = summed.argmax(1)
-    for at, (source, _, _) in enumerate(hand.chunks):
+    for at, (source, _, _) in enumerate(candidates.chunks):
         value = float(summed[at, by[at]])
         if source.id not in case.message.harmless and (source.id not in found or value > found[source.id][0]):
             found[source.id] = value, case.evidence[at, by[at]][list(kept)]
     return np.array([row for _, row in found.values()]), np.array([id in case.message.right for id in found])
 
 
-def _fit(hand: Hand, cases: Sequence[Case], kept: Sequence[int]) -> Rows:
+def _fit(candidates: Candidates, cases: Sequence[Case], kept: Sequence[int]) -> Rows:
     """The best chunk of a source depends on the weights, and they on it: a few rounds of both."""
     weights = np.ones(len(kept))
     for _ in range(6):
-        groups = [_best(hand, case, kept, weights) for case in cases if case.message.right]
+        groups = [_best(candidates, case, kept, weights) for case in cases if case.message.right]
         weights = _newton(len(kept), partial(_pull, groups))
     return weights
 
@@ -113,11 +118,13 @@ def _pull(groups: Sequence[tuple[Rows, NDArray[np.bool_]]], weights: Rows) -> tu
     return pull, bend
 
 
-def _scale(hand: Hand, cases: Sequence[Case], kept: Sequence[int], weights: Rows, seldom: float) -> tuple[float, float]:
+def _scale(
+    candidates: Candidates, cases: Sequence[Case], kept: Sequence[int], weights: Rows, seldom: float
+) -> tuple[float, float]:
     """Scale and shape that make a score of the evidence."""
     told, right = list[Rows](), list[NDArray[np.bool_]]()
     for case in cases:
-        rows, is_right = _best(hand, case, kept, weights)
+        rows, is_right = _best(candidates, case, kept, weights)
         told.append(rows @ weights)
         right.append(is_right)
     given = np.stack([np.ones(sum(map(len, told))), np.concatenate(told)], axis=1)

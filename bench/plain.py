@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from recto.search.index import Filter, Item
+from recto.search.keyword_index import Filter, IndexItem
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,8 +23,8 @@ class Plain:
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE VIRTUAL TABLE said USING fts5(text, kind UNINDEXED, at UNINDEXED, tokenize='porter')")
 
-    def add(self, items: Iterable[Item]) -> None:
-        rows = [(item.number, item.text, item.kind, item.at) for item in items]
+    def add(self, items: Iterable[IndexItem]) -> None:
+        rows = [(item.number, item.text, item.kind, item.time) for item in items]
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO said (rowid, text, kind, at) VALUES (?, ?, ?, ?)", rows)
         self._db.execute("COMMIT")
@@ -47,7 +47,7 @@ class Filled:
     count: int
     seconds: float
     bytes: int
-    opening: float = 0.0
+    preamble: float = 0.0
     """What an embedder took for its first text."""
     why: str = ""
 

@@ -19,12 +19,11 @@ import recto
 from bench import peers
 from bench.locomo import Conversation, Question, conversations, files
 from bench.table import show
+from recto.blocking import Desk, Talk
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.desk import Desk
 from recto.ids import new_id
-from recto.talk import Talk
-from recto.walk.archive import Scope
+from recto.recall.archive import ArchiveScope
 
 WINDOWS = (2000, 4000, 8000)
 LATEST = 6
@@ -157,7 +156,7 @@ def _told(desk: Desk, conversation: Conversation) -> Talk:
 
 def _sent(desk: Desk, talk: Talk, question: str) -> str:
     """All texts of the request that this question would be sent with."""
-    turn = desk.run(desk.engine.draft(talk.standing, question))
+    turn = desk.run(desk.engine.draft(talk.session, question))
     body = json.loads(b"".join(piece.data for piece in turn.pieces))
     return "\n".join(_text(message["content"]) for message in body["messages"])
 
@@ -219,11 +218,11 @@ def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home
         home = _Home(WINDOWS[-1], settings)
         desk = home.desk
         talk = _told(desk, conversation)
-        archive, head = desk.engine.archive, talk.standing.head
+        archive, head = desk.engine.archive, talk.session.head
         archive.catch_up(vectors=True)
         assert talk.id is not None
         assert head is not None
-        scope = Scope(talk.id, desk.store.tree.trail(head), 1, len(conversation.turns))
+        scope = ArchiveScope(talk.id, desk.store.tree.trail(head), 1, len(conversation.turns))
         names = {turn.text: turn.id for turn in conversation.turns}
 
         def rank(question: str) -> list[str]:

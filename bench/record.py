@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bench import corpus, peers
 from bench.table import Times, judged, ms, show
@@ -28,7 +27,8 @@ from recto.providers.openai import OpenAIFormat
 from recto.sources.pick import Mode, Pick
 from recto.sources.source import Reference, Rule, Source, Tool
 from recto.store.store import Store
-from recto.walk.opening import listed
+from recto.turn.preamble import list_pieces
+from recto.window.account import RequestAccount, Section
 from recto.window.request import Entry, Parameters, Piece, Request
 
 REQUESTS, QUICK_REQUESTS = 1_000, 200
@@ -71,7 +71,7 @@ def requests(conversation: str, count: int) -> Iterator[Request]:
     session, agents = _sources(speaker)
     tools = [source for source in session if isinstance(source, Tool)]
     system = "\n\n".join(source.text for source in session if not isinstance(source, Tool))
-    opening = format.opening("gpt-5", PARAMETERS, system, tools)
+    preamble = format.preamble("gpt-5", PARAMETERS, system, tools)
     history = [_wire(format, place, speaker.text(SAID)) for place in range(HISTORY)]
     for number in range(count):
         if number and number % TURNS == 0:
@@ -82,9 +82,9 @@ def requests(conversation: str, count: int) -> Iterator[Request]:
         asked = speaker.text(SAID)
         volatile = "\n\n".join(source.text for source in chosen)
         body = [*history, _wire(format, 0, f"{volatile}\n\n{asked}")]
-        pieces = (*opening, *listed([(data,) for data in body], True), format.closing(PARAMETERS))
+        pieces = (*preamble, *list_pieces([(data,) for data in body], True), format.closing(PARAMETERS))
         account = _account(session, chosen, considered, number)
-        stable = len(opening) + len(history)
+        stable = len(preamble) + len(history)
         yield _request(conversation, pieces, account, stable)
         history += [_wire(format, 0, asked), _wire(format, 1, speaker.text(SAID))]
 
@@ -104,15 +104,14 @@ def _wire(format: OpenAIFormat, place: int, text: str) -> bytes:
     return data
 
 
-def _pick(source: Source, mode: Mode, because: str, score: float | None = None) -> dict[str, Any]:
+def _pick(source: Source, mode: Mode, because: str, score: float | None = None) -> Pick:
     named = source.id
-    pick = Pick(named.kind, named.name, because, len(source.text) // 4, mode, score, source.sha256, named.server)
-    return pick.to_json()
+    return Pick(named.kind, named.name, because, len(source.text) // 4, mode, score, source.sha256, named.server)
 
 
 def _account(
     session: Sequence[Source], chosen: Sequence[Source], considered: Sequence[Source], number: int
-) -> dict[str, Any]:
+) -> RequestAccount:
     scores = [round(0.9 - (place * 37 + number * 11) % 500 / 1000, 3) for place in range(len(chosen) + len(considered))]
     picked = [
         _pick(source, "agent", f"near in meaning ({score}) to the message", score)
@@ -124,20 +123,26 @@ def _account(
     ]
     kinds = {"rules": "rule", "references": "reference", "tools": "tool"}
     sections = [
-        {
-            "name": name,
-            "tokens": 900,
-            "budget": 1500,
-            "picks": [_pick(source, "always", "always included") for source in session if source.kind == kind],
-        }
+        Section(
+            name, 900, 1500, tuple(_pick(each, "always", "always included") for each in session if each.kind == kind)
+        )
         for name, kind in kinds.items()
     ]
-    sections.append({"name": "sources", "tokens": 500, "budget": 5000, "picks": picked})
-    told = {"limit": 9000, "reserve": 512, "total": 8000, "free": 488, "exact": False, "strategy": "hybrid"}
-    return {**told, "sections": sections, "notes": [], "not_picked": passed, "compaction": number // TURNS or None}
+    return RequestAccount(
+        limit=9000,
+        reserve=512,
+        total=8000,
+        free=488,
+        exact=False,
+        strategy="hybrid",
+        sections=(*sections, Section("sources", 500, 5000, tuple(picked))),
+        notes=(),
+        not_picked=tuple(passed),
+        compaction=number // TURNS or None,
+    )
 
 
-def _request(conversation: str, pieces: tuple[Piece, ...], account: dict[str, Any], stable: int) -> Request:
+def _request(conversation: str, pieces: tuple[Piece, ...], account: RequestAccount, stable: int) -> Request:
     given = PARAMETERS.given()
     return Request(
         new_id(), conversation, "reply", "openai:gpt-5", "openai", given, pieces, account, created=now(), stable=stable
@@ -176,7 +181,7 @@ def measure_blobs(path: Path, count: int) -> Figures:
 
 def _keep(connection: sqlite3.Connection, request: Request) -> None:
     body = request.body
-    account = zlib.compress(wire.dumpb(request.account))
+    account = zlib.compress(wire.dumpb(request.account.to_json()))
     row = (request.id, account, zlib.compress(body), hashlib.sha256(body).digest())
     connection.execute("INSERT INTO requests VALUES (?, ?, ?, ?)", row)
 
@@ -228,5 +233,5 @@ def _show(count: int, ours: Figures, theirs: Figures, sample: Request) -> None:
     ]
     body = sample.body
     window = f"{tokens(body.decode()):,} tokens, {len(body):,} bytes in {len(sample.pieces)} pieces"
-    note = f"the last window: {window}; its account: {len(wire.dumpb(sample.account)):,} bytes of JSON"
+    note = f"the last window: {window}; its account: {len(wire.dumpb(sample.account.to_json())):,} bytes of JSON"
     show(f"{count:,} requests of 8k tokens, kept and proved", columns, rows, [note])

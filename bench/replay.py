@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.runs import Run
 from bench.wire import Wire, numbered
+from recto.blocking import Desk, open_desk
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.desk import Desk, open_desk
-from recto.sources.tools import Ran, Toolbox
+from recto.sources.tools import Toolbox, ToolRun
 
 # More than a run ever needs; the last one would go on answering.
 SUMMARIES = 100
@@ -35,8 +35,8 @@ class RecordedTools(Toolbox):
         super().__init__([])
         self._results = results
 
-    async def run(self, call: ToolCall) -> Ran:
-        return Ran(ToolResult(call.id, call.name, self._results[call.id]))
+    async def run(self, call: ToolCall) -> ToolRun:
+        return ToolRun(ToolResult(call.id, call.name, self._results[call.id]))
 
 
 def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, Any]) -> Iterator[Made]:
@@ -54,7 +54,7 @@ def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, 
 
 def give_tools(desk: Desk, results: dict[str, str]) -> None:
     """Recorded tools cannot run again, and a desk takes none of ours: this is where the world ends."""
-    desk.engine.setup._toolbox = lambda *_: RecordedTools(results)  # type: ignore[method-assign]
+    desk.engine.builder._toolbox = lambda *_: RecordedTools(results)  # type: ignore[method-assign]
 
 
 def steps(run: Run) -> Iterator[dict[str, Any]]:
@@ -77,4 +77,4 @@ def _requests(desk: Desk, conversation: str | None) -> Iterator[Made]:
     for id in desk.store.records.ids(conversation):
         record = desk.record(id)
         body = json.loads(desk.rebuild(id))
-        yield Made(record.purpose, body["messages"], record.account.get("compaction"))
+        yield Made(record.purpose, body["messages"], record.account.compaction)

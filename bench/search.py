@@ -22,15 +22,14 @@ from bench.plain import Filled, Plain, timing
 from bench.search_words import show_finding
 from bench.table import Times, judged, ms, show
 from bench.turn import WARM_UP, Chat, apart, import_history
+from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.desk import Desk, open_desk
 from recto.events import Sent
 from recto.ids import new_id
-from recto.places import SEARCH_FILE, STORE_FILE
-from recto.search.index import Item
+from recto.locations import SEARCH_FILE, STORE_FILE
+from recto.search.keyword_index import IndexItem
 from recto.store.store import Store
-from recto.talk import Talk
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,7 +63,7 @@ def _show_filling(messages: int, vectors: int, home: Path) -> None:
     rows.append(_filled_row("vectors: make_vectors, MiniLM", made) if not made.why else ["vectors", made.why, "", ""])
     notes = [
         f"{said / 1e6:.1f} MB of text: ours reads it from the store and keeps none, FTS5 is given it and keeps it",
-        f"both commit {COMMITTED} messages at once, to a WAL; opening MiniLM, not counted, took {made.opening:.1f} s",
+        f"both commit {COMMITTED} messages at once, to a WAL; opening MiniLM, not counted, took {made.preamble:.1f} s",
     ]
     show("Filling the index", ("", "messages", "a second", "file, MB"), rows, notes)
 
@@ -80,7 +79,7 @@ def _words(home: Path, size: int) -> Filled:
 
 
 def _plain(path: Path, size: int) -> Filled:
-    items = (Item(number, text) for number, (_, text) in enumerate(corpus.chat(size), 1))
+    items = (IndexItem(number, text) for number, (_, text) in enumerate(corpus.chat(size), 1))
     taken = 0.0
     with closing(Plain(path)) as plain:
         while some := list(islice(items, COMMITTED)):
@@ -92,9 +91,9 @@ def _vectors(home: Path, size: int) -> Filled:
     with _opened(import_history(home, size)) as desk:
         archive = desk.engine.archive
         archive.catch_up()
-        why, opening = timing(archive.check)
+        why, preamble = timing(archive.check)
         _, took = timing(archive.make_vectors)
-    return Filled(size, took, (home / SEARCH_FILE).stat().st_size, opening, why)
+    return Filled(size, took, (home / SEARCH_FILE).stat().st_size, preamble, why)
 
 
 def _opened(chat: Chat, settings: Settings | None = None) -> Desk:
@@ -237,7 +236,7 @@ def _watched(owner: object, name: str, seconds: list[tuple[float, float]]) -> It
 async def _to_sent(talk: Talk, said: str) -> tuple[float, bool]:
     """How long until the request leaves, and whether something was recalled into it."""
     started, taken, recalled = time.perf_counter(), 0.0, False
-    async for event in talk.send(said):
+    async for event in talk.asynchronous.stream(said):
         if isinstance(event, Sent):
             taken = time.perf_counter() - started
             recalled = any(section.name == "recalled" and section.tokens for section in event.window.sections)

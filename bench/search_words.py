@@ -14,11 +14,11 @@ from bench import corpus
 from bench.plain import Filled, Plain, timing
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from recto.places import SEARCH_FILE
-from recto.search.finder import Finder, Wanted
-from recto.search.index import ANYTHING, Filter, Index, Item
-from recto.search.terms import STOP
-from recto.walk.shelving import TALK, TOOLS
+from recto.locations import SEARCH_FILE
+from recto.recall.indexed_message import TALK, TOOLS
+from recto.search.finder import Finder, Query
+from recto.search.keyword_index import NO_FILTER, Filter, IndexItem, KeywordIndex
+from recto.search.terms import STOP_WORDS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ QUERIES, MOST = 200, 60
 AT_ONCE = 8
 SORTS = ("rare", "common", "mixed")
 FILTERS = {
-    "no filter": ANYTHING,
+    "no filter": NO_FILTER,
     "kind": Filter("user"),
     "a month": Filter(since="2024-03-01", before="2024-04-01"),
     "kind and a year": Filter("tool", "2024-01-01", "2025-01-01"),
@@ -40,7 +40,7 @@ UNCOMMON = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class WordQuery:
     sort: str
     text: str
 
@@ -101,35 +101,35 @@ def _found_row(name: str, searched: Searched, *, judge: bool = False) -> list[st
 
 def _finding(home: Path, messages: int, conversations: int) -> tuple[tuple[Filled, Filled], Compared]:
     each = messages // conversations
-    with closing(Index(home / SEARCH_FILE)) as index, closing(Plain(home / "finding.db")) as plain:
+    with closing(KeywordIndex(home / SEARCH_FILE)) as index, closing(Plain(home / "finding.db")) as plain:
         ours, theirs = _fill(index, plain, each, conversations)
         finder, queries = Finder(index), queries_of(each, conversations)
-        _search(finder, plain, queries, ANYTHING)
+        _search(finder, plain, queries, NO_FILTER)
         compared = {name: _search(finder, plain, queries, only) for name, only in FILTERS.items()}
     sizes = [(home / name).stat().st_size for name in (SEARCH_FILE, "finding.db")]
     return (Filled(messages, ours, sizes[0]), Filled(messages, theirs, sizes[1])), compared
 
 
-def _fill(index: Index, plain: Plain, each: int, conversations: int) -> tuple[float, float]:
+def _fill(index: KeywordIndex, plain: Plain, each: int, conversations: int) -> tuple[float, float]:
     """Seconds for ours and for theirs."""
     ours = theirs = 0.0
     for start in range(0, conversations, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, conversations))
-        shelves = {str(number): conversation(number, each, conversations) for number in numbers}
-        ours += timing(index.add, shelves)[1]
-        theirs += timing(plain.add, [item for some in shelves.values() for item in some])[1]
+        partitions = {str(number): conversation(number, each, conversations) for number in numbers}
+        ours += timing(index.add, partitions)[1]
+        theirs += timing(plain.add, [item for some in partitions.values() for item in some])[1]
     return ours, theirs
 
 
-def conversation(number: int, size: int, conversations: int) -> list[Item]:
+def conversation(number: int, size: int, conversations: int) -> list[IndexItem]:
     """User and assistant in turn, every tenth a tool; a minute apart."""
     random, begins = Random(number), FIRST + SPAN * (number / conversations)
     items = []
     for place in range(1, size + 1):
         kind = "tool" if place % 10 == 0 else "assistant" if place % 2 == 0 else "user"
         at = (begins + timedelta(minutes=place)).isoformat(timespec="seconds")
-        lane = TOOLS if kind == "tool" else TALK
-        items.append(Item(number * size + place, _said(random), place, 1, kind, "", at, lane))
+        channel = TOOLS if kind == "tool" else TALK
+        items.append(IndexItem(number * size + place, _said(random), place, 1, kind, "", at, channel))
     return items
 
 
@@ -151,7 +151,7 @@ def _vocabulary() -> tuple[list[str], list[str]]:
     return names, [speaker.text(80) for _ in range(SENTENCES)]
 
 
-def queries_of(each: int, conversations: int) -> list[Query]:
+def queries_of(each: int, conversations: int) -> list[WordQuery]:
     """Of words that stand together in a message; sorts and lengths in turn."""
     random, found = Random(8), []
     rank = {name: number for number, name in enumerate(_vocabulary()[0])}
@@ -159,17 +159,17 @@ def queries_of(each: int, conversations: int) -> list[Query]:
         text = random.choice(conversation(random.randrange(conversations), each, conversations)).text
         words = list(dict.fromkeys(text.lower().replace(".", " ").replace("?", " ").replace("!", " ").split()))
         rare = sorted(words[:UNCOMMON], key=lambda word: -rank.get(word, 0))
-        common = [word for word in words[UNCOMMON:] if word not in STOP and len(word) > 1]
+        common = [word for word in words[UNCOMMON:] if word not in STOP_WORDS and len(word) > 1]
         sort, length = SORTS[number % 3], 1 + number // 3 % 4
         mixed = [word for pair in zip(rare, common, strict=False) for word in pair]
-        found.append(Query(sort, " ".join({"rare": rare, "common": common, "mixed": mixed}[sort][:length])))
+        found.append(WordQuery(sort, " ".join({"rare": rare, "common": common, "mixed": mixed}[sort][:length])))
     return found
 
 
-def _search(finder: Finder, plain: Plain, queries: Sequence[Query], only: Filter) -> tuple[Searched, Searched]:
+def _search(finder: Finder, plain: Plain, queries: Sequence[WordQuery], only: Filter) -> tuple[Searched, Searched]:
     ours, theirs = Searched(), Searched()
     for query in queries:
-        wanted = Wanted(query.text, only=only, spreads=False, most=MOST)
+        wanted = Query(query.text, filter=only, spreads=False, limit=MOST)
         found = ours.timed(query.sort, finder.find, wanted)
         rows = theirs.timed(query.sort, plain.find, query.text, only, MOST)
         ours.answerable += bool(rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench import corpus, peers
 from bench.table import Times, judged, ms, show
-from recto.desk import open_desk
+from recto.blocking import open_desk
 
 CONVERSATIONS = 20
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bench import corpus, peers
 from bench.table import judged, show
-from recto.desk import open_desk
-from recto.places import SEARCH_FILE, STORE_FILE
+from recto.blocking import open_desk
+from recto.locations import SEARCH_FILE, STORE_FILE
 
 TURNS, QUICK_TURNS = 400, 200
 STEP = 100

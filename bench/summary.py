@@ -29,10 +29,10 @@ from recto.ids import new_id
 from recto.providers.embedded import ID, NAME
 from recto.providers.provider import Provider, TextPart
 from recto.providers.registry import open_provider
-from recto.summary.extract import Said, extract
-from recto.summary.order import SUMMARISER, Wanted, order
+from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, summary_prompt
 from recto.summary.sentences import sentences
-from recto.summary.shorten import cut_to
+from recto.summary.truncation import cut_to_fit
 from recto.window.request import Entry, Parameters, Piece
 
 CAPS = (200, 500)
@@ -124,7 +124,8 @@ def _timed(chats: Sequence[Rounds], sum_up: Callable[[Sequence[Turn], str], str]
 
 def sentences_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
     said = [
-        Said(turn.role, turn.text, _priority(turn, is_first=at == 0 and not former)) for at, turn in enumerate(turns)
+        PlainMessage(turn.role, turn.text, _priority(turn, is_first=at == 0 and not former))
+        for at, turn in enumerate(turns)
     ]
     return extract(said, cap, tokens, former)
 
@@ -137,8 +138,8 @@ def _priority(turn: Turn, *, is_first: bool) -> int:
 def ends_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
     """What there was first, and what there was last."""
     text = "\n".join([*([former] if former else []), *map(_told, turns)])
-    first = cut_to(text, cap // 2, tokens)
-    last = " ".join(reversed(cut_to(" ".join(reversed(text.split(" "))), cap - cap // 2 - 1, tokens).split(" ")))
+    first = cut_to_fit(text, cap // 2, tokens)
+    last = " ".join(reversed(cut_to_fit(" ".join(reversed(text.split(" "))), cap - cap // 2 - 1, tokens).split(" ")))
     return text if tokens(text) <= cap else f"{first}\n{last}"
 
 
@@ -160,7 +161,10 @@ def _peer(peer: str, chats: Sequence[Rounds], cap: int) -> Made:
 
 def _with_model(chats: Sequence[Chat], cap: int) -> list[tuple[str, Made]]:
     """The embedded model on the whole chat, and on what was chosen of it, twice as much as there is room for."""
-    asked = [("\n".join(map(_told, each.turns)), order(Wanted(cap), above=False, has_former=False)) for each in chats]
+    asked = [
+        ("\n".join(map(_told, each.turns)), summary_prompt(SummaryOptions(cap), above=False, has_former=False))
+        for each in chats
+    ]
     chosen = [(sentences_of(each.turns, 2 * cap), REWRITE) for each in chats]
     try:
         return [(MODEL, apart(written, asked, cap)), ("sentences, rewritten by it", apart(written, chosen, cap))]
@@ -178,7 +182,7 @@ async def _written(asked: Sequence[tuple[str, str]], cap: int) -> Made:
     provider = open_provider(NAME, home=home, project=None, environment=os.environ, window=WINDOW)
     await _answer(provider, "Hello.", 4)  # loading the weights belongs to the start
     started = time.perf_counter()
-    made = [cut_to(await _answer(provider, f"{text}\n\n{order}", cap), cap, tokens) for text, order in asked]
+    made = [cut_to_fit(await _answer(provider, f"{text}\n\n{prompt}", cap), cap, tokens) for text, prompt in asked]
     await provider.close()
     return made, (time.perf_counter() - started) / len(made)
 
@@ -186,7 +190,7 @@ async def _written(asked: Sequence[tuple[str, str]], cap: int) -> Made:
 async def _answer(provider: Provider, text: str, most: int) -> str:
     parameters = Parameters(max_tokens=most, temperature=0.0)
     pieces = [
-        *provider.format.opening(ID, parameters, SUMMARISER, ()),
+        *provider.format.preamble(ID, parameters, SUMMARIZER_INSTRUCTIONS, ()),
         *(Piece("message", b"," + data) for data in provider.format.entry(Entry("user", (Text(text),)), NAME)),
         provider.format.closing(parameters),
     ]

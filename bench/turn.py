@@ -23,15 +23,14 @@ from sqlalchemy import insert, select, update
 from bench import corpus, peers
 from bench.table import Times, judged, ms, show
 from recto import wire
+from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import now
-from recto.desk import Desk, open_desk
 from recto.events import Replied, Sent, TextDelta
 from recto.ids import new_id
-from recto.places import STORE_FILE
+from recto.locations import STORE_FILE
 from recto.store.schema import conversations, messages
 from recto.store.store import Store
-from recto.talk import Talk
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -186,7 +185,7 @@ async def _warm_up(chat: Chat) -> None:
 
 async def _turn(talk: Talk, said: str) -> Turn:
     started = sent = last = stored = _clocks()
-    async for event in talk.send(said):
+    async for event in talk.asynchronous.stream(said):
         if isinstance(event, Sent):
             sent = _clocks()
         elif isinstance(event, TextDelta):

@@ -22,10 +22,10 @@ from bench.table import Times, judged, ms, show
 from bench.turn import apart
 from bench.vault_search import show_meaning, show_words
 from bench.vault_turns import show_turns
-from recto.places import CATALOG_FILE, SEARCH_FILE
-from recto.vault.library import Library
-from recto.vault.links import Link, find_all_links, split
+from recto.locations import CATALOG_FILE, SEARCH_FILE
+from recto.vault.links import Link, find_all_links, split_link
 from recto.vault.vault import Vault
+from recto.vault.vault_search import VaultSearch
 
 GOAL_LINKS, GOAL_MB = 100_000, 300
 GOAL_OPEN_S, GOAL_SAVED_S = 0.300, 0.200
@@ -50,10 +50,10 @@ def main(quick: bool) -> None:
 
 
 @contextmanager
-def opened(root: Path, home: Path) -> Iterator[tuple[Vault, Library]]:
+def opened(root: Path, home: Path) -> Iterator[tuple[Vault, VaultSearch]]:
     """A vault with its index, words alone."""
     vault = Vault(root, home / CATALOG_FILE)
-    library = Library(vault, home / SEARCH_FILE, lambda: None)
+    library = VaultSearch(vault, home / SEARCH_FILE, lambda: None)
     try:
         yield vault, library
     finally:
@@ -132,17 +132,17 @@ Taken = list[tuple[float, float]]
 
 
 def _show_keeping_up(notes: Notes, home: Path, times: int) -> None:
-    openings = [apart(_open_again, notes, home, number) for number in range(min(times, 7))]
+    preambles = [apart(_open_again, notes, home, number) for number in range(min(times, 7))]
     changes = apart(_change, notes, home, times)
     rows = [
-        _times_row("opened, and a link resolved", [first for first, _ in openings]),
-        _times_row("opened, and a search answered", [both for _, both in openings]),
+        _times_row("opened, and a link resolved", [first for first, _ in preambles]),
+        _times_row("opened, and a search answered", [both for _, both in preambles]),
         *(_times_row(name, taken) for name, taken in changes.items()),
     ]
-    rows[0][-1] = judged(_took([first for first, _ in openings]).p95, GOAL_OPEN_S, "p95 ≤ 300 ms")
+    rows[0][-1] = judged(_took([first for first, _ in preambles]).p95, GOAL_OPEN_S, "p95 ≤ 300 ms")
     rows[-1][-1] = judged(_took(changes[SAVED]).p95, GOAL_SAVED_S, "p95 ≤ 200 ms")
     said = (
-        f"opened in {len(openings)} processes of their own, one after the other; imports are not counted",
+        f"opened in {len(preambles)} processes of their own, one after the other; imports are not counted",
         f"{SAVED}: of a watched vault; somebody writes the file as editors do, and a search is asked again and again",
     )
     show("Opening an indexed vault and keeping up with it, in ms", ("", "p50", "p95", "CPU p50", "goal"), rows, said)
@@ -187,7 +187,7 @@ def _change(notes: Notes, home: Path, times: int) -> dict[str, Taken]:
     return taken
 
 
-def _until_found(library: Library, place: Path, path: str, word: str) -> tuple[float, float]:
+def _until_found(library: VaultSearch, place: Path, path: str, word: str) -> tuple[float, float]:
     _save(place, word)
     begun = _clocks()
     while path not in {hit.path for hit in library.find_documents(word, 1).hits}:
@@ -262,9 +262,9 @@ def _follow(notes: Notes, home: Path) -> tuple[dict[str, Followed], Times]:
         found = [vault.resolve(link, meant.source) for link, meant in links]
         resolved = Followed(len(links), time.perf_counter() - begun, _right(found, notes.links))
         begun = time.perf_counter()
-        every = vault.links()
+        every = vault.all_links()
         listed = Followed(len(every), time.perf_counter() - begun, len(every))
-        near = [_timed(partial(vault.closest, each.link.target)) for each in vault.broken()[:SUGGESTED]]
+        near = [_timed(partial(vault.closest, each.link.target)) for each in vault.broken_links()[:SUGGESTED]]
     names = ("Vault.resolve, one by one", "Vault.links, with their contexts from the catalogue")
     return dict(zip(names, (resolved, listed), strict=True)), _took(near)
 
@@ -280,7 +280,7 @@ def _right(found: Sequence[str | None], links: Sequence[Meant]) -> int:
 def _walk_all(notes: Notes) -> Followed:
     some = notes.links[:: max(1, len(notes.links) // WALKED)][:WALKED]
     begun = time.perf_counter()
-    found = [_walked(notes.root, split(meant.written.lstrip("!").strip("[]"))) for meant in some]
+    found = [_walked(notes.root, split_link(meant.written.lstrip("!").strip("[]"))) for meant in some]
     return Followed(len(some), time.perf_counter() - begun, _right(found, some))
 
 

@@ -18,12 +18,12 @@ from bench import peers
 from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from recto.places import CATALOG_FILE, SEARCH_FILE
+from recto.locations import CATALOG_FILE, SEARCH_FILE
 from recto.search.embedder import Embedder
 from recto.search.embedders import open_embedder
-from recto.search.terms import STOP
-from recto.vault.library import Library
+from recto.search.terms import STOP_WORDS
 from recto.vault.vault import Vault
+from recto.vault.vault_search import VaultSearch
 
 GOAL_S = 0.015
 QUERIES = 240
@@ -93,7 +93,7 @@ def queries_of(notes: Notes, count: int = QUERIES) -> list[Query]:
         path = random.choice(notes.paths)
         paragraph = random.choice((notes.root / path).read_text("utf-8").split("\n\n"))
         rare = re.search(r"It is the (\w+) of (\w+)\.", paragraph)
-        plain = [word for word in re.findall("[a-z]+", paragraph.lower()) if word not in STOP and len(word) > 2]
+        plain = [word for word in re.findall("[a-z]+", paragraph.lower()) if word not in STOP_WORDS and len(word) > 2]
         if rare and len(plain) > 12:
             sort = SORTS[len(found) % len(SORTS)]
             texts = dict(zip(SORTS, (rare[1], f"{plain[0]} {rare[2]}", f"what of {' '.join(plain[:6])}?"), strict=True))
@@ -110,9 +110,9 @@ def _search(notes: Notes, home: Path) -> dict[str, Searched]:
 
 
 @contextmanager
-def _opened(root: Path, home: Path, embedder: Callable[[], Embedder | None] = lambda: None) -> Iterator[Library]:
+def _opened(root: Path, home: Path, embedder: Callable[[], Embedder | None] = lambda: None) -> Iterator[VaultSearch]:
     vault = Vault(root, home / CATALOG_FILE)
-    library = Library(vault, home / SEARCH_FILE, embedder)
+    library = VaultSearch(vault, home / SEARCH_FILE, embedder)
     # as in a chat: who does not watch looks through the folder every two seconds
     vault.watch().wait(10)
     try:
@@ -122,7 +122,7 @@ def _opened(root: Path, home: Path, embedder: Callable[[], Embedder | None] = la
         vault.close()
 
 
-def _asked(library: Library, root: Path, queries: Sequence[Query]) -> dict[str, Searched]:
+def _asked(library: VaultSearch, root: Path, queries: Sequence[Query]) -> dict[str, Searched]:
     finds = {
         "find_excerpts, the 8 best": lambda text: [hit.path for hit in library.find_excerpts(text).hits],
         "find_documents, the 3 best": lambda text: [hit.path for hit in library.find_documents(text).hits],
@@ -137,7 +137,7 @@ def _asked(library: Library, root: Path, queries: Sequence[Query]) -> dict[str, 
 
 def _holds(place: Path, query: Query) -> bool:
     said = place.read_text("utf-8").lower()
-    return all(word in said for word in re.findall(r"\w+", query.text) if word not in STOP)
+    return all(word in said for word in re.findall(r"\w+", query.text) if word not in STOP_WORDS)
 
 
 def _grep_all(notes: Notes) -> tuple[Searched, str]:
@@ -152,7 +152,7 @@ def _grep_all(notes: Notes) -> tuple[Searched, str]:
 
 
 def _grep(command: Sequence[str], root: Path, text: str) -> list[str]:
-    words = [part for word in re.findall(r"\w+", text) if word not in STOP for part in ("-e", word)]
+    words = [part for word in re.findall(r"\w+", text) if word not in STOP_WORDS for part in ("-e", word)]
     done = subprocess.run(
         [*command, "-i", "-F", *words, "."], cwd=root, capture_output=True, text=True, env=peers.surroundings()
     )

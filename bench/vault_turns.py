@@ -12,8 +12,8 @@ from pathlib import Path
 from bench.notes import Notes
 from bench.table import Times, judged, ms, show
 from bench.turn import WARM_UP, apart
+from recto.blocking import Desk, open_desk
 from recto.chat.message import Message
-from recto.desk import Desk, open_desk
 from recto.events import Referenced, Replied
 
 GOAL_S = 0.005
@@ -100,7 +100,7 @@ def _some(notes: Notes, number: int, after: int) -> tuple[str, ...]:
 async def _turn(desk: Desk, said: str, turns: Turns) -> None:
     told, talk = list[Message](), desk.conversation()
     begun, computed = time.perf_counter(), time.process_time()
-    async for event in talk.send(said):
+    async for event in talk.asynchronous.stream(said):
         if isinstance(event, Referenced | Replied):
             told.append(event.message)
     turns.seconds.append(time.perf_counter() - begun)

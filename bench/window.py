@@ -17,8 +17,7 @@ from bench import corpus, peers
 from bench.table import Times, judged, ms, show
 from bench.turn import GOAL_GROWTH, GOAL_S, QUICK_SIZES, SIZES, WARM_UP, Chat, apart, first_turn, import_history
 from bench.wire import Limits
-from recto.desk import open_desk
-from recto.talk import Talk
+from recto.blocking import Talk, open_desk
 
 LIMITS = Limits(most=8192 - 512, trigger=8192 - 512, keep=(8192 - 512) // 2)
 SUMMARY = corpus.Speaker(12).text(500)

@@ -1,4 +1,5 @@
-# A short conversation with the embedded model, then what was sent for it: window, record, summary, proof. Run by `make demo`.
+# Holds a short conversation with the embedded model, then shows the window, the record, a summary and the verification.
+# `make demo` runs it.
 set -eu
 RECTO_HOME=$(mktemp -d)
 export RECTO_HOME RECTO_VAULT="$(dirname "$0")/vault"

@@ -2,28 +2,44 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from recto.desk import Desk, open_desk
+from recto.blocking import Desk, open_desk
 
-# no test asserts a time, not even through the property tests
-hypothesis_settings.register_profile("recto", deadline=None)
+_ASKED = os.environ.get("RECTO_EXAMPLES", "")
+
+
+def examples(all: int, few: int = 20) -> int:
+    """How often a law is tried: RECTO_EXAMPLES says "all" or a number, without it a few must do."""
+    if not _ASKED:
+        return min(all, few)
+    return all if _ASKED == "all" else int(_ASKED)
+
+
+# no test asserts a time, not even through the property tests; the few examples are the same on every machine
+hypothesis_settings.register_profile("recto", deadline=None, max_examples=examples(100), derandomize=not _ASKED)
 hypothesis_settings.load_profile("recto")
 
 Open = Callable[..., Desk]
 Script = Callable[..., str]
 
 
+def mostly_slow(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
+    """Of many examples of one promise a few run in `make test`, and all in `make test-all`."""
+    return [each if each in quick else pytest.param(each, marks=pytest.mark.slow) for each in values]
+
+
 @pytest.fixture(autouse=True)
 def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting, key or server of the machine that runs the tests reaches them."""
     for name in list(os.environ):
-        if name.startswith("RECTO_") or name.endswith("_API_KEY"):
+        # a process that a test starts is not measured: that takes twice as long, and coverage listens to signals too
+        if name.startswith(("RECTO_", "COVERAGE_")) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RECTO_HOME", str(tmp_path / "home"))
     # the real embedder has tests of its own: opening it in every other one would take longer than the test
@@ -32,16 +48,33 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
+def real_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MiniLM as it is installed; on a busy machine it takes longer to open than a user would wait."""
+    monkeypatch.delenv("RECTO_SEARCH_EMBEDDER")
+    monkeypatch.setenv("RECTO_SEARCH_TIMEOUT_S", "60")
+
+
+@pytest.fixture
 def script(tmp_path: Path) -> Script:
     """Writes a script and gives the name of the model that speaks it."""
     written = iter(range(1000))
 
-    def write(*steps: dict[str, Any], limit: int | None = None) -> str:
+    def write(*steps: dict[str, Any], limit: int | None = None, **besides: Any) -> str:
         path = tmp_path / f"script{next(written)}.json"
-        path.write_text(json.dumps({"limit": limit, "steps": steps} if limit else list(steps)))
+        more = besides | ({"limit": limit} if limit else {})
+        path.write_text(json.dumps({**more, "steps": steps} if more else list(steps)))
         return f"scripted:{path}"
 
     return write
+
+
+@pytest.fixture(params=["scripted", pytest.param("embedded", marks=pytest.mark.slow)])
+def any_model(request: pytest.FixtureRequest, script: Script, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What examples and README show with the embedded model: that one, and a quick one in its place."""
+    if request.param == "scripted":
+        answers = [{"text": "She was built in 1934."}] * 50
+        monkeypatch.setenv("RECTO_MODEL", script(*answers, {"text": "They talked of a boat.", "when": "summary"}))
+    return str(request.param)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import Open
 from tests.providers.conftest import Answer, Loopback
 
-from recto.desk import Desk
-from recto.talk import Talk
+from recto.blocking import Desk, Talk
 
 MARK = b',"cache_control":{"type":"ephemeral"}'
 
@@ -93,7 +92,7 @@ def test_long_windows_are_marked_behind_what_comes_again(over_loopback: Callable
     assert marked_roles(bodies[0]) == ["system", "-1"]
     assert marked_roles(bodies[2]) == ["system", "-2", "-1"]
     records = [at.record(id) for id in at.store.records.ids(talk.id)]
-    assert [record.account["prefix"]["broken_by"] for record in records] == [None] * 3
+    assert [record.account.broken_by for record in records] == [None] * 3
     assert [at.rebuild(record.id) for record in records] == bodies
     for before, after in pairwise(body.replace(MARK, b"") for body in bodies):
         assert after.startswith(before[: before.rindex(b',"max_tokens"') - 1]), "marks aside, a byte prefix"

@@ -28,6 +28,7 @@ from recto.events import (
     ToolStarted,
 )
 from recto.ids import new_id
+from recto.recall.archive import WaitPolicy
 from recto.sources.tools import CANCELLED
 
 
@@ -66,7 +67,7 @@ def test_a_question_is_answered_stored_counted_recorded_and_rebuilt(desk: Open, 
     record = at.record(reply.request_id)
     assert record.message == talk.messages()[0].id
     assert record.outcome["reply"] == reply.message.id
-    assert record.account["total"] == sum(section["tokens"] for section in record.account["sections"])
+    assert record.account.total == sum(section.tokens for section in record.account.sections or ())
     assert talk.messages()[0].tokens.own is not None
 
 
@@ -81,7 +82,7 @@ def test_send_works_in_the_callers_own_loop(desk: Open, script: Script) -> None:
     at = desk(script({"text": "fine"}))
 
     async def talk() -> list[Event]:
-        return [event async for event in at.conversation().send("how are you?")]
+        return [event async for event in at.conversation().asynchronous.stream("how are you?")]
 
     replied = asyncio.run(talk())[-1]
     assert isinstance(replied, Replied)
@@ -105,8 +106,10 @@ def test_what_precedes_the_message_is_a_byte_prefix_of_the_next_request(desk: Op
     for before, after in pairwise(requests):
         one, two = at.rebuild(before), at.rebuild(after)
         assert two.startswith(one[: one.rindex(b',{"role":"user"')])
-    assert [record.account["prefix"]["broken_by"] for record in records] == [None] * 4
-    assert records[3].account["prefix"]["kept"] >= records[3].account["prefix"]["of"] > 0
+    assert [record.account.broken_by for record in records] == [None] * 4
+    prefix = records[3].account.prefix
+    assert prefix
+    assert prefix.kept >= prefix.of > 0
 
 
 def test_the_users_words_are_safe_when_the_model_cannot_be_reached(desk: Open, script: Script) -> None:
@@ -161,7 +164,7 @@ def test_cancelling_at_any_moment_leaves_us_where_the_store_is(desk: Open, scrip
 
     async def cancelled() -> None:
         async def turn() -> None:
-            async for _ in talk.send("stop me"):
+            async for _ in talk.asynchronous.stream("stop me"):
                 pass
 
         task = asyncio.create_task(turn())
@@ -170,7 +173,7 @@ def test_cancelling_at_any_moment_leaves_us_where_the_store_is(desk: Open, scrip
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(cancelled())
-    assert talk.standing.head == at.store.tree.conversation(talk.id or "").head
+    assert talk.session.head == at.store.tree.conversation(talk.id or "").head
     assert all(message.status != "unfinished" for message in talk.messages())
     appended = [event for event in talk.stream("go on") if isinstance(event, Appended)]
     assert [event.branched for event in appended] == [False]
@@ -213,13 +216,13 @@ def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Scr
             if isinstance(event, Sent):
                 assert event.window.total <= event.window.limit - event.window.reserve
     assert 2 <= len(compactions) <= 12
-    assert [event.number for event in compactions] == list(range(1, len(compactions) + 1))
-    assert all(event.after <= 256 < 512 < event.before for event in compactions)
+    assert [event.compaction_number for event in compactions] == list(range(1, len(compactions) + 1))
+    assert all(event.context_size_after <= 256 < 512 < event.context_size_before for event in compactions)
     path = talk.messages()
     assert len([message for message in path if message.compaction is None]) == 120
     assert all(difference is None for _, difference in at.verify())
-    broken = [at.record(id).account["prefix"]["broken_by"] for id in at.store.records.ids()]
-    assert [why for why in broken if why] == [f"compaction {event.number}" for event in compactions]
+    broken = [at.record(id).account.broken_by for id in at.store.records.ids()]
+    assert [why for why in broken if why] == [f"compaction {event.compaction_number}" for event in compactions]
 
 
 def test_archived_counts_are_the_messages_left_out(desk: Open, script: Script) -> None:
@@ -232,7 +235,7 @@ def test_archived_counts_are_the_messages_left_out(desk: Open, script: Script) -
     said = [message for message in talk.messages() if message.compaction is None]
     block = next(message.compaction for message in talk.messages() if message.compaction)
     covered = [message.id for message in said].index(block.last or "") + 1
-    assert found[0].archived == block.messages_archived == covered
+    assert found[0].messages_archived == block.messages_archived == covered
 
 
 def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
@@ -240,7 +243,7 @@ def test_an_unknown_window_turns_automatic_compaction_off_and_says_so_once(
 ) -> None:
     at = desk(script({"text": "ok"}))
     talk = at.conversation()
-    provider = at.engine.setup.provider(talk.model)
+    provider = at.engine.builder.provider(talk.model)
     original = provider.model
 
     async def unknown(name: str) -> object:
@@ -375,7 +378,7 @@ def test_a_model_without_tools_gets_a_part_of_a_large_document(
 ) -> None:
     at = desk(script({"text": "ok"}), vault=vault)
     talk = at.conversation()
-    provider = at.engine.setup.provider(talk.model)
+    provider = at.engine.builder.provider(talk.model)
     original = provider.model
 
     async def without_tools(name: str) -> object:
@@ -406,11 +409,11 @@ def test_a_front_end_that_stays_sees_what_one_that_comes_anew_sees(desk: Open, s
         if number == 17:
             talk.clear()
         anew = at.conversation(talk.id)
-        anew.standing.head = talk.standing.head
+        anew.session.head = talk.session.head
         assert talk.window("next").to_json() == anew.window("next").to_json()
-        (held,) = talk.standing.loaded.values() if talk.standing.loaded else (None,)
+        (held,) = talk.session.loaded.values() if talk.session.loaded else (None,)
         if held:
-            assert held.weights.keys() <= {message.id for message in (*held.view.tail, *held.view.lifted)}
+            assert held.counted_units.keys() <= {message.id for message in (*held.view.tail, *held.view.lifted)}
     assert compacted > 1
     assert all(difference is None for _, difference in at.verify())
 
@@ -421,7 +424,7 @@ def test_what_is_loaded_is_the_view_of_the_whole_path(desk: Open, script: Script
     talk = at.conversation()
     for number in range(20):
         talk.ask(f"question {number} " + "word " * 15)
-        sent = next(iter(talk.standing.loaded.values())).view
+        sent = next(iter(talk.session.loaded.values())).view
         seen = view(talk.messages()[:-1])  # a reply is not part of its own request
         assert sent.older == 0
         assert sent.compaction == seen.compaction
@@ -434,7 +437,7 @@ def test_a_long_chat_is_loaded_page_by_page_and_a_split_round_is_left_out(desk: 
     at = desk(script({"text": "ok"}, limit=100_000))
     talk = at.conversation()
     talk.ask("start")
-    head = talk.standing.head
+    head = talk.session.head
     with at.store.database.write():
         for number in range(700):
             role = ("user", "assistant")[number % 2]
@@ -457,7 +460,25 @@ def test_window_shows_what_would_be_sent_and_changes_nothing(desk: Open, script:
     planned = talk.window("What about [[Welcome]]?")
     assert (talk.messages(), at.store.records.ids()) == before
     reply = talk.ask("What about [[Welcome]]?")
+    assert [(s.name, s.tokens) for s in planned.sections] == [(s.name, s.tokens) for s in reply.window.sections]
     assert planned.total == reply.window.total
+
+
+def test_a_message_that_is_indexed_before_its_turn_recalls_nothing_else(
+    desk: Open, script: Script, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = desk(script({"text": "ok"}, limit=1024), vault=vault)
+    talk, archive = at.conversation(), at.engine.archive
+    for _ in range(4):
+        talk.ask("word " * 50)
+    prepare = archive._prepare_index
+
+    def whole(patience: WaitPolicy) -> str:
+        archive.catch_up()
+        return prepare(patience)
+
+    monkeypatch.setattr(archive, "_prepare_index", whole)
+    planned, reply = talk.window("What about [[Welcome]]?"), talk.ask("What about [[Welcome]]?")
     assert [(s.name, s.tokens) for s in planned.sections] == [(s.name, s.tokens) for s in reply.window.sections]
 
 
@@ -502,7 +523,7 @@ def test_undo_across_a_compaction_keeps_the_window_small(desk: Open, script: Scr
     while not any(isinstance(e, ContextCompacted) for e in talk.stream("word " * 60)):
         pass
     talk.undo()
-    assert at.store.tree.compaction(talk.standing.head or "") is not None
+    assert at.store.tree.compaction(talk.session.head or "") is not None
     assert talk.window("x").plan.cut is None
 
 
@@ -546,11 +567,11 @@ def test_two_front_ends_on_one_conversation_lose_nothing_and_the_later_is_told(d
 def test_two_messages_sent_at_once_from_one_talk_take_turns(desk: Open, script: Script) -> None:
     at = desk(script({"text": "to the first", "delay_s": 0.01}, {"text": "to the second"}))
     talk = at.conversation()
-    assert talk.standing.head is None
+    assert talk.session.head is None
 
     async def both() -> None:
         async def send(text: str) -> None:
-            async for _ in talk.send(text):
+            async for _ in talk.asynchronous.stream(text):
                 pass
 
         await asyncio.gather(send("first"), send("second"))
@@ -565,7 +586,7 @@ def test_a_branch_is_told_in_the_notes_of_the_reply(desk: Open, script: Script) 
     one.ask("start")
     two = at.conversation(one.id)
     one.ask("faster")
-    assert any("starts a branch of its own" in note for note in two.ask("slower").notes)
+    assert any("starts a new branch" in note for note in two.ask("slower").notes)
     assert two.ask("again").notes == ()
 
 
@@ -576,7 +597,7 @@ def test_tools_that_come_and_go_are_named_as_what_broke_the_prefix(desk: Open, s
     talk.ask("with tools")
     second = desk(model, tools__enabled=False)
     reply = second.conversation(talk.id).ask("without")
-    assert second.record(reply.request_id).account["prefix"]["broken_by"] == "the tools changed"
+    assert second.record(reply.request_id).account.broken_by == "the tools changed"
 
 
 def test_a_conversation_remembers_its_vault_and_says_when_that_is_gone(
@@ -633,7 +654,7 @@ def test_a_changed_system_prompt_file_is_used_and_old_requests_still_rebuild(
     second = talk.ask("b")
     assert b"Be brief." in at.rebuild(first.request_id)
     assert b"Be long." in at.rebuild(second.request_id)
-    assert at.record(second.request_id).account["prefix"]["broken_by"] == "the instructions changed"
+    assert at.record(second.request_id).account.broken_by == "the instructions changed"
     prompt.unlink()
     with pytest.raises(Invalid, match="cannot read the system prompt file"):
         talk.ask("c")
@@ -696,16 +717,16 @@ def test_counts_are_made_once_and_then_come_from_the_store(
     for number in range(5):
         talk.ask(f"question {number}")
     again = desk(model)
-    from recto.providers.vocabulary import VocabularyMeter
+    from recto.providers.vocabulary import VocabularyCounter
 
     measured: list[int] = []
-    original = VocabularyMeter.measure
+    original = VocabularyCounter.count
 
-    async def watched(self: VocabularyMeter, pieces: object) -> object:
+    async def watched(self: VocabularyCounter, pieces: object) -> object:
         measured.append(len(pieces))  # type: ignore[arg-type]
         return await original(self, pieces)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(VocabularyMeter, "measure", watched)
+    monkeypatch.setattr(VocabularyCounter, "count", watched)
     again.conversation(talk.id).window("something new")
     assert sum(measured) == 1
 

@@ -1,11 +1,10 @@
 """The laws over random lives of a conversation, through the real engine and store: whatever is said, pinned, edited,
 compacted, taken back, and however the summariser fails, every window fits, adds up and rebuilds, and nothing is lost.
 
-RECTO_EXAMPLES sets how many lives are led; `make fuzz` leads many.
+`make test` leads a few lives, `make test-all` more, `make fuzz` as many as RECTO_EXAMPLES says.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,18 +13,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
+from recto.blocking import Desk, Talk, open_desk
 from recto.chat.conversation import units, view
-from recto.desk import Desk, open_desk
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
+from recto.recall.indexed_message import searchable_text
 from recto.store.records import Record
-from recto.talk import Talk
-from recto.walk.shelving import said
 from recto.window.window import Window
 
-EXAMPLES = int(os.environ.get("RECTO_EXAMPLES", "2000"))
-SHARES = 4
+FEW = 50
+EXAMPLES = examples(2000, few=FEW)
+# for the workers to share; a few are the same in every run, so a second share would repeat the first
+SHARES = 4 if EXAMPLES > FEW else 1
 LIMIT = 900
 
 SUMMARISERS: dict[str, dict[str, Any]] = {
@@ -96,7 +97,7 @@ class Life:
             return
         chosen = path[place % len(path)].id
         if what == "priority":
-            self.talk.prioritise(chosen, place + 1)
+            self.talk.set_priority(chosen, place + 1)
         else:
             getattr(self.talk, what)(chosen)
 
@@ -112,7 +113,7 @@ class Life:
     def _check_window(self, event: Sent) -> None:
         window, record = event.window, self.desk.record(event.request)
         assert window.total <= window.limit - window.reserve, "every window fits"
-        assert window.total == sum(section.tokens for section in window.sections) == record.account["total"]
+        assert window.total == sum(section.tokens for section in window.sections) == record.account.total
         body = self.desk.rebuild(event.request)
         check_pairs(json.loads(body)["messages"])
         self._check_recalled(record, window, json.loads(body)["messages"])
@@ -129,15 +130,16 @@ class Life:
         block = self.talk.compaction()
         first = path[block.cleared].depth if block and block.cleared else 0
         last = path[block.last].depth if block and block.last else 0
-        if record.account.get("passing"):  # a cut for one request covers more than what is stored says
+        if record.account.passing:  # a cut for one request covers more than what is stored says
             last = len(path)
         beside = [text(message) for message in messages[:-1]]
         for pick in section.picks:
             message = path[pick.name]
             assert first < message.depth <= last, "covered, and behind no clear"
-            assert message.id not in record.account["messages"]["lifted"], "not doubled"
+            assert record.account.messages
+            assert message.id not in record.account.messages.lifted, "not doubled"
             assert pick.score is not None
-            whole = message.text or said(message)
+            whole = message.text or searchable_text(message)
             assert whole not in beside, "nor word for word"
             current = next(m for m in reversed(messages) if m["role"] == "user")
             assert whole.strip()[:40] in text(current) or "a part of it" in pick.because, "verbatim"
@@ -145,11 +147,15 @@ class Life:
     def _check_prefix(self, before: str, now: str, body: bytes) -> None:
         """Same Compaction, same branch: what preceded the message comes first again, byte for byte."""
         former, record = self.desk.record(before), self.desk.record(now)
-        if former.account["compaction"] != record.account["compaction"]:
+        if former.account.compaction != record.account.compaction:
             return
-        why = record.account["prefix"]["broken_by"]
+        why = record.account.broken_by
         old = self.desk.rebuild(before)
-        stable = old[: old.rindex(b',{"role":"user"')] if former.account["messages"]["rounds"] == [] else old[:200]
+        stable = (
+            old[: old.rindex(b',{"role":"user"')]
+            if former.account.messages and not former.account.messages.rounds
+            else old[:200]
+        )
         known = (None, "another branch", "another branch, before the compaction")
         assert why in known or "left out anew" in why, "whatever broke it is named"
         if why is None and record.message != former.message:
@@ -160,7 +166,7 @@ class Life:
         said = [message for message in path if not message.compaction]
         for id, text in self.said.items():
             assert self.desk.store.tree.message(id).text == text, "nothing is lost"
-        covered = self.talk.covered()
+        covered = self.talk.archived()
         block = self.talk.compaction()
         active = sum(covered.active(message) for message in said)
         assert active + (block.messages_archived if block else 0) == len(said), "archived and active make up the path"
@@ -264,7 +270,7 @@ def test_the_laws_hold_over_any_life_of_a_conversation(
 ) -> None:
     desk = desk_of(desks, home, name, strategy)
     led = Life(desk, desk.conversation())
-    desk.run(desk.engine.setup.provider(led.talk.model).close())  # the script begins anew
+    desk.run(desk.engine.builder.provider(led.talk.model).close())  # the script begins anew
     for what, which in life:
         led.do(what, which)
         led.check()

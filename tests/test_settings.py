@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from recto import places, settings
+from recto import locations, settings
 from recto.errors import Invalid
 
 
@@ -107,14 +107,14 @@ def test_paths_in_a_project_file_start_at_the_project(tmp_path: Path) -> None:
 def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -> None:
     (tmp_path / "a/.recto").mkdir(parents=True)
     (tmp_path / "a/b/c").mkdir(parents=True)
-    assert places.find_project(tmp_path / "a/b/c") == tmp_path / "a"
+    assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a"
 
 
 def test_a_folder_with_an_mcp_json_is_a_project_too(tmp_path: Path) -> None:
     (tmp_path / "a/.recto").mkdir(parents=True)
     (tmp_path / "a/b/c").mkdir(parents=True)
     write(tmp_path / "a/b/.mcp.json", "{}")
-    assert places.find_project(tmp_path / "a/b/c") == tmp_path / "a/b"
+    assert locations.find_project(tmp_path / "a/b/c") == tmp_path / "a/b"
 
 
 def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +125,14 @@ def test_the_folder_of_the_user_and_the_home_are_no_projects(tmp_path: Path, mon
         (folder / ".recto").mkdir(parents=True)
         write(folder / ".mcp.json", "{}")
         (folder / "agents/default").mkdir(parents=True)
-        assert places.find_project(folder / "agents/default") is None
+        assert locations.find_project(folder / "agents/default") is None
     (tmp_path / "link").symlink_to(user)
-    assert places.find_project(tmp_path / "link") is None
+    assert locations.find_project(tmp_path / "link") is None
 
 
 def test_the_home_is_recto_home_or_a_folder_of_the_user() -> None:
-    assert places.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
-    assert places.find_home({}) == Path.home() / ".recto"
+    assert locations.find_home({"RECTO_HOME": "/somewhere"}) == Path("/somewhere")
+    assert locations.find_home({}) == Path.home() / ".recto"
 
 
 def test_get_reads_by_dotted_key() -> None:
@@ -230,7 +230,7 @@ def test_a_project_cannot_give_itself_rights_over_files(tmp_path: Path, key: str
     project = tmp_path / "project"
     (project / ".recto").mkdir(parents=True)
     (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = true\n")
-    with pytest.raises(Invalid, match="for you alone"):
+    with pytest.raises(Invalid, match="a project cannot switch on"):
         settings.load(tmp_path / "home", project, {})
     (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = false\n")
     assert settings.load(tmp_path / "home", project, {}).get(key) is False

@@ -22,9 +22,9 @@ def test_a_value_is_taken_out_and_one_that_is_not_there_is_none() -> None:
 
 
 def test_what_is_no_toml_or_no_table_is_named() -> None:
-    with pytest.raises(Invalid, match=r"some\.toml is not valid TOML.*mend it first"):
+    with pytest.raises(Invalid, match=r"some\.toml is not valid TOML.*fix it first"):
         toml_file.with_value("x = \n", FILE, ["x"], 1)
-    with pytest.raises(Invalid, match=r"some\.toml: a must be a table; mend it first"):
+    with pytest.raises(Invalid, match=r"some\.toml: a must be a table; fix it first"):
         toml_file.with_value("a = 1\n", FILE, ["a", "b"], 1)
 
 

@@ -7,7 +7,12 @@ from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinki
 from recto.errors import Invalid
 
 made = st.none() | st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6))
+attachments = st.one_of(
+    st.builds(File, st.text(), st.text(), st.text(), made, st.text(), st.text()),
+    st.builds(Image, st.text(), st.text(), made, st.text()),
+)
 blocks = st.one_of(
+    attachments,
     st.builds(Text, st.text(), made),
     st.builds(Thinking, st.text(), st.none() | st.text(), st.none() | st.text(), made),
     st.builds(ToolCall, st.text(), st.text(), st.text(), made),
@@ -21,9 +26,8 @@ blocks = st.one_of(
         st.text(),
         st.lists(st.text()).map(tuple),
         made,
+        st.lists(attachments, max_size=2).map(tuple),
     ),
-    st.builds(File, st.text(), st.text(), st.text(), made),
-    st.builds(Image, st.text(), st.text(), made),
     st.builds(
         Compaction,
         st.integers(),

@@ -1,31 +1,142 @@
-"""Recto is the page the model reads; verso is everything kept behind it."""
+"""Recto is the page the model reads; verso is everything kept behind it.
+
+`open()` and `open_async()` give a desk; docs/python.md shows what a desk and its talks can do.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.desk import open_desk as open
-    from recto.errors import RectoError
-    from recto.talk import Reply, Talk
+    from recto.ask_options import Reply
+    from recto.blocking import Desk, Talk
+    from recto.blocking import open_desk as open
+    from recto.chat.blocks import Compaction, File, Image, Text, ToolCall, ToolResult
+    from recto.chat.message import Message, Usage
+    from recto.desk import AsyncDesk, open_async
+    from recto.errors import (
+        Altered,
+        Busy,
+        DoesNotFit,
+        Invalid,
+        NoKey,
+        NotFound,
+        NoVectors,
+        Overflow,
+        ProviderError,
+        RateLimited,
+        RectoError,
+        Refused,
+        StoreError,
+        TooNew,
+        Unreachable,
+    )
+    from recto.events import (
+        Appended,
+        ApprovalAsked,
+        CompactionProposed,
+        ContextCompacted,
+        ContextUsage,
+        Event,
+        Noticed,
+        Referenced,
+        Replied,
+        Retrying,
+        Sent,
+        SummaryRequested,
+        TextDelta,
+        ThinkingDelta,
+        ToolCallsPending,
+        ToolFinished,
+        ToolStarted,
+    )
+    from recto.sources.source import Tool
+    from recto.talk import AsyncTalk
+    from recto.window.request import NamedTool, ResponseFormat
+    from recto.window.window import Window
 
-__all__ = ["Desk", "RectoError", "Reply", "Talk", "__version__", "open"]
-
-_PLACES = {
-    "open": ("recto.desk", "open_desk"),
-    "Desk": ("recto.desk", "Desk"),
-    "Reply": ("recto.talk", "Reply"),
-    "Talk": ("recto.talk", "Talk"),
-    "RectoError": ("recto.errors", "RectoError"),
+_DOOR = {
+    "recto.blocking": "Desk Talk open",
+    "recto.desk": "AsyncDesk open_async",
+    "recto.talk": "AsyncTalk",
+    "recto.ask_options": "Reply",
+    "recto.chat.blocks": "Compaction File Image Text ToolCall ToolResult",
+    "recto.chat.message": "Message Usage",
+    "recto.sources.source": "Tool",
+    "recto.window.window": "Window",
+    "recto.window.request": "NamedTool ResponseFormat",
+    "recto.errors": "Altered Busy DoesNotFit Invalid NoKey NoVectors NotFound Overflow ProviderError RateLimited "
+    "RectoError Refused StoreError TooNew Unreachable",
+    "recto.events": "Appended ApprovalAsked CompactionProposed ContextCompacted ContextUsage Event Noticed Referenced "
+    "Replied Retrying Sent SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished "
+    "ToolStarted",
 }
+_MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
+
+__all__ = [  # noqa: RUF022  by what they are
+    "open",
+    "open_async",
+    "Desk",
+    "Talk",
+    "AsyncDesk",
+    "AsyncTalk",
+    "Reply",
+    "Message",
+    "Usage",
+    "Window",
+    "Tool",
+    "NamedTool",
+    "ResponseFormat",
+    "Text",
+    "Image",
+    "File",
+    "ToolCall",
+    "ToolResult",
+    "Compaction",
+    "Event",
+    "Appended",
+    "Referenced",
+    "Noticed",
+    "ContextUsage",
+    "SummaryRequested",
+    "CompactionProposed",
+    "ContextCompacted",
+    "Sent",
+    "Retrying",
+    "TextDelta",
+    "ThinkingDelta",
+    "ToolStarted",
+    "ApprovalAsked",
+    "ToolFinished",
+    "ToolCallsPending",
+    "Replied",
+    "RectoError",
+    "NotFound",
+    "Invalid",
+    "DoesNotFit",
+    "ProviderError",
+    "NoKey",
+    "RateLimited",
+    "Unreachable",
+    "Refused",
+    "Overflow",
+    "NoVectors",
+    "StoreError",
+    "Busy",
+    "TooNew",
+    "Altered",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
     # `import recto` must stay cheap: the command line shows its help without the store
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module recto has no attribute {name}")
     import importlib
 
-    module, attribute = _PLACES[name]
-    return getattr(importlib.import_module(module), attribute)
+    return getattr(importlib.import_module(_MODULES[name]), "open_desk" if name == "open" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

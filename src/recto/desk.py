@@ -1,95 +1,95 @@
-"""Desk: the Python door. `recto.open()` gives a desk, a desk gives talks; everything else is behind them."""
+"""AsyncDesk: the Python door. `recto.open_async()` gives a desk, a desk gives talks; everything else is behind them.
 
+`blocking.py` has the blocking twin that `recto.open()` gives.
+"""
+
+import asyncio
+import logging
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from recto import places
+from recto import locations
 from recto import settings as configuration
-from recto.agents.agent import DEFAULT
 from recto.agents.agents import Agents
 from recto.chat.conversation import Conversation
 from recto.engine import Engine
-from recto.errors import NotFound
-from recto.loop import Loop
+from recto.errors import Invalid, NotFound, RectoError
+from recto.mcp.server_files import Trust
+from recto.mcp.servers import McpServers
 from recto.providers.model import Model
-from recto.search.lookup import Progress
-from recto.servers.servers import Servers
-from recto.servers.trust import Trust
-from recto.sources.server import ServerConfig
-from recto.store.comparing import Difference
+from recto.recall.archive import IndexStatus
+from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
+from recto.reports.document_stats import DocumentTally, Grouping
+from recto.reports.source_report import SourceReport
+from recto.search.hybrid_index import Progress
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import DEFAULT_AGENT
+from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.store import Store
-from recto.talk import Talk
-from recto.vault.library import Library
-from recto.vault.vault import Vault
-from recto.walk.archive import Filled
-from recto.walk.searching import Findings, Sought, Time, search
+from recto.store_reader import SentText, StoreReader
+from recto.talk import AsyncTalk
+from recto.text import clean
+from recto.turn.session import ChatSession
+from recto.turn.user_message import pending_reply
+from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault_search import VaultSearch
 
-T = TypeVar("T")
+# without a handler Python prints warnings to stderr; the application decides where the log goes
+logging.getLogger("recto").addHandler(logging.NullHandler())
 
 
-class Desk:
-    """A store, settings and a vault, open. Use it as a context manager, or `close()` it."""
+class AsyncDesk:
+    """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
 
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
-        self.home, self.project = home, project
-        self.settings = settings
+        self.home, self.project, self.settings = home, project, settings
         if settings.vault:
-            Vault(Path(settings.vault).expanduser()).close()  # one that is none is told before anything is opened
-        self.store = Store(home / places.STORE_FILE)
+            Vault(Path(settings.vault).expanduser()).close()  # a wrong one is refused before anything is opened
+        self.store = Store(locations.find_store(home))
+        self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
-        self.vault = self.engine.libraries.open(Path(settings.vault)) if settings.vault else None
-        self.loop = Loop()
+        self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
 
     # -- conversations
 
-    def conversation(self, id: str | None = None, *, agent: str = "default") -> Talk:
-        """The conversation of this id, or a new one of this agent, which is stored with its first message."""
+    async def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> AsyncTalk:
+        """The conversation of this id or number (`#3`), or a new one of this agent, which is stored with its first
+        message."""
         if id is None:
-            self.agents.check(agent)
-            return self._talk(None, agent)
-        return self._talk(self.store.tree.conversation(id))
+            await asyncio.to_thread(self.agents.check, agent)
+            return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
+        return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
 
-    @property
-    def agents(self) -> Agents:
-        return self.engine.agents
+    async def latest(self) -> AsyncTalk | None:
+        found = await self.engine.store_thread.do(self.store.tree.latest)
+        return await self._talk(found) if found else None
 
-    @property
-    def servers(self) -> Servers:
-        return self.engine.servers
+    async def _talk(self, conversation: Conversation) -> AsyncTalk:
+        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation)
+        return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
-    def trust(self, server: str, agent: str = DEFAULT) -> ServerConfig:
-        """Lets an MCP server run that comes with the project, exactly as it is described there now."""
-        config = self._server(server, agent)
-        Trust(self.home).trust(config, self.project)
-        return config
+    async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
+        """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
+        in the latest one."""
+        home, _ = await self.engine.store_thread.do(self._reader.message, message, conversation)
+        return await self._talk(home)
 
-    def distrust(self, server: str, agent: str = DEFAULT) -> ServerConfig:
-        config = self._server(server, agent)
-        Trust(self.home).distrust(server, self.project)
-        return config
+    async def rename(self, conversation: str, title: str) -> Conversation:
+        named = " ".join(clean(title)[0].split())
+        if not named:
+            raise Invalid("the title is empty: write something to call it by")
+        found = await self.engine.store_thread.do(self._reader.conversation, conversation)
+        return await self.engine.store_thread.do(self.store.tree.change, found.id, title=named)
 
-    def _server(self, name: str, agent: str) -> ServerConfig:
-        found = self.agents.read(agent)
-        if (config := found.server(name)) is None:
-            known = ", ".join(each.name for each in found.servers) or "none"
-            raise NotFound(f"the agent {agent} has no MCP server {name}; it has: {known}", name=name)
-        return config
+    async def conversations(self, *, limit: int = 100) -> list[Conversation]:
+        """The latest first."""
+        return await self.engine.store_thread.do(self._reader.conversations, limit=limit)
 
-    def latest(self) -> Talk | None:
-        found = self.store.tree.latest()
-        return self._talk(found) if found else None
-
-    def _talk(self, conversation: Conversation | None, agent: str = "default") -> Talk:
-        return Talk(self.engine, self.loop, self.vault, conversation, agent)
-
-    def conversations(self, *, limit: int = 100) -> list[Conversation]:
-        return self.store.tree.conversations(limit=limit)
-
-    def search(
+    async def search(
         self,
         text: str,
         *,
@@ -98,83 +98,198 @@ class Desk:
         since: Time | None = None,
         before: Time | None = None,
         limit: int = 20,
-    ) -> Findings:
-        """Messages of all conversations, branches and archived parts, the best first. Waits for no index: `note` of
-        what is found says what is missing in it, and `index()` makes that."""
-        sought = Sought(text, conversation, role, since, before, limit)
-        return search(self.engine.archive, self.store, sought)
+        complete: bool = False,
+    ) -> FoundMessages:
+        """Messages of all conversations, branches and archived parts, the best first.
 
-    @property
-    def library(self) -> Library | None:
-        """The vault as it is searched: `find_documents`, `find_excerpts`; None without a vault."""
-        return self.engine.libraries.of(self.vault) if self.vault else None
+        Waits for no index: `note` of the result says what is missing in it. `complete` brings the index up to date
+        before, and waits a moment for vectors."""
+        home = await self._conversation_id(conversation) if conversation else None
+        query = MessageQuery(text, home, role, since, before, limit)
+        search = self._search_complete if complete else self._search
+        return await asyncio.to_thread(search, query)
 
-    def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> Filled:
+    async def _conversation_id(self, named: str) -> str:
+        return (await self.engine.store_thread.do(self._reader.conversation, named)).id
+
+    def _search(self, query: MessageQuery) -> FoundMessages:
+        return search_messages(self.engine.archive, self.store, query)
+
+    def _search_complete(self, query: MessageQuery) -> FoundMessages:
+        archive = self.engine.archive
+        archive.catch_up()
+        archive.settle(self.settings.search.timeout_s)
+        before, found = archive.was_renewed, self._search(query)
+        if archive.was_renewed == before:
+            return found
+        archive.catch_up()  # the index turned out to be damaged while it was read
+        return self._search(query)
+
+    async def index(
+        self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False
+    ) -> IndexStatus:
         """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
+        return await asyncio.to_thread(self._index, progress, vectors, anew)
+
+    def _index(self, progress: Progress | None, vectors: bool, anew: bool) -> IndexStatus:
         archive = self.engine.archive
         if anew:
             archive.renew()
         archive.catch_up(progress, vectors=vectors)
         return archive.filled
 
-    def model(self, name: str) -> Model:
+    async def index_status(self) -> IndexStatus:
+        """How far the search index has come."""
+        return await asyncio.to_thread(lambda: self.engine.archive.filled)
+
+    async def check_embedder(self) -> str:
+        """Asks the embedder for a vector; empty when it gave one, else why there is none."""
+        return await asyncio.to_thread(self.engine.archive.check)
+
+    # -- who and what there is
+
+    @property
+    def agents(self) -> Agents:
+        return self.engine.agents
+
+    @property
+    def servers(self) -> McpServers:
+        return self.engine.servers
+
+    @property
+    def vault_search(self) -> VaultSearch | None:
+        """The search over the vault: `find_documents`, `find_excerpts`; None without a vault."""
+        return self.engine.vaults.search(self.vault) if self.vault else None
+
+    async def model(self, name: str) -> Model:
         """What is known about `provider:model`. NotFound when nobody knows it."""
-        return self.run(self.engine.setup.provider(name).model(name))
+        return await self.engine.builder.provider(name).model(name)
 
-    # -- records
+    async def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
+        """Lets an MCP server run that comes with the project, exactly as it is described there now."""
+        config = await self._server(server, agent)
+        await asyncio.to_thread(Trust(self.home).trust, config, self.project)
+        return config
 
-    def record(self, request: str) -> Record:
-        return self.store.records.record(request)
+    async def distrust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
+        config = await self._server(server, agent)
+        await asyncio.to_thread(Trust(self.home).distrust, server, self.project)
+        return config
 
-    def rebuild(self, request: str) -> bytes:
+    async def _server(self, name: str, agent: str) -> ServerConfig:
+        found = await asyncio.to_thread(self.agents.read, agent)
+        if (config := found.server(name)) is None:
+            known = ", ".join(each.name for each in found.servers) or "none"
+            raise NotFound(f"the agent {agent} has no MCP server {name}; it has: {known}", name=name)
+        return config
+
+    # -- records. A request is named by its id, by a message's id or number (`#12`), as `last` or `previous`.
+
+    async def record(self, request: str | None = None) -> Record:
+        """What is known about a request, all but its bytes; without a name the last of the latest conversation."""
+        return await asyncio.to_thread(self._reader.record, request)
+
+    async def rebuild(self, request: str | None = None) -> bytes:
         """The exact bytes that were sent. Altered when they can no longer be had."""
-        return self.store.records.rebuild(request)
+        return await asyncio.to_thread(self._reader.rebuild, request)
 
-    def compare(self, before: str, after: str) -> Difference:
-        """What came in, went out and changed from one request to another; a reply's id stands for its request."""
-        records = self.store.records
-        return records.compare(records.named(before), records.named(after))
+    async def compare(self, before: str | None = None, after: str | None = None) -> Difference:
+        """What came in, went out and changed from one request to another; one alone is compared with the one before
+        it."""
+        return await asyncio.to_thread(self._reader.compare, before, after)
 
-    def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
+    async def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
         """For each request (all of them by default): None when it rebuilds, else what differs."""
-        ids = self.store.records.ids() if requests is None else requests
-        return list(self.store.records.differences(ids))
+        return await asyncio.to_thread(lambda: list(self._reader.verify(requests)))
 
-    # -- running
+    async def sent_source(self, request: str | None, source: str) -> SentText:
+        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
+        return await asyncio.to_thread(self._reader.sent_source, request, source)
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs on the desk's own loop in the background."""
-        return self.loop.run(work)
+    # -- statistics
 
-    def close(self) -> None:
-        if self.loop.is_running:
-            self.loop.run(self.engine.close())
-            self.loop.close()
-        else:
-            self.engine.servers.close()
-            self.engine.chooser.close()
-            self.engine.archive.close()
-            self.engine.libraries.close()
-            self.engine.clerk.close()
+    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
+        """How replies used their sources, and what that suggests."""
+        return await asyncio.to_thread(self._reader.source_report, agent, since)
+
+    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
+        """Which documents of the vault conversations use."""
+        vault = self._vault()
+        return await asyncio.to_thread(self._reader.document_stats, vault.root, by)
+
+    async def unnamed_documents(self) -> list[DocumentTally]:
+        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
+        vault = self._vault()
+        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
+        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
+
+    def _vault(self) -> Vault:
+        if self.vault is None:
+            raise Invalid(NO_VAULT)
+        return self.vault
+
+    # -- the end
+
+    async def close(self) -> None:
+        await self.engine.close()
         self.store.close()
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
-def open_desk(
+def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession:
+    return ChatSession("", None, _named_model(engine), vault, agent=agent)
+
+
+def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation) -> ChatSession:
+    """A session at the head of a stored conversation, with the model, strategy and vault it was left with."""
+    details = conversation.details
+    model = _named_model(engine) or str(details.get("model") or "")
+    session = ChatSession(
+        conversation.id, conversation.head, model, vault, agent=conversation.agent, strategy=details.get("strategy")
+    )
+    session.apply(pending=pending_reply(engine.store, conversation.head))
+    # one that is named now wins over the conversation's own, and that over the settings'
+    if engine.settings.origin("vault") != "option" and details.get("vault"):
+        try:
+            session.apply(vault=engine.vaults.open(Path(details["vault"])))
+        except RectoError as why:
+            session.note_later(f"the vault of this conversation cannot be used: {why.message}")
+    return session
+
+
+def _named_model(engine: Engine) -> str:
+    """A model that was asked for by name stays with the conversation; one from the settings may change with them."""
+    return engine.settings.model if engine.settings.origin("model") == "option" else ""
+
+
+def new_desk(
     *,
     home: str | Path | None = None,
     vault: str | Path | None = None,
     model: str | None = None,
     project: str | Path | None = None,
     settings: dict[str, Any] | None = None,
-) -> Desk:
-    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    place = Path(home).expanduser() if home else places.find_home()
-    root = Path(project) if project else places.find_project(Path.cwd(), place)
+) -> AsyncDesk:
+    place = Path(home).expanduser() if home else locations.find_home()
+    root = Path(project) if project else locations.find_project(Path.cwd(), place)
     flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
-    return Desk(home=place, project=root, settings=configuration.load(place, root, flags=flags))
+    return AsyncDesk(home=place, project=root, settings=configuration.load(place, root, flags=flags))
+
+
+async def open_async(
+    *,
+    home: str | Path | None = None,
+    vault: str | Path | None = None,
+    model: str | None = None,
+    project: str | Path | None = None,
+    settings: dict[str, Any] | None = None,
+) -> AsyncDesk:
+    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
+    return await asyncio.to_thread(new_desk, home=home, vault=vault, model=model, project=project, settings=settings)

@@ -1,17 +1,17 @@
-"""The tree of errors, by what the caller can do about them. Knows nothing of the rest.
+"""The error tree, ordered by what the caller can do. Imports nothing.
 
 RectoError
 ├── NotFound          conversation, document, model          → check the name
 ├── Invalid           settings, input, a file from elsewhere → fix the value
 ├── DoesNotFit        needed, room, largest                  → cut more, or a larger model
 ├── ProviderError     ├ NoKey ├ RateLimited ├ Unreachable ├ Refused ├ Overflow
-├── NoVectors         the extra, the embedder, its answer     → words alone go on
+├── NoVectors         embedder missing, unreachable or wrong  → search by words alone
 └── StoreError        ├ Busy ├ TooNew ├ Altered
 """
 
 
 class RectoError(Exception):
-    """One sentence that the user can act on; what it is made of rides along as attributes."""
+    """An error with one sentence that the user can act on; its data are attributes."""
 
     def __init__(self, message: str, **data: object) -> None:
         super().__init__(message)
@@ -28,11 +28,11 @@ class NotFound(RectoError):
 
 
 class Invalid(RectoError):
-    """A value from outside that we cannot take; the message says which and what is allowed."""
+    """A value from outside that is not allowed; the message says which, and what is allowed."""
 
 
 class DoesNotFit(RectoError):
-    """What must be in the window is larger than its room."""
+    """The parts that must be in the window are larger than its room."""
 
     def __init__(self, message: str, *, needed: int, room: int, largest: str) -> None:
         super().__init__(message, needed=needed, room=room, largest=largest)
@@ -40,17 +40,17 @@ class DoesNotFit(RectoError):
 
 
 class ProviderError(RectoError):
-    """The model's side failed; `partial` says that some of a reply had come before."""
+    """The provider failed; `partial` is True when part of a reply had arrived before."""
 
     partial: bool = False
 
 
 class NoKey(ProviderError):
-    """The provider wants a key and none is set."""
+    """The provider requires a key and none is set."""
 
 
 class RateLimited(ProviderError):
-    """The provider asks us to slow down; `retry_after_s` is its own wish, where it gave one."""
+    """The provider limits our rate; `retry_after_s` is the wait that it asked for, if any."""
 
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message, retry_after_s=retry_after_s)
@@ -58,19 +58,19 @@ class RateLimited(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No answer, a broken stream, a server error, or something that is not the format at all."""
+    """No answer, a broken stream, a server error, or an answer that is not in the format."""
 
 
 class Refused(ProviderError):
-    """The provider understood and said no: a bad key, an unknown model, a forbidden request."""
+    """The provider refused the request: a bad key, an unknown model, a forbidden request."""
 
 
 class Overflow(ProviderError):
-    """The provider counted more than we did."""
+    """The provider counted more tokens than fit in its window."""
 
 
 class NoVectors(RectoError):
-    """The embedder is not installed, cannot be reached or gave something that is no meaning; words alone go on."""
+    """The embedder is not installed, cannot be reached or returned no valid vectors; search goes on by words alone."""
 
 
 class StoreError(RectoError):
@@ -78,11 +78,11 @@ class StoreError(RectoError):
 
 
 class Busy(StoreError):
-    """Another process held the database for longer than we wait."""
+    """Another process locked the database for longer than we wait."""
 
 
 class TooNew(StoreError):
-    """The store was written by a newer version; it is left untouched."""
+    """The store was written by a newer version; it is not touched."""
 
 
 class Altered(StoreError):

@@ -1,4 +1,4 @@
-"""Events: what a front end hears while a message walks through the rooms."""
+"""Events: what a front end receives while a message is processed."""
 
 import asyncio
 from concurrent.futures import Future
@@ -13,12 +13,12 @@ from recto.window.window import Window
 
 T = TypeVar("T")
 
-BRANCHED = "this conversation has gone on elsewhere meanwhile: your message starts a branch of its own"
+BRANCHED = "this conversation was continued elsewhere in the meantime; your message starts a new branch"
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The user's message is stored. `branched`: another writer was faster, and this one is now on a branch."""
+    """The user's message is stored. `branched` is True when another writer was faster, so that it is on a branch."""
 
     message: Message
     branched: bool = False
@@ -26,14 +26,14 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Referenced:
-    """The user's message, with the documents that it names."""
+    """The user's message, with its document references."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something the user should know: a degradation, an assumption, a repair of the text."""
+    """A notice for the user: a degradation, an assumption, a repair of the text."""
 
     text: str
 
@@ -50,7 +50,7 @@ class ContextUsage:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequested:
-    """A summariser is asked: about `size` tokens, which is part `part` of `of`."""
+    """A summary of `size` tokens is requested, as part `part` of `of`."""
 
     size: int
     limit: int
@@ -61,64 +61,68 @@ class SummaryRequested:
 
 @dataclass(frozen=True, slots=True)
 class ContextCompacted:
-    number: int
-    archived: int
-    before: int
-    after: int
+    """A Compaction was stored; the fields are those of its block."""
+
+    compaction_number: int
+    messages_archived: int
+    context_size_before: int
+    context_size_after: int
     summary: str
     made_by: str = "model"
     because: str = ""
     notes: tuple[str, ...] = ()
     made: Made | None = None
-    """Which model wrote the summary, where one did."""
+    """The model that wrote the summary, if one did."""
     excerpts: int = 0
     """How many messages or tool results are sent as excerpts."""
     checks: dict[str, int] = field(default_factory=dict)
-    """How many facts were kept, lost and made up: see the block."""
+    """Counts of facts kept, lost and invented: see the block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """The user is to be asked. Whoever hears it answers before taking the next event, or it counts as not answered."""
+    """A question to the user. The receiver answers before it takes the next event, or it counts as unanswered."""
 
     _answer: Future[T] = field(default_factory=Future, compare=False, kw_only=True)
 
-    def _give(self, answer: T) -> None:
+    def _answer_with(self, answer: T) -> None:
         if not self._answer.done():
             self._answer.set_result(answer)
 
     def settle(self) -> None:
-        """Nobody has answered until now: nobody will."""
+        """Closes the question; without an answer by now it counts as unanswered."""
         if not self._answer.done():
             self._answer.cancel()
 
     async def settled(self) -> None:
-        """Waits until it is answered, or nobody will."""
+        """Waits until the question is answered or closed."""
         with suppress(Unanswered):
             await self.answered()
 
     async def answered(self) -> T:
-        """Unanswered when there was nobody to ask."""
+        """Waits for the answer. Raises Unanswered when the question is closed without one."""
         try:
             return await asyncio.wrap_future(self._answer)
         except asyncio.CancelledError:
-            if self._answer.cancelled():
+            # cancelling whoever waits closes the question too; that must stay a cancellation
+            task = asyncio.current_task()
+            if self._answer.cancelled() and not (task and task.cancelling()):
                 raise Unanswered from None
             raise
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionProposed(Question[str | None]):
-    """The answer is the summary to use, or None when the user said no."""
+    """A proposed compaction. The answer is the summary to use, or None when the user refuses."""
 
     block: Compaction
 
     def accept(self, summary: str | None = None) -> None:
-        """Go ahead, with this summary in place of the proposed one where one is given."""
-        self._give(self.block.summary if summary is None else summary)
+        """Accepts the compaction, with `summary` in place of the proposed one if given."""
+        self._answer_with(self.block.summary if summary is None else summary)
 
     def refuse(self) -> None:
-        self._give(None)
+        self._answer_with(None)
 
 
 Answer = Literal["allowed", "always", "denied"]
@@ -126,30 +130,30 @@ Answer = Literal["allowed", "always", "denied"]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked(Question[Answer]):
-    """A tool wants to run, and its server's settings say that the user is asked."""
+    """A tool call that needs the user's approval, as its server's settings require."""
 
     call: ToolCall
     tool: Tool
 
     def allow(self) -> None:
-        """This once."""
-        self._give("allowed")
+        """Allows this call."""
+        self._answer_with("allowed")
 
     def allow_always(self) -> None:
-        """From now on in this conversation, without being asked."""
-        self._give("always")
+        """Allows this and later calls of the tool in this conversation."""
+        self._answer_with("always")
 
     def deny(self) -> None:
-        self._give("denied")
+        self._answer_with("denied")
 
 
 class Unanswered(Exception):
-    """There was nobody to ask."""
+    """The question was closed without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The request is recorded and leaves now."""
+    """The request is recorded and is being sent."""
 
     request: str
     window: Window
@@ -178,6 +182,13 @@ class ToolStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallsPending:
+    """The turn ends here: the caller runs these tools and sends their results with the next message."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     call: ToolCall
     result: ToolResult
@@ -185,7 +196,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A reply is complete and stored; the last one of a turn has no tool calls left to run."""
+    """A reply is complete and stored; the last reply of a turn has no tool calls left to run."""
 
     message: Message
     window: Window
@@ -207,5 +218,6 @@ Event = (
     | ThinkingDelta
     | ToolStarted
     | ToolFinished
+    | ToolCallsPending
     | Replied
 )

@@ -1,4 +1,7 @@
-"""Ids: 26 characters of Crockford base 32, time first, so that text order is birth order."""
+"""Ids: 26 characters of Crockford base 32, time first, so that text order is birth order.
+
+The format is ULID's; ten lines need no library.
+"""
 
 import os
 import threading

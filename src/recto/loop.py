@@ -3,13 +3,14 @@
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator
 from contextlib import aclosing
 from typing import Any, TypeVar
 
 from recto.events import Event, Question
 
 T = TypeVar("T")
+BATCH = 200
 Box = queue.SimpleQueue[Event | BaseException | None]
 
 
@@ -41,8 +42,14 @@ class Loop:
         finally:
             if not ended:
                 task.cancel()
-                while box.get() is not None:
-                    continue
+                while (left := box.get()) is not None:
+                    if isinstance(left, Question):  # nobody is there to answer it
+                        left.settle()
+
+    def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """Items as they are asked for, fetched in batches: a hop between threads costs more than reading one."""
+        while batch := self.run(_next_items(items)):
+            yield from batch
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -57,6 +64,15 @@ class Loop:
             self._thread.join()
             self._loop.close()
             self._loop = None
+
+
+async def _next_items(items: AsyncIterator[T]) -> list[T]:
+    batch: list[T] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) == BATCH:
+            break
+    return batch
 
 
 async def _pump(events: AsyncGenerator[Event, None], box: Box) -> None:

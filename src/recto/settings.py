@@ -1,6 +1,6 @@
-"""One frozen Settings value from files, environment and flags, later ones winning; where each came from is kept.
+"""Settings: one frozen value from files, environment and flags; later ones win, and the origin of each is recorded.
 
-Plain dataclasses rather than a validation library: every command reads this, and it must cost nothing to import.
+Plain dataclasses rather than a validation library: every command imports this, so the import must be fast.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid
+from recto.strategy import STRATEGIES, SUMMARIZE
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "
@@ -27,102 +28,103 @@ def _setting(
     return field(default=default, metadata={"help": help, "low": low, "high": high, "among": among})
 
 
-STRATEGIES = ("discard", "summarize", "hybrid")
-YOURS = ("tools.allow_write", "references.outside")
-"""What only the user gives, not a project."""
-LEAST_SUMMARY = 96
+USER_ONLY = ("tools.allow_write", "references.outside")
+"""Settings that only the user may switch on, not a project."""
+MIN_SUMMARY_TOKENS = 96
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetSettings:
-    system: float = _setting(0.10, "share of the room for instructions and rules", low=0, high=1)
+    system: float = _setting(0.10, "share of the room for the system prompt and rules", low=0, high=1)
     tools: float = _setting(0.30, "share of the room for tools", low=0, high=1)
-    messages: float = _setting(0.60, "share of the room for messages, with what the others leave", low=0, high=1)
+    messages: float = _setting(0.60, "share of the room for messages, plus what the others leave", low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    strategy: str = _setting("summarize", "what happens when the window is full", among=STRATEGIES)
+    strategy: str = _setting(SUMMARIZE.name, "how a compaction makes room in a full window", among=tuple(STRATEGIES))
     enabled: bool = _setting(True, "compact automatically")
-    confirm: bool = _setting(False, "show the summary and ask before a compaction")
-    threshold: float = _setting(0.85, "share of the limit at which a compaction is due", low=0.1, high=1)
-    low_water: float = _setting(0.5, "share of the room that a compaction goes down to", low=0.05, high=0.95)
+    confirm: bool = _setting(False, "show each summary and ask before compacting")
+    threshold: float = _setting(0.85, "compact when the window reaches this share of its limit", low=0.1, high=1)
+    low_water: float = _setting(0.5, "a compaction shrinks the window to this share of the room", low=0.05, high=0.95)
     recent_messages_to_keep: int = _setting(
-        6, "latest messages that stay verbatim, yours included; 0 means none", low=0, high=1000
+        6, "latest messages that are never compacted, including the new one; 0 means none", low=0, high=1000
     )
-    min_recent_messages_to_keep: int = _setting(2, "how far that may shrink where they are large", low=0, high=1000)
-    summary_model: str = _setting("", "who writes summaries, as provider:model; empty means who answers")
-    summary_ratio: float = _setting(0.2, "longest summary as a share of the room", low=0.01, high=0.3)
-    summary_tokens: int = _setting(0, "longest summary in tokens; 0 leaves it to the ratio", low=0, high=100_000)
-    summary_style: str = _setting("", "what a summary should look like, in your words")
-    summary_timeout_s: float = _setting(300.0, "longest wait for one answer of the summariser", low=1, high=3600)
+    min_recent_messages_to_keep: int = _setting(2, "keep at least this many if they are large", low=0, high=1000)
+    summary_model: str = _setting("", "model that writes summaries, as provider:model; empty means `model`")
+    summary_ratio: float = _setting(0.2, "longest summary, as a share of the room", low=0.01, high=0.3)
+    summary_tokens: int = _setting(0, "longest summary in tokens; 0 means summary_ratio decides", low=0, high=100_000)
+    summary_style: str = _setting("", "how summaries should be written, in your own words")
+    summary_timeout_s: float = _setting(300.0, "longest wait for the summary model, in seconds", low=1, high=3600)
     recall_ratio: float = _setting(
-        0.2, "share of the room that recalled messages may take; 0 turns recall off", low=0, high=1
+        0.2, "largest share of the room for recalled messages; 0 turns recall off", low=0, high=1
     )
     recall_tokens: int = _setting(
-        0, "most tokens of recalled messages; 0 leaves it to the ratio", low=0, high=1_000_000
+        0, "most tokens for recalled messages; 0 means recall_ratio decides", low=0, high=1_000_000
     )
-    top_k: int = _setting(20, "passages of sources that are looked at for a message", low=1, high=1000)
+    top_k: int = _setting(20, "number of best matching source passages to consider for a message", low=1, high=1000)
     top_n: int = _setting(
-        5, "most sources that are chosen for a message, those above include_score aside", low=0, high=100
+        5, "most sources to include for a message, not counting those at or above include_score", low=0, high=100
     )
-    include_score: float = _setting(0.7, "a source that scores so for a message is chosen in any case", low=0, high=1)
-    min_score: float = _setting(0.4, "a source that scores less for a message is not chosen", low=0, high=1)
-    learn: bool = _setting(True, "sources that similar messages really used weigh more")
-    max_prompt_tokens: int = _setting(0, "cap of the window; 0 means the model's own", low=0, high=100_000_000)
+    include_score: float = _setting(0.7, "sources scoring at least this are always included", low=0, high=1)
+    min_score: float = _setting(0.4, "sources scoring less than this are never included", low=0, high=1)
+    learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
+    max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
-        0, "kept for the reply; 0 means max(512, 5 % of the limit)", low=0, high=10_000_000
+        0, "tokens reserved for the reply; 0 means 5 % of the limit, at least 512", low=0, high=10_000_000
     )
     budgets: BudgetSettings = BudgetSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class ReplySettings:
-    max_tokens: int = _setting(0, "longest reply; 0 leaves it to the model", low=0, high=10_000_000)
-    temperature: float = _setting(-1.0, "0 to 2; -1 leaves it to the model", low=-1, high=2)
-    thinking_budget: int = _setting(0, "tokens a model may think; 0 is off", low=0, high=10_000_000)
-    timeout_s: float = _setting(120.0, "longest silence of a provider, in seconds", low=1, high=3600)
-    tries: int = _setting(4, "tries in all when a provider is busy or cannot be reached", low=1, high=20)
+    max_tokens: int = _setting(0, "longest reply in tokens; 0 means the model decides", low=0, high=10_000_000)
+    temperature: float = _setting(-1.0, "sampling temperature, 0 to 2; -1 means the model's default", low=-1, high=2)
+    thinking_budget: int = _setting(0, "most tokens for thinking; 0 turns thinking off", low=0, high=10_000_000)
+    timeout_s: float = _setting(120.0, "longest wait for the next data from a provider, in seconds", low=1, high=3600)
+    tries: int = _setting(4, "attempts in total when a provider is busy or unreachable", low=1, high=20)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
     enabled: bool = _setting(True, "offer tools to models that can call them")
-    step_limit: int = _setting(20, "rounds of tool calls in one turn", low=1, high=1000)
-    timeout_s: float = _setting(60.0, "longest run of one tool, in seconds", low=1, high=3600)
+    step_limit: int = _setting(20, "most rounds of tool calls in one turn", low=1, high=1000)
+    timeout_s: float = _setting(60.0, "longest run of one tool call, in seconds", low=1, high=3600)
     start_s: float = _setting(30.0, "longest wait for an MCP server to start, in seconds", low=1, high=600)
     result_characters: int = _setting(
-        60_000, "longest result of a tool that goes into the window; the whole is kept", low=1000, high=10_000_000
+        60_000, "most characters of a tool result to send; the whole result is stored", low=1000, high=10_000_000
     )
-    allow_write: bool = _setting(False, "offer tools that write, rename and delete notes of the vault")
+    allow_write: bool = _setting(False, "offer the tools that write, rename and delete notes in the vault")
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSettings:
-    enabled: bool = _setting(True, "track which documents messages and replies refer to")
-    gists: bool = _setting(True, "let the model write a line about long documents, behind its reply")
-    outside: bool = _setting(False, "let @path bring in files from outside the project and the vault")
+    enabled: bool = _setting(True, "record which documents messages and replies refer to")
+    gists: bool = _setting(True, "let the model write one-line summaries of documents after its reply")
+    outside: bool = _setting(False, "let @path include files from outside the project and the vault")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    embedder: str = _setting("minilm", "who makes vectors: minilm, provider:model, or none for words alone")
+    embedder: str = _setting(
+        "minilm", "embedder for semantic search: minilm, provider:model, or none for keyword search only"
+    )
     timeout_s: float = _setting(
-        2.0, "longest wait for the meaning of a question before words alone answer", low=0.05, high=60
+        2.0, "longest wait for a query's embedding before keyword search alone answers, in seconds", low=0.05, high=60
     )
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    window: int = _setting(4096, "window of the embedded model", low=512, high=8192)
+    window: int = _setting(4096, "window of the embedded model, in tokens", low=512, high=8192)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    model: str = _setting("embedded:smollm2", "who answers, as provider:model")
+    model: str = _setting("embedded:smollm2", "model that answers, as provider:model")
     vault: str = _setting("", "folder of notes to chat over")
-    system_prompt: str = _setting(SYSTEM_PROMPT, "what the model is told first")
-    system_prompt_file: str = _setting("", "a file that holds it instead, read at every turn")
+    system_prompt: str = _setting(SYSTEM_PROMPT, "instructions at the start of every window")
+    system_prompt_file: str = _setting("", "file with the system prompt, read at every turn; replaces system_prompt")
     context: ContextSettings = ContextSettings()
     reply: ReplySettings = ReplySettings()
     tools: ToolSettings = ToolSettings()
@@ -130,7 +132,7 @@ class Settings:
     search: SearchSettings = SearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Setting -> where its value came from; what is missing here is a default."""
+    """Key -> origin of its value; keys that are not listed have their default."""
 
     def get(self, key: str) -> Any:
         _spec(key)
@@ -145,7 +147,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is known about one setting."""
+    """The specification of one setting."""
 
     key: str
     default: Any
@@ -164,7 +166,7 @@ class Spec:
         return kind if self.low is None else f"{kind} from {self.low:,} to {self.high:,}"
 
     def read(self, value: Any, where: str) -> Any:
-        """The value as this setting's type, also from text; Invalid names what is allowed."""
+        """Converts a value, also from text, to this setting's type. Raises Invalid, naming what is allowed."""
         try:
             typed = self._typed(value)
         except (KeyError, TypeError, ValueError):
@@ -200,7 +202,7 @@ def _refuse() -> Any:
 
 
 def specs() -> Iterator[Spec]:
-    """All settings, in the order they are shown."""
+    """All settings, in display order."""
     yield from _specs_of(Settings, "")
 
 
@@ -224,12 +226,12 @@ def _spec(key: str, where: str = "") -> Spec:
 
 
 def check(key: str, value: Any, where: str = "value") -> Any:
-    """The value as it would be set; Invalid when the key is unknown or the value is not allowed."""
+    """The converted value. Raises Invalid when the key is unknown or the value is not allowed."""
     return _spec(key, where).read(value, where)
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The settings of one TOML file by dotted key, checked; empty when there is no file."""
+    """The checked settings of one TOML file by dotted key; empty when the file does not exist."""
     return read_text(file_text(path), str(path))
 
 
@@ -247,12 +249,12 @@ def file_text(path: Path) -> str:
 
 
 def read_text(text: str, where: str) -> dict[str, Any]:
-    """The settings of a TOML text, checked one by one."""
+    """The settings of a TOML text by dotted key, each one checked."""
     return {key: check(key, value, where) for key, value in flat(_parsed(text, where))}
 
 
 def check_text(text: str, where: str) -> None:
-    """Invalid unless a file with this text could be read: every setting allowed, and all of them together."""
+    """Raises Invalid unless every setting of the text is allowed, by itself and together with the others."""
     values = read_text(text, where)
     _build(values, dict.fromkeys(values, where))
 
@@ -265,7 +267,7 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
 
 
 def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """By dotted key; a table that is no group of settings stays whole."""
+    """The values by dotted key; a table that is not a group of settings stays whole."""
     groups = {spec.key.rpartition(".")[0] for spec in specs()}
     for name, value in data.items():
         if isinstance(value, dict) and prefix + name in groups:
@@ -294,29 +296,28 @@ def _layers(
     for folder in (home, project / ".recto" if project else None):
         if folder:
             path = folder / "config.toml"
-            found = _rooted(read_file(path), project or Path.cwd() if folder != home else home)
-            yield found if folder == home else _permitted(found, path), str(path)
+            found = _resolve_paths(read_file(path), project or Path.cwd() if folder != home else home)
+            yield found if folder == home else _refuse_user_only(found, path), str(path)
     for spec in specs():
         name = "RECTO_" + spec.key.upper().replace(".", "_")
         if environment.get(name):
             yield {spec.key: spec.read(environment[name], name)}, name
-    given = {key: check(key, value, "option") for key, value in flags.items() if value is not None}
-    yield given, "option"
+    yield {key: check(key, value, "option") for key, value in flags.items() if value is not None}, "option"
 
 
-def _permitted(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """What a project may set. A folder that was copied from somewhere must not give itself rights over files."""
-    for key in YOURS:
+def _refuse_user_only(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Refuses settings that a project may not set: a copied folder must not grant itself access to files."""
+    for key in USER_ONLY:
         if values.get(key):
             raise Invalid(
-                f"{path}: {key} is for you alone to switch on: with an option, or in the config.toml of RECTO_HOME",
+                f"{path}: a project cannot switch on {key}; use an option, or the config.toml of RECTO_HOME",
                 key=key,
             )
     return values
 
 
-def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Paths in a file are meant from where the file belongs, not from where the command runs."""
+def _resolve_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Resolves paths in a settings file relative to its folder, not to where the command runs."""
     for key in ("vault", "system_prompt_file"):
         if values.get(key):
             values[key] = str(folder / os.path.expanduser(values[key]))
@@ -327,7 +328,7 @@ def _build(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     settings = Settings(origins=dict(origins))
     for key, value in values.items():
         settings = _with(settings, key.split("."), value)
-    return _together(settings)
+    return _check_together(settings)
 
 
 def _with(group: Any, names: list[str], value: Any) -> Any:
@@ -336,40 +337,41 @@ def _with(group: Any, names: list[str], value: Any) -> Any:
 
 
 def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping[str, str]) -> Settings:
-    """The settings with these on top, checked one by one and together; `origin` is one for all, or one for each."""
+    """The settings with these values changed and checked; `origin` is one for all values, or one per key."""
     origins = dict.fromkeys(values, origin) if isinstance(origin, str) else {key: origin[key] for key in values}
     for key, value in values.items():
         settings = _with(settings, key.split("."), check(key, value, origins[key]))
-    return _together(replace(settings, origins={**settings.origins, **origins}))
+    return _check_together(replace(settings, origins={**settings.origins, **origins}))
 
 
-def _together(settings: Settings) -> Settings:
-    """Settings that must suit each other. Where only one of two was chosen, the default of the other gives way."""
+def _check_together(settings: Settings) -> Settings:
+    """Checks settings that depend on each other. Where only one of two was set, the default of the other adapts."""
     context = settings.context
-    recent, least = context.recent_messages_to_keep, context.min_recent_messages_to_keep
-    if least > recent:
+    recent, min_recent = context.recent_messages_to_keep, context.min_recent_messages_to_keep
+    if min_recent > recent:
         if recent and "context.min_recent_messages_to_keep" in settings.origins:
-            raise _unsuited(settings, "context.min_recent_messages_to_keep", f"a whole number from 0 to {recent}")
+            raise _not_allowed(settings, "context.min_recent_messages_to_keep", f"a whole number from 0 to {recent}")
         settings = replace(settings, context=replace(context, min_recent_messages_to_keep=recent))
-    most, reserved = context.max_prompt_tokens, context.reserved_response_tokens
-    if most and reserved >= most:
-        raise _unsuited(settings, "context.reserved_response_tokens", f"a whole number from 0 to {most - 1:,}")
+    max_prompt, reserved = context.max_prompt_tokens, context.reserved_response_tokens
+    if max_prompt and reserved >= max_prompt:
+        raise _not_allowed(settings, "context.reserved_response_tokens", f"a whole number from 0 to {max_prompt - 1:,}")
     if context.low_water >= context.threshold:
         if "context.low_water" in settings.origins:
-            raise _unsuited(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
+            raise _not_allowed(settings, "context.low_water", f"a number from 0.05 to below {context.threshold:g}")
         settings = replace(settings, context=replace(settings.context, low_water=context.threshold / 2))
-    settings = _scored(settings)
-    if 0 < context.summary_tokens < LEAST_SUMMARY:
-        raise _unsuited(settings, "context.summary_tokens", f"0, or a whole number from {LEAST_SUMMARY} to 100,000")
+    settings = _check_scores(settings)
+    if 0 < context.summary_tokens < MIN_SUMMARY_TOKENS:
+        allowed = f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"
+        raise _not_allowed(settings, "context.summary_tokens", allowed)
     shares = context.budgets
     if shares.system + shares.tools + shares.messages > 1 + 1e-9:
         allowed = f"a number from 0 to {max(0.0, 1 - shares.system - shares.tools):g}, so that all three are at most 1"
-        raise _unsuited(settings, "context.budgets.messages", allowed)
+        raise _not_allowed(settings, "context.budgets.messages", allowed)
     return settings
 
 
-def _scored(settings: Settings) -> Settings:
-    """A source that is always chosen scores no less than one that may be."""
+def _check_scores(settings: Settings) -> Settings:
+    """Checks that include_score is at least min_score."""
     context = settings.context
     if context.min_score <= context.include_score:
         return settings
@@ -377,10 +379,10 @@ def _scored(settings: Settings) -> Settings:
         return replace(settings, context=replace(context, min_score=context.include_score))
     if "context.include_score" not in settings.origins:
         return replace(settings, context=replace(context, include_score=context.min_score))
-    raise _unsuited(settings, "context.min_score", f"a number from 0 to {context.include_score:g}")
+    raise _not_allowed(settings, "context.min_score", f"a number from 0 to {context.include_score:g}")
 
 
-def _unsuited(settings: Settings, key: str, allowed: str) -> Invalid:
+def _not_allowed(settings: Settings, key: str, allowed: str) -> Invalid:
     return Invalid(
         f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}",
         key=key,

@@ -1,4 +1,4 @@
-"""Text from outside, made safe once: everything behind this point is valid UTF-8 without NUL."""
+"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL."""
 
 import re
 
@@ -7,10 +7,10 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def clean(text: str | bytes) -> tuple[str, int]:
-    """The text with what cannot be stored or sent replaced by U+FFFD, and how many places that were.
+    """The text with characters that cannot be stored or sent replaced by U+FFFD, and their number.
 
-    Bytes are decoded by surrogates first, so that invalid ones count like lone surrogates do. Nothing else is changed:
-    no normalising, no trimming.
+    Invalid bytes are decoded to surrogates first, so that they count like lone surrogates. Nothing else is changed: no
+    normalising, no trimming.
     """
     if isinstance(text, bytes):
         try:
@@ -18,6 +18,6 @@ def clean(text: str | bytes) -> tuple[str, int]:
         except UnicodeDecodeError:
             text = text.decode("utf-8", "surrogateescape")
         else:
-            # valid bytes hold no surrogates, and to look for NUL alone is ten times as fast
+            # valid UTF-8 has no surrogates, and searching for NUL alone is ten times as fast
             return (valid, 0) if "\0" not in valid else (valid.replace("\0", REPLACEMENT), valid.count("\0"))
     return _BAD.subn(REPLACEMENT, text)

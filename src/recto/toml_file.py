@@ -1,6 +1,6 @@
-"""A TOML file that is changed without losing its comments: a value set or taken out, all of it written or nothing.
+"""Edits a TOML file without losing its comments: sets or removes a value, and writes the file atomically.
 
-Knows no setting: whoever changes a file has checked what goes in.
+Knows no settings: the caller checks the values.
 """
 
 import os
@@ -14,7 +14,7 @@ from recto.errors import Invalid
 
 
 def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
-    """The text with the value in the table that the names lead to, and everything else as it was."""
+    """The text with the value set at the path `names`, and everything else unchanged."""
     import tomlkit  # only to write a file
 
     document = _parsed(text, path)
@@ -23,16 +23,16 @@ def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
     for group in groups:
         table = table.setdefault(group, tomlkit.table())
         if not isinstance(table, dict):
-            raise Invalid(f"{path}: {group} must be a table; mend it first", file=str(path))
+            raise Invalid(f"{path}: {group} must be a table; fix it first", file=str(path))
     table[name] = value
     changed = str(tomlkit.dumps(document))
     if not _holds(changed, names, value):
-        raise Invalid(f"{path} is written in a way that cannot be changed from here; edit it by hand", file=str(path))
+        raise Invalid(f"{path} is written in a way that cannot be edited from here; edit it by hand", file=str(path))
     return changed
 
 
 def _holds(text: str, names: Sequence[str], value: Any) -> bool:
-    """Read back by another reader: a file that is spread out oddly must not be spoilt."""
+    """Reads the text back with another parser, so that an unusual layout is never damaged."""
     try:
         found: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -43,7 +43,7 @@ def _holds(text: str, names: Sequence[str], value: Any) -> bool:
 
 
 def without(text: str, path: Path, names: Sequence[str]) -> str | None:
-    """The text without this value; None when it is not there."""
+    """The text without this value; None when it has no such value."""
     import tomlkit  # only to write a file
 
     document = _parsed(text, path)
@@ -64,11 +64,11 @@ def _parsed(text: str, path: Path) -> Any:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as why:
-        raise Invalid(f"{path} is not valid TOML: {why}; mend it first", file=str(path)) from why
+        raise Invalid(f"{path} is not valid TOML: {why}; fix it first", file=str(path)) from why
 
 
 def write(path: Path, text: str) -> None:
-    """All of it or nothing; a link stays a link, and permissions stay as they were."""
+    """Writes the file atomically; a link stays a link, and permissions are kept."""
     place = path.resolve()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -4,10 +4,10 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from recto.chat.blocks import BLOCKS, Block, Made, References, Text
+from recto.chat.blocks import BLOCKS, Block, File, Image, Made, References, Text
 from recto.chat.conversation import Conversation
+from recto.chat.document_reference import DocumentReference
 from recto.chat.message import Message
-from recto.chat.references import DocumentReference
 from recto.errors import Invalid
 
 Json = Any
@@ -51,7 +51,9 @@ def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
 
 
 def _plain(value: object) -> Json:
-    """In a tuple of a block: texts, or references, whose defaults are left out."""
+    """In a tuple of a block: texts, attachments, or references, whose defaults are left out."""
+    if isinstance(value, File | Image):
+        return block_to_json(value)
     if not isinstance(value, DocumentReference):
         return value
     return {spec.name: given for spec in fields(value) if (given := getattr(value, spec.name)) != spec.default}
@@ -70,6 +72,8 @@ def block_from_json(data: dict[str, Json]) -> Block:
     for name in ("lifted", "pinned", "notes", "ledger", "references", "media"):
         if name in values:
             values[name] = tuple(values[name])
+    if "attachments" in values:
+        values["attachments"] = tuple(block_from_json(each) for each in values["attachments"])
     try:
         if kind is References:
             values["references"] = tuple(DocumentReference(**each) for each in values["references"])

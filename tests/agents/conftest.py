@@ -1,4 +1,4 @@
-"""An agent named clerk, in the home of a user and in a project: its files are written by a test."""
+"""Fixtures for an agent named clerk, whose files a test writes into a home and a project."""
 
 import time
 from collections.abc import Callable

@@ -12,15 +12,15 @@ from tests.agents.conftest import Write, only_note
 from recto import settings
 from recto.agents import agent_file, layers
 from recto.agents.agent import MemorySwitches
+from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
-from recto.agents.built_in import BUILT_IN
-from recto.sources.reading import reading_tools, writing_tools
 from recto.sources.tools import RECALL
-from recto.vault.library import Library
+from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.vault.vault import Vault
+from recto.vault.vault_search import VaultSearch
 
 
-def test_everything_that_agent_toml_says_is_read(agents: Agents, yours: Write) -> None:
+def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
     file = yours(
         "agent.toml",
         """
@@ -45,7 +45,7 @@ def test_everything_that_agent_toml_says_is_read(agents: Agents, yours: Write) -
     assert agent.origins["context.budgets.tools"] == agent.origins["model"] == str(file)
 
 
-def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
+def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write, theirs: Write) -> None:
     mine = yours(
         "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\n[memory]\nfiles = false\n'
     )
@@ -64,10 +64,10 @@ def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write
         ("model = ", "agent.toml is not valid TOML"),
         ("model = 7", "model = 7 is not allowed; it takes a text"),
         ('modle = "a:b"', "an agent has no setting modle; did you mean model?"),
-        ("colours = 3", "an agent has no setting colours; there are: description, model"),
+        ("colours = 3", "an agent has no setting colours; it has description, model"),
         ("[mcp_servers.x]", "did you mean mcpServers?"),
         ('strategy = "hope"', "context.strategy = 'hope' is not allowed; it takes discard or summarize or hybrid"),
-        ('strategy = "hybrid"\n[context]\nstrategy = "discard"', "context.strategy counts"),
+        ('strategy = "hybrid"\n[context]\nstrategy = "discard"', "context.strategy is used"),
         ("[context]\nthreshold = 9", "context.threshold = 9 is not allowed; it takes a number from 0.1 to 1"),
         ("[context]\nthresold = 0.9", "did you mean context.threshold?"),
         ('context = "hybrid"', "context must be a table: [context]"),
@@ -76,7 +76,7 @@ def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write
         ("[memory]\nfacks = true", "did you mean memory.facts?"),
         ("include = 3", "include must be a table: [include]"),
         ('[include]\n"rule:style" = "sometimes"', "it takes always or manual or agent"),
-        ('[include]\n"style" = "always"', "'style' names no source; write rule:NAME"),
+        ('[include]\n"style" = "always"', "'style' is not the name of a source; write rule:NAME"),
         ('[include]\n"rule:stile" = "always"', "there is no rule:stile; did you mean style?"),
         ('[include]\n"ref:stile" = "always"', "there is no ref:stile"),
         ('[include]\n"tool:github/x" = "always"', "there is no tool:github/x"),
@@ -86,7 +86,7 @@ def test_the_project_wins_key_by_key(agents: Agents, yours: Write, theirs: Write
         ("mcpServers = 3", "mcpServers must be a table of servers by name"),
     ],
 )
-def test_a_fault_in_agent_toml_is_one_note_and_the_rest_works(
+def test_a_problem_in_agent_toml_is_one_note_and_the_rest_works(
     agents: Agents, yours: Write, text: str, said: str
 ) -> None:
     yours("rules/style.md", "Be brief.")
@@ -98,7 +98,7 @@ def test_a_fault_in_agent_toml_is_one_note_and_the_rest_works(
     assert [rule.name for rule in agent.rules] == ["style"]
 
 
-def test_a_wrong_value_does_not_take_the_right_ones_with_it(agents: Agents, yours: Write) -> None:
+def test_a_wrong_value_leaves_the_other_values_in_force(agents: Agents, yours: Write) -> None:
     yours(
         "agent.toml",
         'model = 7\nstrategy = "hybrid"\n[context]\nstrategy = "discard"\nthreshold = 9\nlow_water = 0.4\n',
@@ -108,7 +108,7 @@ def test_a_wrong_value_does_not_take_the_right_ones_with_it(agents: Agents, your
     assert len(agent.notes) == 3
 
 
-def test_a_file_of_the_prompt_is_read_at_every_turn(agents: Agents, yours: Write) -> None:
+def test_the_system_prompt_file_is_read_at_every_turn(agents: Agents, yours: Write) -> None:
     yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
     yours("prompt.md", "First.\n")
     assert agents.read("clerk").system_prompt == "First."
@@ -118,36 +118,36 @@ def test_a_file_of_the_prompt_is_read_at_every_turn(agents: Agents, yours: Write
     assert "system_prompt_file" in agent.origins
 
 
-def test_a_prompt_is_one_thing_whichever_way_it_is_given(agents: Agents, yours: Write, theirs: Write) -> None:
+def test_system_prompt_and_system_prompt_file_set_the_same_value(agents: Agents, yours: Write, theirs: Write) -> None:
     yours("prompt.md", "From a file.")
     yours("agent.toml", 'system_prompt_file = "prompt.md"\nsystem_prompt = "From a text."\n')
     agent = agents.read("clerk")
     assert agent.system_prompt == "From a file."
-    assert "are both given: the file counts" in only_note(agent)
+    assert "are both set; the file is used" in only_note(agent)
     theirs("agent.toml", 'system_prompt = "From the project."\n')
     agent = agents.read("clerk")
     assert agent.system_prompt == "From the project."
     assert "system_prompt_file" not in agent.origins
 
 
-def test_a_file_of_the_prompt_that_is_missing_or_no_text_is_noted(agents: Agents, yours: Write) -> None:
+def test_a_system_prompt_file_that_is_missing_or_binary_is_noted(agents: Agents, yours: Write) -> None:
     yours("agent.toml", 'system_prompt_file = "prompt.md"\n')
     agent = agents.read("clerk")
     assert (agent.system_prompt, "there is no such file" in only_note(agent)) == (None, True)
     yours("prompt.md", b"\0\0\0")
-    assert "is no text" in only_note(agents.read("clerk"))
+    assert "is not text" in only_note(agents.read("clerk"))
     (yours("prompt.md", "x")).unlink()
     yours("prompt.md/inner", "")
     assert "cannot read" in only_note(agents.read("clerk"))
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b.md", "~nobody-of-this-name/x.md", "x" * 5000, "."])
-def test_a_file_of_the_prompt_that_no_disk_could_hold_is_noted(agents: Agents, yours: Write, name: str) -> None:
+def test_a_system_prompt_file_with_an_impossible_name_is_noted(agents: Agents, yours: Write, name: str) -> None:
     yours("agent.toml", f'system_prompt_file = "{name}"\n')
     assert "cannot read" in only_note(agents.read("clerk"))
 
 
-def test_what_cannot_be_sent_is_replaced(agents: Agents, home: Path, yours: Write) -> None:
+def test_invalid_characters_are_replaced(agents: Agents, home: Path, yours: Write) -> None:
     yours("agent.toml", 'system_prompt = "a\\u0000b"\ndescription = "c\\u0000"\n')
     (home / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x\\ud800", "env": {"\\ud800": "\\u0000"}}}}')
     agent = agents.read("clerk")
@@ -155,7 +155,7 @@ def test_what_cannot_be_sent_is_replaced(agents: Agents, home: Path, yours: Writ
     assert (agent.servers[0].command, agent.servers[0].env) == ("x\ufffd", {"\ufffd": "\ufffd"})
 
 
-def test_a_file_with_a_mark_of_byte_order_can_be_read_and_changed(agents: Agents, yours: Write) -> None:
+def test_a_file_with_a_byte_order_mark_can_be_read_and_changed(agents: Agents, yours: Write) -> None:
     file = yours("agent.toml", '\ufeffmodel = "a:b"\n')
     agents.set_value("clerk", "description", "d")
     assert file.read_text() == 'model = "a:b"\ndescription = "d"\n'
@@ -168,7 +168,7 @@ def test_a_note_stays_short_whatever_the_value_is(agents: Agents, yours: Write) 
     assert note.endswith("it takes a text")
 
 
-def test_the_include_table_wins_over_front_matter_and_servers(agents: Agents, yours: Write) -> None:
+def test_the_include_table_overrides_front_matter_and_servers(agents: Agents, yours: Write) -> None:
     yours("rules/Style.md", "---\ninclude: manual\n---\ntext")
     yours("references/api.md", "text")
     yours(
@@ -199,7 +199,7 @@ def test_the_include_table_wins_over_front_matter_and_servers(agents: Agents, yo
     assert own.include_of("recall") == "always"
 
 
-def test_an_include_of_the_project_wins_over_that_of_the_user(agents: Agents, yours: Write, theirs: Write) -> None:
+def test_an_include_of_the_project_overrides_that_of_the_user(agents: Agents, yours: Write, theirs: Write) -> None:
     yours("rules/style.md", "text")
     yours("agent.toml", '[include]\n"rule:style" = "always"\n"tool:recto" = "agent"\n')
     theirs("agent.toml", '[include]\n"rule:Style" = "agent"\n')
@@ -234,19 +234,19 @@ tables = st.dictionaries(
 def test_whatever_agent_toml_says_there_is_an_agent_and_its_notes_name_the_file(table: dict[str, Any]) -> None:
     text = tomlkit.dumps(table)
     file = agent_file.read_agent_file("x/agent.toml", text.encode("utf-8", "replace"), is_yours=False)
-    agent = layers.assemble("clerk", [layers.Layer(), layers.Layer(file)])
+    agent = layers.merge_layers("clerk", [layers.AgentLayer(), layers.AgentLayer(file)])
     assert all("x/agent.toml" in note for note in agent.notes)
     assert set(agent.context) <= {spec.key for spec in settings.specs()}
     json.dumps([agent.notes, [server.to_json() for server in agent.servers]], ensure_ascii=False).encode()
 
 
-def test_all_tools_that_are_built_in_can_be_named(agents: Agents, yours: Write, tmp_path: Path) -> None:
+def test_every_built_in_tool_can_be_named(agents: Agents, yours: Write, tmp_path: Path) -> None:
     vault = Vault(tmp_path)
-    with closing(vault), closing(Library(vault, tmp_path / "index.db", lambda: None)) as library:
+    with closing(vault), closing(VaultSearch(vault, tmp_path / "index.db", lambda: None)) as library:
         tools = [*reading_tools(vault, library), *writing_tools(vault)]
-    assert sorted([*(each.tool.name for each in tools), RECALL]) == sorted(BUILT_IN)
-    yours("agent.toml", "[include]\n" + "".join(f'"tool:{name}" = "agent"\n' for name in BUILT_IN))
+    assert sorted([*(each.tool.name for each in tools), RECALL]) == sorted(BUILT_IN_TOOLS)
+    yours("agent.toml", "[include]\n" + "".join(f'"tool:{name}" = "agent"\n' for name in BUILT_IN_TOOLS))
     agent = agents.read("clerk")
     own = agent.server("recto")
     assert own is not None
-    assert ({own.include_of(name) for name in BUILT_IN}, agent.notes) == ({"agent"}, ())
+    assert ({own.include_of(name) for name in BUILT_IN_TOOLS}, agent.notes) == ({"agent"}, ())

@@ -7,15 +7,16 @@ import pytest
 from tests.agents.conftest import Write, only_note, settle, writer
 
 from recto import settings
-from recto.agents import readings
+from recto.agents import file_cache
 from recto.agents.agent import Agent
-from recto.agents.agents import Agents, apply
+from recto.agents.agent_settings import apply_agent
+from recto.agents.agents import Agents
 from recto.errors import Invalid, NotFound
 
 # -- which there are
 
 
-def test_default_is_there_without_any_file(agents: Agents) -> None:
+def test_the_default_agent_needs_no_file(agents: Agents) -> None:
     assert agents.names() == ["default"]
     assert agents.read("default") == Agent()
 
@@ -27,8 +28,8 @@ def test_agents_of_home_and_project_are_listed_once_with_default_first(
         folder.mkdir(parents=True)
     (home / "agents/a file").write_text("")
     assert agents.names() == ["default", "clerk", "zoe"]
-    (stray,) = agents.strays()
-    assert "no way is no agent: in its name letters, digits, _, . and - are allowed" in stray
+    (stray,) = agents.invalid_folders()
+    assert "no way is not an agent, because its name is invalid: use letters, digits, _, . and -" in stray
 
 
 def test_default_can_have_a_folder_too(agents: Agents, home: Path) -> None:
@@ -36,17 +37,17 @@ def test_default_can_have_a_folder_too(agents: Agents, home: Path) -> None:
     assert [rule.name for rule in agents.read("default").rules] == ["style"]
 
 
-def test_an_unknown_agent_comes_with_the_nearest(agents: Agents, yours: Write) -> None:
+def test_an_unknown_agent_suggests_the_closest_name(agents: Agents, yours: Write) -> None:
     yours("agent.toml", "")
     with pytest.raises(NotFound, match=r"there is no agent clrk: did you mean clerk\?"):
         agents.read("clrk")
-    with pytest.raises(NotFound, match=r"there is no agent zzz: it would be in agents/zzz/agent\.toml"):
+    with pytest.raises(NotFound, match=r"there is no agent zzz: `recto agent new zzz` creates it"):
         agents.check("zzz")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../clerk", "a b", ".hidden", "a/b", "x" * 65, "x" * 300, "x" * 100_000])
 def test_a_bad_name_says_what_is_allowed(agents: Agents, name: str) -> None:
-    with pytest.raises(Invalid, match=r"letters, digits, _, \. and - are allowed, 64 of them at most") as caught:
+    with pytest.raises(Invalid, match=r"use letters, digits, _, \. and -, at most 64 characters") as caught:
         agents.read(name)
     assert len(caught.value.message) < 200
 
@@ -56,11 +57,11 @@ def test_a_name_may_be_as_long_as_is_allowed(agents: Agents) -> None:
         agents.read("x" * 64)
 
 
-def test_a_place_that_cannot_be_looked_at_is_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     far = tmp_path / "/".join(["long" * 50] * 30)
     with pytest.raises(Invalid, match=r"^cannot read .*: File name too long$"):
         Agents(far, None).read("clerk")
-    assert only_note(Agents(far, None).last("clerk")).startswith("cannot read ")
+    assert only_note(Agents(far, None).read_or_last("clerk")).startswith("cannot read ")
     assert Agents(far, None).names() == ["default"]
 
 
@@ -69,10 +70,10 @@ def test_folders_that_are_files_are_noted(agents: Agents, yours: Write) -> None:
     path = yours("rules", "Be brief.")
     agent = agents.read("clerk")
     assert [each.name for each in agent.references] == ["api"]
-    assert only_note(agent) == f"{path} is no folder: nothing is read from it"
+    assert only_note(agent) == f"{path} is not a folder; nothing is read from it"
 
 
-def test_an_agent_that_is_a_file_is_none(agents: Agents, home: Path) -> None:
+def test_a_file_among_the_agents_is_not_an_agent(agents: Agents, home: Path) -> None:
     writer(home / "agents")("default", "nothing")
     assert agents.read("default") == Agent()
 
@@ -85,7 +86,7 @@ def test_a_home_that_is_the_recto_folder_of_the_project_is_read_once_and_as_your
     assert len(agents.read("clerk").files) == 1
 
 
-def test_a_project_leads_nowhere_outside_of_itself(agents: Agents, theirs: Write, tmp_path: Path) -> None:
+def test_a_project_cannot_use_files_outside_of_it(agents: Agents, theirs: Write, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("do not tell")
     theirs("agent.toml", 'system_prompt_file = "../../../../secret.md"\n')
@@ -97,7 +98,7 @@ def test_a_project_leads_nowhere_outside_of_itself(agents: Agents, theirs: Write
     assert agent.system_prompt is None
     assert [rule.name for rule in agent.rules] == ["linked", "own"]
     assert not agent.references
-    assert sorted("out of the project" in note for note in agent.notes) == [True, True, True]
+    assert sorted("points outside the project" in note for note in agent.notes) == [True, True, True]
 
 
 def test_a_project_may_keep_its_recto_folder_elsewhere(home: Path, tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_the_user_may_link_whatever_they_like(agents: Agents, yours: Write, tmp_
 # -- at every turn
 
 
-def test_a_changed_file_applies_at_the_next_reading(agents: Agents, yours: Write) -> None:
+def test_a_changed_file_applies_at_the_next_read(agents: Agents, yours: Write) -> None:
     path = yours("rules/style.md", "one")
     for text in ("two", "six", "ten"):
         agents.read("clerk")
@@ -129,7 +130,7 @@ def test_a_changed_file_applies_at_the_next_reading(agents: Agents, yours: Write
     assert not agents.read("clerk").rules
 
 
-def test_what_has_not_changed_is_not_read_again(
+def test_unchanged_files_are_not_read_again(
     agents: Agents, home: Path, yours: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yours("agent.toml", 'model = "a:b"\n')
@@ -137,8 +138,8 @@ def test_what_has_not_changed_is_not_read_again(
         yours(f"rules/{number}.md", "text")
     settle(home)
     opened: list[str] = []
-    real = readings._bytes
-    monkeypatch.setattr(readings, "_bytes", lambda entry: opened.append(entry.path) or real(entry))  # type: ignore[func-returns-value]
+    real = file_cache._read_bytes
+    monkeypatch.setattr(file_cache, "_read_bytes", lambda entry: opened.append(entry.path) or real(entry))  # type: ignore[func-returns-value]
     first = agents.read("clerk")
     assert len(opened) == 6
     assert agents.read("clerk") is first
@@ -148,47 +149,49 @@ def test_what_has_not_changed_is_not_read_again(
     assert opened == [str(changed)]
 
 
-def test_an_agent_that_is_gone_goes_on_as_it_was(agents: Agents, home: Path, yours: Write) -> None:
+def test_a_deleted_agent_is_returned_as_last_read(agents: Agents, home: Path, yours: Write) -> None:
     yours("rules/style.md", "Be brief.")
     before = agents.read("clerk")
     shutil.rmtree(home / "agents" / "clerk")
     with pytest.raises(NotFound):
         agents.read("clerk")
-    gone = agents.last("clerk")
+    gone = agents.read_or_last("clerk")
     assert gone.rules == before.rules
-    assert "the agent clerk is gone: it goes on as it was" in only_note(gone)
-    bare = Agents(home, None).last("clerk")
+    assert "the agent clerk no longer exists: the conversation continues with the agent as it was" in only_note(gone)
+    bare = Agents(home, None).read_or_last("clerk")
     assert (bare.name, bare.rules) == ("clerk", ())
-    assert "goes on without its rules, references and tools" in only_note(bare)
-    assert "embedded:smollm2 answers unless a model was chosen for it" in only_note(bare)
+    assert "continues without its rules, references and tools" in only_note(bare)
+    assert "embedded:smollm2 answers unless you chose a model for it" in only_note(bare)
     yours("rules/style.md", "Be brief.")
-    assert not agents.last("clerk").notes
+    assert not agents.read_or_last("clerk").notes
 
 
-def test_an_agent_of_another_project_is_told_with_all_places_where_it_may_be(
+def test_a_missing_agent_is_reported_with_every_folder_it_may_be_in(
     home: Path, project: Path, theirs: Write, tmp_path: Path
 ) -> None:
     theirs("rules/style.md", "Be brief.")
     here = settings.load(home, None, {}, {"model": "scripted:x"})
-    note = only_note(Agents(home, None, here).last("clerk"))
+    note = only_note(Agents(home, None, here).read_or_last("clerk"))
     assert "scripted:x answers" in note
-    assert note.endswith(f"its folder would be {home / 'agents/clerk'}, or in another project: then run it from there")
+    assert note.endswith(
+        f"its folder should be {home / 'agents/clerk'}; if the agent belongs to another project, run Recto there"
+    )
     (tmp_path / "other/.recto").mkdir(parents=True)
-    note = only_note(Agents(home, tmp_path / "other", here).last("clerk"))
-    assert f"would be {home / 'agents/clerk'} or {tmp_path / 'other/.recto/agents/clerk'}, or in another" in note
+    note = only_note(Agents(home, tmp_path / "other", here).read_or_last("clerk"))
+    assert f"should be {home / 'agents/clerk'} or {tmp_path / 'other/.recto/agents/clerk'}; if the agent" in note
 
 
-def test_what_is_no_file_is_noted_and_waits_for_nobody(agents: Agents, yours: Write, tmp_path: Path) -> None:
+def test_a_named_pipe_is_noted_and_never_blocks(agents: Agents, yours: Write, tmp_path: Path) -> None:
     folder = yours("rules/a.md", "text").parent
     os.mkfifo(tmp_path / "pipe")
     (folder / "b.md").symlink_to(tmp_path / "pipe")
     os.mkfifo(folder.parent / "agent.toml")
     agent = agents.read("clerk")
     assert [rule.name for rule in agent.rules] == ["a"]
-    assert ["is no file" in note for note in agent.notes] == [True, True]
+    assert ["is not a regular file" in note for note in agent.notes] == [True, True]
 
 
-def test_an_agent_toml_that_leads_nowhere_is_noted(agents: Agents, yours: Write) -> None:
+def test_a_broken_link_to_agent_toml_is_noted(agents: Agents, yours: Write) -> None:
     folder = yours("rules/a.md", "text").parent.parent
     (folder / "agent.toml").symlink_to(folder / "gone.toml")
     assert only_note(agents.read("clerk")) == f"cannot read {folder / 'agent.toml'}: No such file or directory"
@@ -197,7 +200,7 @@ def test_an_agent_toml_that_leads_nowhere_is_noted(agents: Agents, yours: Write)
     assert only_note(agents.read("clerk")).startswith(f"cannot read {folder / 'agent.toml'}: Too many levels")
 
 
-def test_a_file_from_tomorrow_is_not_read_for_ever(agents: Agents, home: Path, yours: Write) -> None:
+def test_a_file_dated_in_the_future_is_cached(agents: Agents, home: Path, yours: Write) -> None:
     path = yours("rules/a.md", "text")
     tomorrow = time.time() + 86_400
     os.utime(path, (tomorrow, tomorrow))
@@ -208,18 +211,16 @@ def test_a_file_from_tomorrow_is_not_read_for_ever(agents: Agents, home: Path, y
 # -- settings
 
 
-def test_an_agent_changes_only_its_context_and_not_what_was_given_by_option(
-    agents: Agents, home: Path, yours: Write
-) -> None:
+def test_an_agent_overrides_context_settings_but_not_options(agents: Agents, home: Path, yours: Write) -> None:
     path = yours("agent.toml", 'model = "x:y"\n[context]\nstrategy = "hybrid"\nthreshold = 0.7\n')
     loaded = settings.load(home, None, {}, {"context.threshold": 0.9})
-    own = apply(loaded, agents.read("clerk"))
+    own = apply_agent(loaded, agents.read("clerk"))
     assert (own.context.strategy, own.context.threshold, own.model) == ("hybrid", 0.9, loaded.model)
     assert own.origin("context.strategy") == str(path)
-    assert apply(loaded, agents.read("default")) == loaded
+    assert apply_agent(loaded, agents.read("default")) == loaded
 
 
-def test_the_example_is_read_without_a_note(tmp_path: Path) -> None:
+def test_the_example_agent_has_no_notes(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parents[2] / "examples" / "agents", tmp_path / "agents")
     agents = Agents(tmp_path, None)
     agent = agents.read("yard")
@@ -228,4 +229,4 @@ def test_the_example_is_read_without_a_note(tmp_path: Path) -> None:
     own = agent.server("recto")
     assert own is not None
     assert (own.include_of("read_document"), own.include_of("list_documents")) == ("always", "agent")
-    assert apply(settings.load(tmp_path, None, {}), agent).context.top_n == 3
+    assert apply_agent(settings.load(tmp_path, None, {}), agent).context.top_n == 3

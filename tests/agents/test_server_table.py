@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from recto.agents.agent import Agent
 from recto.agents.agents import Agents
-from recto.agents.server_table import lay, read_tables
-from recto.sources.server import ServerConfig, ToolConfig
+from recto.agents.server_table import merge_server_table, read_server_tables
+from recto.sources.server_config import ServerConfig, ToolConfig
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_agent_toml_wins_over_mcp_json_and_the_project_over_the_user(places: tup
     assert (found.command, found.is_yours) == ("d", False)
 
 
-def test_a_table_that_does_not_say_how_it_is_reached_is_laid_over_what_was_said(places: tuple[Path, Path]) -> None:
+def test_a_table_without_a_target_overrides_a_server_key_by_key(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server", "env": {"A": "1", "B": "2"}, "tools": {"push": {"approval": "deny"}}}}
     more = '[mcpServers.git]\ninclude = "agent"\nenv = { B = "3" }\ntools.push.include = "manual"\n'
     found = server(read(places, shared=shared, yours=more), "git")
@@ -133,13 +133,13 @@ def test_a_table_that_does_not_say_how_it_is_reached_is_laid_over_what_was_said(
     assert (found.is_yours, found.origin) == (True, str(places[0] / ".mcp.json"))
 
 
-def test_what_says_how_it_is_reached_takes_nothing_over(places: tuple[Path, Path]) -> None:
+def test_a_table_with_a_target_replaces_the_server(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server", "env": {"TOKEN": "secret"}, "approval": "allow"}}
     found = server(read(places, shared=shared, theirs='[mcpServers.git]\ncommand = "other"\n'), "git")
     assert (found.command, found.env, found.approval) == ("other", {}, None)
 
 
-def test_a_project_may_be_stricter_about_your_servers(places: tuple[Path, Path]) -> None:
+def test_a_project_may_tighten_your_servers(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server", "approval": "allow"}}
     stricter = '[mcpServers.git]\napproval = "ask"\ninclude = "agent"\n[mcpServers.git.tools.push]\nenabled = false\n'
     agent = read(places, shared=shared, theirs=stricter)
@@ -160,26 +160,24 @@ def test_a_project_may_be_stricter_about_your_servers(places: tuple[Path, Path])
         ({"disabled": True}, "enabled = true"),
     ],
 )
-def test_a_project_cannot_give_itself_rights_over_your_servers(
-    places: tuple[Path, Path], said: dict[str, Any], looser: str
-) -> None:
+def test_a_project_cannot_loosen_your_servers(places: tuple[Path, Path], said: dict[str, Any], looser: str) -> None:
     shared = {"git": {"command": "git-server", **said}}
     before = server(read(places, shared=shared), "git")
     agent = read(places, shared=shared, theirs=f"[mcpServers.git]\n{looser}\n")
     after = server(agent, "git")
     assert (after.approval_of("push"), after.enabled) == (before.approval_of("push"), before.enabled)
     assert after.tool("push").enabled == before.tool("push").enabled
-    assert any("is for you alone to say" in note for note in agent.notes)
+    assert any("only you can set it" in note for note in agent.notes)
 
 
-def test_a_project_that_changes_how_your_server_is_reached_makes_it_its_own(places: tuple[Path, Path]) -> None:
+def test_a_project_that_changes_the_target_of_your_server_owns_it(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server"}}
     found = server(read(places, shared=shared, theirs='[mcpServers.git]\nargs = ["--evil"]\n'), "git")
     assert not found.is_yours
     assert found.origin == str(places[1] / ".recto/agents/clerk/agent.toml")
 
 
-def test_the_tools_that_are_built_in_have_a_server_of_their_own(places: tuple[Path, Path]) -> None:
+def test_the_built_in_tools_have_a_server_of_their_own(places: tuple[Path, Path]) -> None:
     agent = read(places, yours='[mcpServers.recto]\ninclude = "agent"\ntools.read_document.include = "always"\n')
     own = server(agent, "recto")
     assert (own.include_of("recall"), own.include_of("read_document")) == ("agent", "always")
@@ -187,13 +185,13 @@ def test_the_tools_that_are_built_in_have_a_server_of_their_own(places: tuple[Pa
     for line in ('command = "x"', 'env = { A = "b" }'):
         agent = read(places, yours=f"[mcpServers.recto]\n{line}\n")
         assert agent.server("recto") is None
-        assert "recto is the name of the tools that are built in" in agent.notes[0]
+        assert "recto is the name of the built-in tools" in agent.notes[0]
 
 
-def test_a_project_cannot_allow_what_is_built_in(places: tuple[Path, Path]) -> None:
+def test_a_project_cannot_allow_built_in_tools(places: tuple[Path, Path]) -> None:
     agent = read(places, theirs='[mcpServers.recto]\napproval = "allow"\n')
     assert server(agent, "recto").approval is None
-    assert "is for you alone to say" in agent.notes[0]
+    assert "only you can set it" in agent.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -202,32 +200,32 @@ def test_a_project_cannot_allow_what_is_built_in(places: tuple[Path, Path]) -> N
         ({}, "it has neither a command nor a url"),
         ({"args": ["x"]}, "it has neither a command nor a url"),
         ({"command": "x", "url": "y"}, "it has both a command and a url"),
-        ({"command": ["npx", "x"]}, "its command is not allowed as it is written; it takes a text"),
-        ({"command": "x", "args": "y"}, "its args are not allowed as they are written; they take a list of texts"),
-        ({"command": "x", "args": ["hush", 7]}, "they take a list of texts"),
-        ({"command": "x", "env": {"TOKEN": ["hush"]}}, "env.TOKEN is not allowed; it takes names with a text each"),
-        ({"command": "x", "env": "hush"}, "env is not allowed"),
-        ({"url": "x", "headers": {"A": None}}, "headers.A is not allowed"),
+        ({"command": ["npx", "x"]}, "its command must be a string"),
+        ({"command": "x", "args": "y"}, "its args must be a list of strings"),
+        ({"command": "x", "args": ["hush", 7]}, "must be a list of strings"),
+        ({"command": "x", "env": {"TOKEN": ["hush"]}}, "env.TOKEN must be a string"),
+        ({"command": "x", "env": "hush"}, "env must be a table of strings by name"),
+        ({"url": "x", "headers": {"A": None}}, "headers.A must be a string"),
         ({"url": "x", "type": "sse"}, "type = 'sse' is not allowed; it takes stdio or http"),
         ({"url": "x", "type": "stdio"}, "type = 'stdio' needs a command"),
         ({"command": "x", "type": "http"}, "type = 'http' needs a url"),
         (7, "it must be a table with a command or a url"),
     ],
 )
-def test_a_server_that_cannot_be_meant_is_noted_and_left_out(places: tuple[Path, Path], entry: Any, said: str) -> None:
+def test_an_invalid_server_is_noted_and_ignored(places: tuple[Path, Path], entry: Any, said: str) -> None:
     agent = read(places, shared={"odd": entry, "git": {"command": "git-server"}})
     (note,) = agent.notes
     assert said in note
-    assert note.startswith(f"{places[0] / '.mcp.json'}: the server odd is left out")
+    assert note.startswith(f"{places[0] / '.mcp.json'}: the server odd is ignored")
     assert "hush" not in note
     assert [each.name for each in agent.servers] == ["git"]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", " a", "-", "a" * 65, "a\nb", ".."])
-def test_a_bad_name_of_a_server_says_what_is_allowed(places: tuple[Path, Path], name: str) -> None:
+def test_a_bad_server_name_says_what_is_allowed(places: tuple[Path, Path], name: str) -> None:
     agent = read(places, shared={name: {"command": "x"}})
     assert not agent.servers
-    assert "a name takes letters, digits, spaces, _, . and -" in agent.notes[0]
+    assert "use letters, digits, spaces, _, . and - in its name" in agent.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -238,15 +236,15 @@ def test_a_bad_name_of_a_server_says_what_is_allowed(places: tuple[Path, Path], 
         ("timeout_s = true", "it takes a number from 1 to 3,600", {}),
         ('enabled = "no"', "enabled = 'no' is not allowed; it takes true or false", {}),
         ("disabled = 1", "disabled = 1 is not allowed", {}),
-        ("enabled = true\ndisabled = true", "it is both enabled and disabled: it stays off", {"enabled": False}),
-        ("aproval = 1", "there is no aproval; did you mean approval?", {}),
+        ("enabled = true\ndisabled = true", "it is both enabled and disabled; it stays disabled", {"enabled": False}),
+        ("aproval = 1", "unknown key aproval; did you mean approval?", {}),
         ("tools = []", "tools must be a table of tools by name", {}),
         ("tools.push = 1", "mcpServers.git.tools.push must be a table", {}),
-        ("tools.push.inclde = 1", "mcpServers.git.tools.push: there is no inclde; did you mean include?", {}),
+        ("tools.push.inclde = 1", "mcpServers.git.tools.push: unknown key inclde; did you mean include?", {}),
         ('approval = "yes"', "approval = 'yes' is not allowed; it takes ask or allow or deny", {"approval": "ask"}),
     ],
 )
-def test_a_fault_in_what_may_be_done_is_noted_and_the_server_stays(
+def test_a_wrong_permission_is_noted_and_the_server_stays(
     places: tuple[Path, Path], line: str, said: str, what: dict[str, Any]
 ) -> None:
     agent = read(places, yours=f'[mcpServers.git]\ncommand = "git-server"\n{line}\n')
@@ -257,7 +255,7 @@ def test_a_fault_in_what_may_be_done_is_noted_and_the_server_stays(
     assert {key: getattr(found, key) for key in expected} == expected
 
 
-def test_a_wrong_word_for_a_tool_does_not_fall_back_to_allow(places: tuple[Path, Path]) -> None:
+def test_a_wrong_approval_of_a_tool_does_not_fall_back_to_allow(places: tuple[Path, Path]) -> None:
     text = '[mcpServers.git]\ncommand = "x"\napproval = "allow"\ntools.push.approval = "denny"\n'
     assert server(read(places, yours=text), "git").approval_of("push") == "ask"
 
@@ -268,11 +266,11 @@ def test_a_wrong_word_for_a_tool_does_not_fall_back_to_allow(places: tuple[Path,
         ("{", "is not valid JSON"),
         ("[" * 5000, "is not valid JSON"),
         ("[]", "has no servers"),
-        ("{}", 'it takes {"mcpServers": {NAME: {…}}}'),
+        ("{}", 'write {"mcpServers": {NAME: {…}}}'),
         ('{"mcpServers": []}', "mcpServers must be a table"),
     ],
 )
-def test_a_mcp_json_that_is_none_is_noted(places: tuple[Path, Path], text: str, said: str) -> None:
+def test_an_invalid_mcp_json_is_noted(places: tuple[Path, Path], text: str, said: str) -> None:
     (places[1] / ".mcp.json").write_text(text)
     agent = read(places)
     (note,) = agent.notes
@@ -280,9 +278,9 @@ def test_a_mcp_json_that_is_none_is_noted(places: tuple[Path, Path], text: str, 
     assert str(places[1] / ".mcp.json") in note
 
 
-def test_a_mcp_json_that_is_no_text_is_noted(places: tuple[Path, Path]) -> None:
+def test_a_binary_mcp_json_is_noted(places: tuple[Path, Path]) -> None:
     (places[1] / ".mcp.json").write_bytes(b"\0" * 99)
-    assert "is no text" in read(places).notes[0]
+    assert "is not text" in read(places).notes[0]
 
 
 json_values = st.recursive(
@@ -300,15 +298,15 @@ RANK = ("allow", "ask", "deny")
 
 
 @given(entries, entries)
-def test_whatever_two_files_say_a_project_never_loosens_what_is_yours(mine: Any, theirs: Any) -> None:
+def test_a_project_never_loosens_your_servers_whatever_the_files_say(mine: Any, theirs: Any) -> None:
     notes: list[str] = []
     servers: dict[str, ServerConfig] = {}
     for entry, is_yours in (({**mine, "command": "x", "url": ""}, True), ({**theirs, "command": "", "url": ""}, False)):
-        tables, wrong = read_tables({"git": entry}, "file", is_yours=is_yours, is_ours=True)
+        tables, wrong = read_server_tables({"git": entry}, "file", is_yours=is_yours, strict=True)
         notes += wrong
         before = servers.get("git")
         for table in tables:
-            lay(servers, table, notes)
+            merge_server_table(servers, table, notes)
         after = servers.get("git")
         if before and after:
             assert RANK.index(after.approval_of("push")) >= RANK.index(before.approval_of("push"))

@@ -11,9 +11,9 @@ from bench.pick import Outcome, _by_meaning, _hands, _limited, _ours, _plain, we
 from bench.pick_data import SORTS, Message, filled, groups, messages, sources
 
 from bench import pick_fit
-from recto.choice.choosing import Chooser
-from recto.choice.likelihood import BOTH, WORDS, Weights
 from recto.search.text_vectors import TextVectors
+from recto.sources.candidates import COMBINED_WEIGHTS, KEYWORD_WEIGHTS, RelevanceWeights
+from recto.sources.chooser import Chooser
 from recto.sources.source import SourceId, Tool
 
 
@@ -108,7 +108,7 @@ def test_every_way_of_choosing_answers(tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_a_scale_puts_its_anchors_where_they_belong() -> None:
-    for weights in (BOTH, WORDS):
+    for weights in (COMBINED_WEIGHTS, KEYWORD_WEIGHTS):
         assert weights.score(0.0) == 0
         assert 0.9 < weights.score(30.0) <= 1
         assert weights.scores(np.array([0.0, 5.0])).tolist() == [weights.score(0.0), weights.score(5.0)]
@@ -136,4 +136,4 @@ def test_the_right_one_is_pulled_to_the_front() -> None:
 
 def test_weights_are_named_as_the_fit_names_them() -> None:
     assert set(pick_fit.WORDS_ONLY) < set(pick_fit.NAMES)
-    assert Weights(**dict.fromkeys(pick_fit.NAMES, 1.0)).near == 1.0
+    assert RelevanceWeights(**dict.fromkeys(pick_fit.NAMES, 1.0)).similarity == 1.0

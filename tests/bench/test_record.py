@@ -14,8 +14,8 @@ def test_the_windows_are_of_8k_tokens_with_fifty_sources_and_twenty_considered()
     assert 7_500 < sum(sizes) / len(sizes) < 9_000
     assert RULES + REFERENCES + TOOLS + CHOSEN == 50
     for each in made:
-        assert sum(len(section["picks"]) for section in each.account["sections"]) == 50
-        assert len(each.account["not_picked"]) == CONSIDERED
+        assert len(list(each.account.picks())) == 50
+        assert len(each.account.not_picked) == CONSIDERED
         assert b'"messages":[' in each.body
 
 

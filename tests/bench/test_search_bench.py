@@ -8,8 +8,8 @@ import pytest
 from bench.plain import Plain
 from bench.search_words import FILTERS, conversation, queries_of
 
-from recto.search.finder import Finder, Wanted
-from recto.search.index import Index
+from recto.search.finder import Finder, Query
+from recto.search.keyword_index import KeywordIndex
 
 EACH, CONVERSATIONS = 20, 40
 
@@ -17,7 +17,7 @@ EACH, CONVERSATIONS = 20, 40
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finder, Plain]]:
     folder: Path = tmp_path_factory.mktemp("search")
-    with closing(Index(folder / "index.db")) as index, closing(Plain(folder / "plain.db")) as plain:
+    with closing(KeywordIndex(folder / "index.db")) as index, closing(Plain(folder / "plain.db")) as plain:
         for number in range(CONVERSATIONS):
             items = conversation(number, EACH, CONVERSATIONS)
             index.add({str(number): items})
@@ -28,7 +28,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finder, Pla
 def test_every_query_is_answered_by_both(both: tuple[Finder, Plain]) -> None:
     finder, plain = both
     for query in queries_of(EACH, CONVERSATIONS):
-        best = finder.find(Wanted(query.text, spreads=False, most=1)).hits[0].passage.item
+        best = finder.find(Query(query.text, spreads=False, limit=1)).hits[0].passage.item
         assert plain.find(query.text, FILTERS["no filter"], 60), query
         assert plain.holds(query.text, best), query
 
@@ -36,6 +36,6 @@ def test_every_query_is_answered_by_both(both: tuple[Finder, Plain]) -> None:
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_means_the_same_to_both(both: tuple[Finder, Plain], name: str) -> None:
     (finder, plain), only = both, FILTERS[name]
-    found = finder.find(Wanted("object", only=only, spreads=False, most=1000)).hits
+    found = finder.find(Query("object", filter=only, spreads=False, limit=1000)).hits
     assert {hit.passage.item for hit in found} == set(plain.find("object", only, 1000))
     assert found

@@ -8,7 +8,7 @@ from bench.summary import covered, ends_of, invented, judge, parts, repeated, se
 from bench.wire import tokens
 
 
-def test_a_chat_is_always_the_same_and_tells_all_its_facts() -> None:
+def test_a_chat_is_deterministic_and_contains_all_its_facts() -> None:
     whole = chat(3, 8_000)
     assert whole == chat(3, 8_000)
     assert len(whole.facts) > 20
@@ -17,7 +17,7 @@ def test_a_chat_is_always_the_same_and_tells_all_its_facts() -> None:
     assert "{" not in " ".join(fact.value for fact in whole.facts)
 
 
-def test_facts_are_all_over_a_chat() -> None:
+def test_facts_are_spread_over_a_chat() -> None:
     assert all(sum(len(turn.facts) for turn in part) for part in parts(chat(5, 30_000)))
 
 
@@ -37,7 +37,7 @@ def test_parts_make_up_the_whole() -> None:
         ("1,200 euros", "It costs 1,200 Euros.", True),
     ],
 )
-def test_a_fact_is_told_only_as_a_whole(value: str, text: str, told: bool) -> None:
+def test_only_a_whole_fact_counts(value: str, text: str, told: bool) -> None:
     assert is_told(value, text) is told
 
 
@@ -56,16 +56,16 @@ def test_a_summary_with_the_former_value_alone_is_outdated() -> None:
     assert (both.kept, both.stale) == (1, 0)
 
 
-def test_what_nobody_said_is_invented() -> None:
+def test_names_and_numbers_that_nobody_said_are_inventions() -> None:
     assert invented(TALK.text, "The opening in Graz is on 9 June.") == set()
     assert invented(TALK.text, "The opening in Linz costs 40 euros.") == {"Linz", "40"}
 
 
-def test_what_is_said_twice_is_counted_once_for_each_time_more() -> None:
+def test_each_repetition_of_a_sentence_is_counted() -> None:
     assert repeated("The hall is red.\nThe hall is red. The hall is red!\nThe door is blue.") == 2
 
 
-def test_time_is_covered_where_something_of_it_is_told() -> None:
+def test_a_period_is_covered_if_the_summary_has_something_of_it() -> None:
     assert covered(TALK, "") == 0
     assert covered(TALK, "Noted, unit0 and unit17.") == 0.2
     assert covered(TALK, TALK.text) == 1

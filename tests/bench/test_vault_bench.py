@@ -10,8 +10,8 @@ from bench.notes import FORMS, LONGEST, SHORTEST, Notes, write_notes
 from bench.vault import _walk_all
 from bench.vault_search import SORTS, queries_of
 
-from recto.vault.library import Library
 from recto.vault.vault import Vault
+from recto.vault.vault_search import VaultSearch
 
 COUNT = 300
 
@@ -46,7 +46,7 @@ def test_it_is_like_a_vault_that_somebody_wrote(notes: Notes, vault: Vault) -> N
 
 def test_every_link_leads_where_it_was_meant_to(notes: Notes, vault: Vault) -> None:
     meant = Counter((link.source, link.written.lstrip("!"), link.path) for link in notes.links)
-    assert Counter((found.source, found.link.wikilink, found.path) for found in vault.links()) == meant
+    assert Counter((found.source, found.link.wikilink, found.path) for found in vault.all_links()) == meant
     assert 0.01 < sum(link.path is None for link in notes.links) / len(notes.links) < 0.06
 
 
@@ -63,7 +63,7 @@ def test_a_walk_finds_plain_names_and_little_else(notes: Notes) -> None:
 
 
 def test_every_query_is_of_words_that_a_note_holds(notes: Notes, vault: Vault, tmp_path: Path) -> None:
-    with closing(Library(vault, tmp_path / "index.db", lambda: None)) as library:
+    with closing(VaultSearch(vault, tmp_path / "index.db", lambda: None)) as library:
         library.fill()
         queries = queries_of(notes, 30)
         assert {query.sort for query in queries} == set(SORTS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Block, Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.chat.priority import priority_of, weigh
+from recto.chat.priority import priority_of, sentence_priority
 
 
 def said(text: str, role: Literal["system", "user", "assistant", "tool"] = "user") -> Message:
@@ -309,12 +309,12 @@ def test_any_text_has_a_priority_and_always_the_same(
     found = priority_of(said(text, role), is_first=is_first)
     assert 1 <= found <= 10
     assert found == priority_of(said(text, role), is_first=is_first)
-    assert weigh(text) in (2, 5, 6, 7)
+    assert sentence_priority(text) in (2, 5, 6, 7)
 
 
 def test_a_sentence_is_weighed_on_the_same_scale() -> None:
-    assert weigh("Never use tabs.") == 7
-    assert weigh("The root cause is a missing index.") == 6
-    assert weigh("It rained yesterday.") == 6
-    assert weigh("The sea is blue.") == 5
-    assert weigh("Thanks a lot!") == 2
+    assert sentence_priority("Never use tabs.") == 7
+    assert sentence_priority("The root cause is a missing index.") == 6
+    assert sentence_priority("It rained yesterday.") == 6
+    assert sentence_priority("The sea is blue.") == 5
+    assert sentence_priority("Thanks a lot!") == 2

@@ -32,7 +32,7 @@ def spawn() -> Spawn:
     """The real command, with the surroundings that the test has set."""
 
     def start(*args: str, input: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-        return subprocess.run([sys.executable, "-m", "recto", *args], input=input, capture_output=True, timeout=60)
+        return subprocess.run([sys.executable, "-m", "recto", *args], input=input, capture_output=True, timeout=120)
 
     return start
 

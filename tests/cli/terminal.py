@@ -7,6 +7,7 @@ import select
 import sys
 import termios
 import time
+from pathlib import Path
 
 PATIENCE_S = 60.0
 WHERE = "\x1b[6n"
@@ -33,6 +34,22 @@ class Terminal:
         place = plain.index(text) + len(text)
         self._seen = plain[place:]
         return plain[:place]
+
+    def settle(self) -> None:
+        """Waits until the command sleeps: a question is shown a moment before the terminal is read, and a signal in
+        between would wait for a key."""
+        until, still, before = time.monotonic() + PATIENCE_S, 0, ""
+        while still < 15:
+            assert time.monotonic() < until, "it never came to rest"
+            time.sleep(0.02)
+            now = self._state()
+            still = still + 1 if now.startswith("S") and now == before else 0
+            before = now
+
+    def _state(self) -> str:
+        """Of the main thread: whether it sleeps (one that waits for a processor does not), and how long it has run."""
+        fields = Path(f"/proc/{self.process}/task/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return " ".join((fields[0], *fields[11:13]))
 
     def _read(self) -> bool:
         if select.select([self._master], [], [], 1)[0]:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run, failure, one, rows
 
 from recto.agents.agents import Agents
-from recto.cli.agent_show import without_secrets
+from recto.sources.secrets import without_secrets
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_list_shows_what_there_is_and_where(run: Run, home: Path, project: Path)
 
 def test_a_folder_that_no_name_fits_is_told(run: Run, home: Path) -> None:
     (home / "agents/my clerk").mkdir(parents=True)
-    assert "my clerk is no agent" in run("agent", "list").stderr
+    assert "my clerk is not an agent" in run("agent", "list").stderr
 
 
 # -- show
@@ -131,7 +131,7 @@ def test_show_tells_what_is_wrong(run: Run, home: Path) -> None:
 def test_an_unknown_agent_is_named_with_the_nearest(run: Run, home: Path, command: str) -> None:
     write(home / "agents/clerk/agent.toml", "")
     assert "there is no agent clrk: did you mean clerk?" in failure(run("agent", command, "clrk"))
-    assert "is no name of an agent" in failure(run("agent", command, "../x"))
+    assert "is not a valid agent name" in failure(run("agent", command, "../x"))
 
 
 def test_nothing_in_a_file_steers_the_terminal(run: Run, home: Path) -> None:
@@ -247,7 +247,7 @@ def test_what_is_set_can_be_got_and_taken_out(run: Run, home: Path) -> None:
     assert file.read_text().startswith('# mine\nmodel = "c:d" # small\n')
     assert "it is 0.85 now  [default]" in run("agent", "config", "clerk", "context.threshold", "--unset").stdout
     assert one(run("agent", "config", "clerk", "model", "--unset", "--json"))["from"] == "default"
-    assert "does not say model" in failure(run("agent", "config", "clerk", "model", "--unset"))
+    assert "does not set model" in failure(run("agent", "config", "clerk", "model", "--unset"))
 
 
 def test_the_default_gets_a_file_when_it_is_configured(run: Run, home: Path) -> None:
@@ -263,7 +263,7 @@ def test_the_default_gets_a_file_when_it_is_configured(run: Run, home: Path) -> 
         (["context.low_water", "0.9"], "below 0.85", 1),
         (["modle", "x"], "did you mean model?", 1),
         (["modle"], "did you mean model?", 1),
-        (["include", "x"], "an agent has no setting include; how a source comes in is changed with", 1),
+        (["include", "x"], "an agent has no setting include; change include modes with", 1),
         (["mcpServers.x.include", "agent"], "`recto agent config NAME --edit` opens", 1),
         (["context.thresold", "0.7"], "did you mean context.threshold?", 1),
         (["--unset"], "Give KEY with --unset", 2),
@@ -281,7 +281,7 @@ def test_a_wrong_key_or_value_is_named_and_nothing_is_written(
 
 def test_settings_that_do_not_suit_each_other_are_told_everywhere_and_can_be_mended(run: Run, home: Path) -> None:
     write(home / "agents/clerk/agent.toml", "[context]\nmin_score = 0.8\ninclude_score = 0.5\ntop_n = 3\n")
-    said = "context.min_score = 0.8 is not allowed; it takes a number from 0 to 0.5; it is left out"
+    said = "context.min_score = 0.8 is not allowed; it takes a number from 0 to 0.5; it is ignored"
     for command in (["list"], ["show", "clerk"], ["config", "clerk"], ["config", "clerk", "context.min_score"]):
         told = run("agent", *command)
         assert (told.exit_code, said in told.stderr) == (0, True), command
@@ -304,8 +304,8 @@ def test_agents_can_be_seen_where_the_settings_cannot_be_read(run: Run, home: Pa
 
 def test_a_name_that_no_folder_can_have_is_one_sentence(run: Run) -> None:
     for command in (["agent", "show"], ["agent", "new"], ["agent", "config"], ["sources", "list", "--agent"]):
-        assert "64 of them at most" in failure(run(*command, "x" * 300))
-    assert "64 of them at most" in failure(run("ask", "--agent", "x" * 300, "-m", "scripted:x", "hello"))
+        assert "at most 64 characters" in failure(run(*command, "x" * 300))
+    assert "at most 64 characters" in failure(run("ask", "--agent", "x" * 300, "-m", "scripted:x", "hello"))
 
 
 def test_a_file_of_the_prompt_is_found_from_here(run: Run, home: Path, tmp_path: Path) -> None:

@@ -183,7 +183,18 @@ def test_a_tool_that_needs_an_answer_is_denied_unless_it_is_allowed(run: Run, sc
 def test_a_server_that_there_is_not_cannot_be_allowed(run: Run, script: Script, home: Path) -> None:
     write_server(home)
     asked = run("ask", "-m", script({"text": "Done."}), "--allow-tool", "harbor/berth", "book")
-    assert "--allow-tool takes SERVER or SERVER/TOOL, not harbor/berth; the servers are: recto, harbour" in failure(
-        asked
-    )
+    assert "a tool is named SERVER or SERVER/TOOL, not harbor/berth; the servers are: recto, harbour" in failure(asked)
     assert rows(run("conversations", "list", "--json")) == []
+
+
+def test_an_attached_file_goes_with_the_question(run: Run, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("started, stopped")
+    answered = run("ask", "-m", script({"text": "It stopped."}), "--attach", "log.txt", "What happened?")
+    assert answered.stdout == "It stopped.\n"
+    assert b"started, stopped" in run("request", "rebuild").stdout_bytes
+
+
+def test_a_file_that_cannot_be_attached_is_refused_in_one_sentence(run: Run, script: Script) -> None:
+    done = run("ask", "-m", script({"text": "ok"}), "--attach", "gone.png", "What is this?")
+    assert done.exit_code == 1
+    assert done.stderr == "recto: there is no file gone.png to attach\n"

@@ -1,19 +1,12 @@
 from pathlib import Path
 
 import pytest
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
 from tests.cli.conftest import Run, Spawn, one, rows
 from tests.cli.harbour import BERTH, write_agent, write_server
-from tests.cli.test_compaction import REPLY, SUMMARY, talk
-from tests.conftest import Open, Script
+from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
+from tests.conftest import Script
 
-from recto.cli.chat import meter_style
-from recto.cli.ongoing import Chat
-from recto.cli.prompt import SlashCompleter
-from recto.cli.show import console
 from recto.cli.slash import COMMANDS
-from recto.events import ContextUsage
 
 
 def said(run: Run) -> list[str]:
@@ -72,15 +65,48 @@ def test_two_slashes_send_one(run: Run, script: Script) -> None:
     assert said(run)[0] == "/etc/hosts is a file"
 
 
-def test_undo_takes_the_last_message_back_and_fork_returns_to_it(run: Run, script: Script) -> None:
+def test_undo_takes_the_last_message_back_and_redo_returns_to_it(run: Run, script: Script) -> None:
     model = script({"text": "One."}, {"text": "Two."})
     done = run("chat", "-m", model, input="first\nsecond\n/undo\n")
-    assert "taken back: second" in done.stdout
+    assert "taken back: second (nothing is deleted; /redo returns to it)" in done.stdout
     assert said(run) == ["first", "One."]
-    taken = done.stdout.split("/fork ")[1].split(" ")[0]
-    done = run("chat", "--continue", input=f"/fork {taken}\n/fork\n")
-    assert said(run) == ["first", "One.", "second"]
-    assert taken in done.stdout
+    done = run(
+        "chat", "--continue", "-m", script({"text": "Three."}), input="third\n/undo\n/undo\n/redo\n/redo\n/redo\n"
+    )
+    assert said(run) == ["first", "One.", "third", "Three."]
+    assert "the next message follows #2: One." in done.stdout
+    assert "the next message follows #4: Three." in done.stdout
+    assert done.stderr == "recto: there is nothing to redo: /undo was not used since the last message\n"
+
+
+def test_redo_returns_behind_a_pin(run: Run, script: Script) -> None:
+    done = run("chat", "-m", script({"text": "One."}), input="first\n/pin 1\n/undo\n/redo\n/unpin\n")
+    assert done.stdout.splitlines()[3:5] == ["the next message follows #2: One.", "#1  first"]
+
+
+def test_a_conversation_is_continued_by_its_number(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "One."}), input="first\n")
+    run("chat", "-m", script({"text": "Other."}), input="elsewhere\n")
+    for named in ("#1", "1"):
+        assert run("chat", "-c", named, input="again\n").stdout == "One.\n"
+    assert said(run) == ["first", "One.", "again", "One.", "again", "One."]
+    assert "there is no conversation #3" in run("chat", "-c", "#3", input="again\n").stderr
+
+
+def test_a_new_message_leaves_nothing_to_redo(run: Run, script: Script) -> None:
+    done = run("chat", "-m", script({"text": "One."}), input="first\nsecond\n/undo\nthird\n/redo\n")
+    assert "there is nothing to redo" in done.stderr
+    assert said(run) == ["first", "One.", "third", "One."]
+
+
+@pytest.mark.parametrize("named", ["#1", "1", "{id}"])
+def test_fork_takes_a_number_or_an_id(run: Run, script: Script, named: str) -> None:
+    run("chat", "-m", script({"text": "One."}), input="first\nsecond\n")
+    first = rows(run("conversations", "show", "--json"))[0]["id"]
+    done = run("chat", "--continue", input=f"/fork {named.format(id=first)}\n/fork\n")
+    assert done.stdout.splitlines()[0] == "the next message follows #1: first"
+    assert said(run) == ["first"]
+    assert done.stdout.splitlines()[1] == "#1  user       first"
 
 
 def test_undo_and_fork_and_clear_without_a_message_say_so(run: Run, script: Script) -> None:
@@ -159,32 +185,38 @@ def test_a_summary_is_edited_with_a_keyboard_only(run: Run, script: Script) -> N
     assert "recto: /summary takes edit, or nothing" in done.stderr
 
 
-def test_pins_are_offered_set_listed_and_taken_off(run: Run, script: Script) -> None:
+def test_pins_are_offered_set_listed_and_taken_off_by_number_or_id(run: Run, script: Script) -> None:
     run("chat", "-m", script(REPLY), input="first\nsecond\n")
-    first, _, second, _ = (row["id"] for row in rows(run("conversations", "show", "--json")))
-    done = run("chat", "--continue", input=f"/unpin\n/pin\n/pin {first}\n/pin last\n/unpin\n/unpin {first}\n/unpin\n")
-    assert done.exit_code == 0
+    first = rows(run("conversations", "show", "--json"))[0]["id"]
+    done = run(
+        "chat", "--continue", input=f"/unpin\n/pin\n/pin {first}\n/pin last\n/unpin\n/unpin #1\n/unpin\n/pin 4\n"
+    )
+    assert (done.stderr, done.exit_code) == ("", 0)
     told = done.stdout.splitlines()
     assert told[0] == "nothing is pinned"
-    assert [line[:26] for line in told[1:5]] == [row["id"] for row in rows(run("conversations", "show", "--json"))][:4]
-    assert told[6] == f"pinned, in every window from now on: first (/unpin {first} ends that)"
-    assert told[7].startswith("pinned, in every window from now on: second")
-    assert told[8:10] == [f"{first}  first", f"{second}  second"]
+    assert [line[:15].rstrip() for line in told[1:5]] == ["#1  user", "#2  assistant", "#3  user", "#4  assistant"]
+    assert told[6] == "pinned, in every window from now on: first (/unpin #1 ends that)"
+    assert told[7] == "pinned, in every window from now on: second (/unpin #3 ends that)"
+    assert told[8:10] == ["#1  first", "#3  second"]
     assert told[11] == "no longer pinned: first"
-    assert told[12] == f"{second}  second"
+    assert told[12] == "#3  second"
+    assert told[14].endswith("(/unpin #4 ends that)")
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("/pin 01X", "there is no message 01X"),
-        ("/unpin 01X", "message 01X is not pinned"),
+        ("/unpin 01X", "there is no message 01X"),
+        ("/unpin #1", "is not pinned"),
+        ("/pin #9", "conversation #2 has no message #9"),
+        ("/request 9", "conversation #2 has no message #9"),
         ("/priority 01X 3", "there is no message 01X"),
         ("/priority", "takes a MESSAGE and a whole number"),
         ("/priority {message} high", "takes a MESSAGE and a whole number"),
         ("/priority {message} 11", "from 1 to 10"),
         ("/priority {other} 3", "is not part of this conversation"),
-        ("/pin {other}", "is not on this branch"),
+        ("/pin {other}", "is not part of this conversation"),
         ("/strategy guess", "discard or summarize or hybrid"),
         ("/compact", "there is nothing to compact"),
     ],
@@ -235,59 +267,6 @@ def test_a_strategy_chosen_in_the_chat_wins_over_the_option_it_was_begun_with(ru
     assert one(run("request", "show", "--json"))["strategy"] == "discard"
 
 
-def test_commands_and_their_words_are_completed() -> None:
-    completer = SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()})
-
-    def completed(typed: str) -> list[str]:
-        return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
-
-    assert completed("/un") == ["/uncompact", "/unpin", "/undo"]
-    assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
-    assert completed("/summary e") == ["edit"]
-    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask", "servers"]
-    assert completed("/nothing x") == completed("un") == completed("/compact the") == []
-
-
-def test_the_meter_turns_yellow_and_then_red() -> None:
-    assert [meter_style(percent, 85.0) for percent in (10, 79.9, 80, 84.9, 85, 120)] == [
-        "",
-        "",
-        "class:full",
-        "class:full",
-        "class:due",
-        "class:due",
-    ]
-    assert meter_style(75, 70.0) == "class:due"
-    assert meter_style(99, None) == "class:full", "what is never compacted is never due"
-
-
-def test_the_meter_knows_the_threshold_of_the_agent(desk: Open, script: Script, tmp_path: Path) -> None:
-    (tmp_path / "home/agents/clerk").mkdir(parents=True)
-    (tmp_path / "home/agents/clerk/agent.toml").write_text("[context]\nthreshold = 0.6\n")
-    at = desk(script(REPLY))
-    talking = at.conversation(agent="clerk")
-    talking.ask("hello")
-    chat = Chat(at, talking, console())
-    assert chat.due_percent == pytest.approx(60)
-    at = desk(script(REPLY), context__enabled=False)
-    assert Chat(at, at.conversation(talking.id), console()).due_percent is None
-
-
-def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY))
-    talking = at.conversation()
-    for number in range(6):
-        talking.ask(f"Message number {number} of a few.")
-    chat = Chat(at, talking, console())
-    before = chat.usage
-    COMMANDS["compact"].run(chat, "")
-    block = talking.compaction()
-    assert before is not None
-    assert block is not None
-    assert chat.usage == ContextUsage(block.context_size_after, before.limit)
-    assert Chat(at, at.conversation(talking.id), console()).usage == chat.usage
-
-
 # -- sources
 
 
@@ -297,13 +276,13 @@ def test_rules_are_listed_added_removed_and_given_modes_in_the_chat(run: Run, sc
     done = run("chat", "-m", script({"text": "One."}), input=lines)
     assert (done.stderr, done.exit_code) == ("", 0)
     told = done.stdout.splitlines()
-    legend = "● in the session  ○ available · /rules add NAME, remove NAME, mode NAME MODE"
+    legend = "● in this conversation  ○ available · /rules add NAME, remove NAME, mode NAME MODE"
     assert told[:6] == [
         "● style     [Always]  How we write",
         "○ my tests  [Agent]   How we test",
         legend,
-        "rule:my tests goes along from the next message on",
-        "rule:style goes along no longer",
+        "rule:my tests is included from the next message on",
+        "rule:style is no longer included",
         "One.",
     ]
     assert told[6].startswith("rule:my tests comes in always from now on: ")
@@ -320,9 +299,9 @@ def test_a_name_may_be_given_with_its_kind_as_elsewhere(run: Run, script: Script
     done = run("chat", "-m", script({"text": "One."}), input="\n".join([*lines, "/rules mode Rule:style agent", ""]))
     assert (done.stderr, done.exit_code) == ("", 0)
     assert done.stdout.splitlines()[:3] == [
-        "rule:my tests goes along from the next message on",
-        "rule:my tests goes along no longer",
-        "reference:prices goes along from the next message on",
+        "rule:my tests is included from the next message on",
+        "rule:my tests is no longer included",
+        "reference:prices is included from the next message on",
     ]
     refused = run("chat", "-m", script({"text": "One."}), input='/rules add "rule:style"\n/rules add ref:prices\n')
     assert "there is no rule:rule:style" in refused.stderr
@@ -412,3 +391,23 @@ def test_a_tool_that_is_allowed_runs_in_a_pipe(run: Run, script: Script, home: P
     done = run("chat", "-m", model, "--allow-tool", "harbour", input="book\n")
     assert done.stdout == "Booked.\n"
     assert 'note: harbour:berth {"boat":"Sorrel","nights":3} → 34 characters' in done.stderr
+
+
+def test_attached_files_go_with_the_next_message_alone(run: Run, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("started, stopped")
+    lines = [
+        "/attach log.txt",
+        "/attach gone.png",
+        "What happened?",
+        "And then?",
+        "/attach log.txt",
+        "/attach none",
+        "/attach",
+    ]
+    done = run("chat", "-m", script({"text": "It stopped."}), input="\n".join(lines) + "\n")
+    assert "with your next message: log.txt; /attach none clears this" in done.stdout
+    assert "there is no file gone.png to attach" in done.stdout + done.stderr
+    assert done.stdout.count("nothing is attached") == 2
+    shown = rows(run("conversations", "show", "--json"))
+    kinds = [[block["type"] for block in row["blocks"]] for row in shown if row["role"] == "user"]
+    assert kinds == [["file", "text"], ["text"]]

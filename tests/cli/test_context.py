@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
-from tests.cli.test_compaction import REPLY, SUMMARY, talk
+from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Script
 
-from recto.cli.stats import priced
 from recto.providers.model import Prices
+from recto.reports.conversation_stats import cost
 
 FIELDS = ["conversation", "model", "limit", "reserve", "total", "free", "exact", "strategy", "sections"]
 
@@ -226,9 +226,9 @@ def test_show_tells_what_would_be_left_out_and_sent_as_an_excerpt(run: Run, scri
 
 def test_the_cost_counts_cached_tokens_at_their_own_price() -> None:
     spent = Counter(input=1_000_000, output=100_000, cache_read=500_000, cache_write=100_000)
-    assert priced(Prices(input=2, output=10, cache_read=0.5, cache_write=2.5), spent) == pytest.approx(2.3)
-    assert priced(Prices(input=2, output=10), spent) == pytest.approx(3.0)
-    assert priced(Prices(input=2), spent) is None
+    assert cost(Prices(input=2, output=10, cache_read=0.5, cache_write=2.5), spent) == pytest.approx(2.3)
+    assert cost(Prices(input=2, output=10), spent) == pytest.approx(3.0)
+    assert cost(Prices(input=2), spent) is None
 
 
 def test_clear_starts_the_view_anew(run: Run, script: Script) -> None:

@@ -1,10 +1,12 @@
 from contextlib import closing
 
+import pytest
 from tests.cli.conftest import Run, failure, one, rows
 from tests.conftest import Open, Script
 
-from recto.cli.moment import Moment
+from recto.cli.options import Moment
 from recto.events import TextDelta
+from recto.reports.numbers import ids_in
 
 FIELDS = [
     "id",
@@ -27,7 +29,7 @@ def test_the_list_has_the_latest_first(run: Run, script: Script) -> None:
     assert [row["id"] for row in rows(run("conversations", "list", "--json"))] == ids[::-1]
     assert [row["title"] for row in rows(run("conversations", "list", "--json", "--limit", "2"))] == ["third", "second"]
     lines = run("conversations", "list").stdout.splitlines()
-    assert lines[0].startswith(ids[-1])
+    assert [line.split()[0] for line in lines] == ["#3", "#2", "#1"]
     assert lines[0].split()[-2:] == ["2", "third"]
 
 
@@ -53,7 +55,7 @@ def test_archived_messages_and_compactions_are_marked(run: Run, script: Script) 
     run("chat", "-m", script({"text": "Yes."}), input="hello\n")
     run("context", "clear")
     shown = run("conversations", "show").stdout
-    assert shown.count("archived · ") == 2
+    assert shown.count(" · archived\n") == 2
     assert "── compaction 1: 2 messages archived, 4" in shown
     assert "tokens (the user cleared the context) ──" in shown
 
@@ -61,7 +63,7 @@ def test_archived_messages_and_compactions_are_marked(run: Run, script: Script) 
 def test_what_did_not_finish_is_marked(run: Run, script: Script) -> None:
     run("ask", "-m", script({"error": "unreachable", "after": 1, "text": "half of it"}), "hello")
     shown = run("conversations", "show").stdout
-    assert " · failed · " in shown
+    assert " · failed\n" in shown
     assert "failed: " in shown
 
 
@@ -148,6 +150,79 @@ def test_a_reply_that_is_coming_and_one_that_was_stopped_say_so(run: Run, script
     with closing(talk.stream("count")) as events:
         assert any(isinstance(event, TextDelta) for event in events)
         assert rows(run("conversations", "show", "--json"))[-1]["status"] == "unfinished"
-        assert " · unfinished · " in run("conversations", "show").stdout
+        assert " · unfinished\n" in run("conversations", "show").stdout
     last = rows(run("conversations", "show", "--json"))[-1]
     assert (last["status"], last["text"]) == ("stopped", "one")
+
+
+# -- numbers, which people see in place of ids
+
+
+@pytest.fixture
+def two(run: Run, script: Script) -> list[str]:
+    """The ids of two conversations of two turns each; the second is the latest."""
+    model = script({"text": "Yes."})
+    for name in ("first", "second"):
+        run("chat", "-m", model, input=f"{name} question\n{name} again\n")
+    return [row["id"] for row in rows(run("conversations", "list", "--json"))][::-1]
+
+
+@pytest.mark.parametrize("number", ["1", "#1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("conversations", "show"),
+        ("conversations", "undo"),
+        ("context", "show"),
+        ("context", "stats"),
+        ("context", "strategy"),
+        ("context", "clear"),
+    ],
+)
+def test_a_conversation_is_named_by_its_number(run: Run, two: list[str], command: tuple[str, ...], number: str) -> None:
+    answer = rows(run(*command, number, "--json"))[0]
+    if command == ("conversations", "show"):
+        assert answer["text"] == "first question"
+    else:
+        assert answer["conversation"] == two[0]
+
+
+def test_options_take_a_conversations_number_too(run: Run, two: list[str]) -> None:
+    assert one(run("ask", "-c", "1", "more", "--json"))["conversation"] == two[0]
+    assert {hit["conversation"] for hit in rows(run("conversations", "search", "question", "-c", "2", "--json"))} == {
+        two[1]
+    }
+    assert run("sources", "list", "-c", "2").stdout.startswith("agent default, conversation #2\n")
+    assert one(run("conversations", "rename", "#1", "The mast", "--json"))["id"] == two[0]
+    assert run("conversations", "rename", "1", "The keel").stdout == "conversation #1 is now called The keel\n"
+    assert "there is no conversation #9" in failure(run("conversations", "show", "9"))
+
+
+def test_a_message_is_named_by_its_number_in_its_conversation(run: Run, two: list[str]) -> None:
+    said = run("conversations", "fork", "2", "-c", "1").stdout
+    assert said == "the next message of conversation #1 follows #2: Yes.\n"
+    assert len(rows(run("conversations", "show", "1", "--json"))) == 2
+    assert "conversation #2 has no message #9" in failure(run("conversations", "fork", "9", "-c", "2"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("conversations", "list"),
+        ("conversations", "show"),
+        ("conversations", "search", "question"),
+        ("conversations", "undo"),
+        ("conversations", "pin", "1"),
+        ("context", "show"),
+        ("context", "stats"),
+        ("context", "strategy"),
+        ("context", "clear"),
+        ("request", "show"),
+        ("request", "diff"),
+        ("sources", "list"),
+    ],
+)
+def test_people_see_no_ids(run: Run, two: list[str], command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.exit_code == 0
+    assert ids_in(done.output) == set()

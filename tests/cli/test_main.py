@@ -16,7 +16,17 @@ from tests.conftest import Script
 from recto import __version__
 from recto.cli.main import COMMANDS, LazyGroup, recto
 
-HEAVY = ("sqlalchemy", "rich", "prompt_toolkit", "httpx2", "splintr", "genai_prices", "recto.desk", "recto.engine")
+HEAVY = (
+    "logging",
+    "sqlalchemy",
+    "rich",
+    "prompt_toolkit",
+    "httpx2",
+    "splintr",
+    "genai_prices",
+    "recto.desk",
+    "recto.engine",
+)
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["ask", "--help"], ["chat", "--help"]])

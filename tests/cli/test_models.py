@@ -28,6 +28,7 @@ def test_show_says_where_each_number_is_from(run: Run, home: Path) -> None:
     assert "5,000 tokens (models.toml)" in shown
     assert "(genai-prices)" in shown
     assert "exact, with o200k_base" in shown
+    assert "text, images, PDFs" in shown
 
 
 def test_show_means_the_current_model(run: Run, script: Script) -> None:

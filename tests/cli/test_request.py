@@ -6,9 +6,10 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
-from recto.cli.picture import draw_request
+from recto.cli.drawing.requests import draw_request
 from recto.cli.show import console
 from recto.store.store import Store
+from recto.window.account import RequestAccount
 from recto.window.request import Piece, Request
 
 
@@ -131,11 +132,11 @@ def test_a_rule_that_changed_is_compared_line_by_line(run: Run, script: Script, 
     rule.write_text(rule.read_text().replace("short", "long"))
     second = one(run("ask", "--continue", "-m", model, "again", "--json"))
     shown = run("request", "diff").stdout.splitlines()
-    assert shown[0] == f"from {first['request']} to {second['request']}"
+    assert shown[0] == "from #2 to #4"
     assert "  ~ rule style another text" in shown
     assert {"      -Write short.", "      +Write long."} <= set(shown)
     assert "  broken by the instructions changed: rule style changed" in shown
-    for named in ((), ("last",), ("previous", "last"), (first["message"], second["message"])):
+    for named in ((), ("last",), ("previous", "last"), ("#2", "4"), (first["message"], second["message"])):
         assert run("request", "diff", *named).stdout.splitlines() == shown
 
 
@@ -166,7 +167,7 @@ def test_the_text_of_a_source_is_the_one_that_was_sent(run: Run, script: Script,
     told = one(run("request", "show", id, "--source", "rule:style", "--json"))
     assert (told["mode"], told["text"]) == ("always", "Write short.\nBe kind.")
     assert hashlib.sha256(told["text"].encode()).hexdigest() == told["sha256"]
-    assert "rule:tone was not sent with request" in failure(run("request", "show", id, "--source", "rule:tone"))
+    assert "rule:tone was not sent with this request" in failure(run("request", "show", id, "--source", "rule:tone"))
     assert "write rule:NAME" in failure(run("request", "show", id, "--source", "style"))
     shown = " ".join(run("request", "show", id).stdout.split())
     assert "1 rule (always)" in shown
@@ -181,7 +182,7 @@ def test_a_text_that_is_gone_from_the_store_is_said_in_one_sentence(
     with sqlite3.connect(home / "recto.db") as database:
         database.execute("DELETE FROM kept")
     database.close()
-    assert "is kept" in failure(run("request", "show", "--source", "rule:style"))
+    assert "the store has no text" in failure(run("request", "show", "--source", "rule:style"))
     assert run("request", "show").exit_code == 0
 
 
@@ -190,7 +191,14 @@ def test_a_source_without_a_hash_has_no_text(run: Run, home: Path) -> None:
     with Store(home / "recto.db") as store:
         conversation = store.tree.create().id
         old = Request(
-            "01R", conversation, "reply", "a:b", "openai", {}, (Piece("head", b"{}"),), {"sections": sections}
+            "01R",
+            conversation,
+            "reply",
+            "a:b",
+            "openai",
+            {},
+            (Piece("head", b"{}"),),
+            RequestAccount.from_json({"sections": sections}),
         )
         store.records.save(old, None)
     assert "the text of rule:style is not kept" in failure(run("request", "show", "01R", "--source", "rule:style"))

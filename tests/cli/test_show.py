@@ -3,7 +3,7 @@
 import pytest
 
 from recto.chat.blocks import ToolCall, ToolResult
-from recto.cli.listen import in_words
+from recto.cli.listener import in_words
 from recto.cli.show import visible
 from recto.events import ToolFinished
 

@@ -13,8 +13,8 @@ from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.harbour import write_agent, write_server, write_source
 from tests.conftest import Script
 
-from recto.cli.source_lists import draw_items
-from recto.sources.session import Listed, Session
+from recto.cli.drawing.sources import draw_items
+from recto.sources.overrides import SourceOverrides, SourceStatus
 from recto.sources.source import Rule
 
 
@@ -53,13 +53,13 @@ def test_without_an_agents_folder_there_is_nothing_and_that_is_told(run: Run) ->
 
 def test_sources_are_grouped_with_badge_mark_and_description(run: Run, agent: Path) -> None:
     lines = run("sources", "list").stdout.splitlines()
-    assert "Rules  1 of 2 in the session" in lines
+    assert "Rules  1 of 2 in this conversation" in lines
     assert "● rule:style     [Always]  How we write" in lines
     assert "○ rule:my tests  [Agent]   How we test" in lines
-    assert lines.index("References  0 of 1 in the session") < lines.index(
+    assert lines.index("References  0 of 1 in this conversation") < lines.index(
         "○ reference:prices  [Manual]  What a berth costs"
     )
-    assert lines[-1] == "● in the session  ○ available"
+    assert lines[-1] == "● in this conversation  ○ available"
 
 
 def test_json_has_a_row_for_each_source(run: Run, agent: Path) -> None:
@@ -95,7 +95,7 @@ def test_those_of_another_agent_are_listed_as_a_new_conversation_would_have_them
     write_source(home / "agents/clerk", "rule", "polite", "Be polite.", include="always")
     assert list(listed(run, "--agent", "clerk")) == ["rule:polite"]
     assert run("sources", "list", "--agent", "clerk").stdout.startswith("agent clerk, a new conversation\n")
-    assert run("sources", "list", "-c", begun).stdout.startswith(f"agent default, conversation {begun}\n")
+    assert run("sources", "list", "-c", begun).stdout.startswith("agent default, conversation #1\n")
     assert "not both" in failure(run("sources", "list", "--agent", "clerk", "-c", begun), 2)
     assert "clerk" in failure(run("sources", "list", "--agent", "clrk"))
     assert "01X" in failure(run("sources", "list", "-c", "01X"))
@@ -124,7 +124,7 @@ def test_texts_cannot_steer_the_terminal_and_stay_on_their_line(run: Run, agent:
     assert len(line) <= 160
 
 
-def drawn(listed: Listed) -> list[str]:
+def drawn(listed: SourceStatus) -> list[str]:
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=60)
     draw_items(console, [listed])
     assert isinstance(console.file, io.StringIO)
@@ -132,14 +132,14 @@ def drawn(listed: Listed) -> list[str]:
 
 
 def test_wide_signs_stay_within_the_width_of_the_screen() -> None:
-    (line,) = drawn(Session().listed(Rule("規則", "x", description="船は港に着きました。" * 20)))
+    (line,) = drawn(SourceOverrides().listed(Rule("規則", "x", description="船は港に着きました。" * 20)))
     assert cell_len(line) <= 60
     assert line.startswith("○ 規則  [Manual]  船は港に")
     assert line.endswith("…")
 
 
 def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
-    lines = drawn(Listed(Rule("a" * 70, "x"), "manual", "manual", since="yesterday\x1b"))
+    lines = drawn(SourceStatus(Rule("a" * 70, "x"), "manual", "manual", since="yesterday\x1b"))
     assert max(map(cell_len, lines)) <= 60
     assert "a" * 70 in "".join(lines).replace(" ", "")
     assert lines[-1].endswith("added yesterday\N{REPLACEMENT CHARACTER}")
@@ -151,8 +151,8 @@ def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
 def test_a_source_is_added_whatever_its_mode_and_stays(run: Run, begun: str) -> None:
     told = run("sources", "add", "rule:my tests", "ref:prices").stdout
     assert told.splitlines() == [
-        f"rule:my tests goes along from the next message on, in conversation {begun}",
-        f"reference:prices goes along from the next message on, in conversation {begun}",
+        "rule:my tests goes along from the next message on, in conversation #1",
+        "reference:prices goes along from the next message on, in conversation #1",
     ]
     found = listed(run)
     assert [found[name]["mode"] for name in ("rule:my tests", "reference:prices")] == ["manual", "manual"]
@@ -269,7 +269,7 @@ def test_a_mode_of_another_agent_is_written_into_its_file(run: Run, agent: Path,
 def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
     assert "did you mean prices?" in failure(run("sources", "mode", "ref:price", "agent"))
     assert "github" in failure(run("sources", "mode", "tool:github/x", "agent"))
-    assert "names no source" in failure(run("sources", "mode", "prices", "agent"))
+    assert "is not the name of a source" in failure(run("sources", "mode", "prices", "agent"))
     assert "'sometimes' is not one of" in failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
     assert not (agent / "agent.toml").exists()
 
@@ -352,7 +352,7 @@ def test_a_server_of_the_project_runs_once_it_is_trusted(run: Run, agent: Path, 
 def test_tools_are_added_and_given_modes_by_server_and_name(run: Run, home: Path, begun: str) -> None:
     write_server(home, include="manual", tools={"wait": {"approval": "deny"}, "berth": {"approval": "allow"}})
     lines = run("sources", "list").stdout.splitlines()
-    assert "○ tool:harbour/berth  [Manual]  runs unasked  Books a berth for a boat." in lines
+    assert "○ tool:harbour/berth  [Manual]  runs without asking  Books a berth for a boat." in lines
     assert not any("tool:harbour/wait" in line for line in lines), "what never runs is not offered"
     assert one(run("sources", "add", "tool:harbour/berth", "--json"))["mode"] == "manual"
     assert "did you mean tool:harbour/berth?" in failure(run("sources", "mode", "tool:harbour/bert", "agent"))

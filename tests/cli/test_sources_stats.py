@@ -9,17 +9,18 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
 from tests.cli.conftest import failure, rows
-from tests.store.test_sourced import API, ISSUE, STYLE, Chat
+from tests.store.test_source_uses import API, ISSUE, STYLE, Chat
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.cli.main import recto
 from recto.ids import new_id
-from recto.places import STORE_FILE
+from recto.locations import STORE_FILE
 from recto.sources.pick import Pick
-from recto.sources.source import OWN, SourceId
-from recto.store.sourced import Sourced
+from recto.sources.source import BUILT_IN_SERVER, SourceId
+from recto.store.source_uses import SourceUse
 from recto.store.store import Store
+from recto.window.account import RequestAccount, Section
 from recto.window.request import Piece, Request
 
 
@@ -86,7 +87,7 @@ def test_suggestions_name_the_command_that_does_it(talked: Store, home: Path) ->
     for number in range(25):
         chat.turn(f"more {number}", {STYLE: ""}, mode="always")
     out = " ".join(run("stats").stdout.split())
-    assert "shows no signs of use, which rules often do not; is it meant for every message" in out
+    assert "shows no signs of use (rules often show none); does every message need it" in out
     rule = home / "agents/default/rules/style.md"
     rule.parent.mkdir(parents=True)
     rule.write_text("Never flatter.")
@@ -101,7 +102,7 @@ def test_without_anything_to_suggest_nothing_is_suggested(kept: Store) -> None:
 
 def test_a_source_that_nobody_looked_at_is_not_said_to_be_unused(kept: Store) -> None:
     chat = Chat(kept)
-    chat.send(chat.ask("Hello"), Sourced(STYLE, "always", 3))
+    chat.send(chat.ask("Hello"), SourceUse(STYLE, "always", 3))
     assert "not looked at" in run("stats").stdout
 
 
@@ -158,19 +159,19 @@ def recorded(store: Store) -> tuple[str, str, str]:
         ("documents", Pick("document", "Boat.md", "linked as [[Boat]]", 70, "manual")),
         ("message", Pick("message", asked.id, "the message that is answered", 9)),
     ]
-    sections = [{"name": name, "tokens": 1, "picks": [pick.to_json()]} for name, pick in picks]
+    sections = tuple(Section(name, 1, 100, (pick,)) for name, pick in picks)
     passed = Pick("tool", "create_issue", "score 0.31 is below min_score 0.4", 0, "agent", 0.31, server="github")
-    account = {"sections": sections, "not_picked": [passed.to_json()]}
+    account = RequestAccount(sections=sections, not_picked=(passed,))
     sent = Request(
         new_id(), home, "reply", "scripted:x", "openai", {}, (Piece("head", b"{}"),), account, asked.id,
         "2026-03-05T10:00:00.000Z",
     )  # fmt: skip
     store.records.save(sent, None)
-    own = SourceId("tool", "read_document", OWN)
-    store.sourced.note(
-        sent.id, [Sourced(STYLE, "always", 40), Sourced(API, "agent", 900, 0.82), Sourced(own, "always", 90)]
+    own = SourceId("tool", "read_document", BUILT_IN_SERVER)
+    store.source_uses.note(
+        sent.id, [SourceUse(STYLE, "always", 40), SourceUse(API, "agent", 900, 0.82), SourceUse(own, "always", 90)]
     )
-    store.sourced.signs(sent.id, {STYLE: "", API: "quoted", own: "called"})
+    store.source_uses.signs(sent.id, {STYLE: "", API: "quoted", own: "called"})
     answer = Message(new_id(), "assistant", (Text("With a token."),), parent=asked.id, request=sent.id)
     return sent.id, asked.id, store.tree.append(home, answer).message.id
 
@@ -198,7 +199,7 @@ def test_an_export_tells_what_was_picked_used_and_left_out(kept: Store) -> None:
 
 def test_a_reply_from_before_sources_were_noted_is_exported_without_signs(kept: Store) -> None:
     request, _, _ = recorded(kept)
-    kept.sourced.note(request, [])
+    kept.source_uses.note(request, [])
     (line,) = rows(run("export"))
     assert [pick.get("sign", "none") for pick in line["picks"]] == [None, None, None, "none"]
 

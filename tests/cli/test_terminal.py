@@ -1,125 +1,87 @@
-"""The chat at a real terminal: a pseudo-terminal with the real command behind it."""
+"""A program that is told to end ends in order: its servers end with it."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.conftest import Run, rows
-from tests.cli.terminal import Terminal
+import pytest
 from tests.conftest import Script
+from tests.mcp.conftest import PARTS, is_alive
+
+from recto.cli.terminal import ENDING, end_in_order
 
 
-def said(run: Run) -> list[str]:
-    return [row["text"] for row in rows(run("conversations", "show", "--json"))]
+@pytest.fixture
+def hangs(home: Path, tmp_path: Path, script: Script) -> subprocess.Popen[bytes]:
+    """A question that waits for a tool, which waits for ever."""
+    server = {"command": sys.executable, "args": ["-S", str(PARTS / "odd.py")], "approval": "allow"}
+    home.mkdir()
+    (home / ".mcp.json").write_text(json.dumps({"mcpServers": {"odd": server}}))
+    call = {"name": "odd__hang", "arguments": {"path": str(tmp_path / "hangs")}}
+    model = script({"tool_calls": [{"name": "odd__pid", "arguments": {}}]}, {"tool_calls": [call]}, {"text": "never"})
+    return subprocess.Popen(
+        [sys.executable, "-m", "recto", "ask", "-m", model, "go"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=unmeasured(),
+    )
 
 
-def test_a_chat_greets_answers_and_says_how_to_go_on(terminal: type[Terminal], script: Script, run: Run) -> None:
-    chat = terminal("chat", "-m", script({"text": "# Title\n\nYes, **indeed**."}))
-    chat.wait_for("a new conversation · /help")
-    chat.wait_for("› ")
-    chat.type("hello\r")
-    chat.wait_for("Title")
-    chat.wait_for("Yes, indeed.")
-    chat.wait_for("% of 8,192 tokens")
-    chat.type("\x04")
-    chat.wait_for("goes on with this")
-    assert chat.code() == 0
-    assert said(run)[0] == "hello"
+def unmeasured() -> dict[str, str]:
+    """What measures coverage listens to signals itself."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
-def test_several_lines_are_one_message(terminal: type[Terminal], script: Script, run: Run) -> None:
-    chat = terminal("chat", "-m", script({"text": "Yes."}))
-    chat.wait_for("› ")
-    chat.type("one\\\r")
-    chat.type("two\x1b\r")
-    chat.type("three")
-    chat.type("\x1b[200~, pasted\nfour\x1b[201~")
-    chat.type("\r")
-    chat.wait_for("Yes.")
-    chat.wait_for("› ")
-    chat.type("/quit\r")
-    assert chat.code() == 0
-    assert said(run)[0] == "one\ntwo\nthree, pasted\nfour"
+def until(true: Callable[[], object]) -> None:
+    for _ in range(3_000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come to that")
 
 
-def test_ctrl_c_stops_the_reply_and_the_chat_goes_on(terminal: type[Terminal], script: Script, run: Run) -> None:
-    chat = terminal("chat", "-m", script({"text": "first never", "delay_s": 600}, {"text": "Second."}))
-    chat.wait_for("› ")
-    chat.type("count\r")
-    chat.wait_for("first")
-    chat.type("\x03")
-    chat.wait_for("stopped; what came is kept")
-    chat.wait_for("› ")
-    chat.type("half a line")
-    chat.wait_for("half a line")
-    chat.type("\x03" * 5)
-    chat.wait_for("› ")
-    chat.type("again\r")
-    assert "Traceback" not in chat.wait_for("Second.")
-    chat.wait_for("› ")
-    chat.type("\x04")
-    assert chat.code() == 0
-    assert said(run) == ["count", "first", "again", "Second."]
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for file in found for child in file.read_text().split()]
 
 
-def test_errors_tools_and_notes_are_shown_and_the_chat_goes_on(
-    terminal: type[Terminal], script: Script, notes: Path
+@pytest.mark.parametrize("which", ENDING)
+def test_a_program_that_is_told_to_end_takes_its_servers_with_it(
+    hangs: subprocess.Popen[bytes], tmp_path: Path, which: signal.Signals
 ) -> None:
-    calls = [{"name": "read_document", "arguments": {"path": "Welcome"}}]
-    model = script({"tool_calls": calls, "thinking": "hidden"}, {"text": "Sorrel."}, {"error": "unreachable"})
-    chat = terminal("chat", "-m", model, "--vault", str(notes))
-    chat.wait_for("› ")
-    chat.type("What of [[Nowhere]]?\r")
-    chat.wait_for("· [[Nowhere]] leads to no document of the vault")
-    told = chat.wait_for("Sorrel.")
-    assert '· read_document {"path":"Welcome"} → ' in told
-    assert "hidden" not in told
-    chat.wait_for("› ")
-    chat.type("more\r")
-    chat.wait_for("The script breaks off here")
-    chat.wait_for("› ")
-    chat.type("/contxt\r")
-    chat.wait_for("did you mean /context?")
-    chat.wait_for("› ")
-    chat.type("/context\r")
-    chat.wait_for("8,192 tokens = ")
+    until((tmp_path / "hangs").exists)
+    servers = children(hangs.pid)
+    assert servers
+    os.kill(hangs.pid, which)
+    out, err = hangs.communicate(timeout=30)
+    assert hangs.returncode == 128 + which
+    assert b"Traceback" not in out + err
+    assert not any(map(is_alive, servers))
 
 
-def test_thinking_is_shown_on_request(terminal: type[Terminal], script: Script) -> None:
-    chat = terminal("chat", "--thinking", "-m", script({"text": "Yes.", "thinking": "It seems\nso"}))
-    chat.wait_for("› ")
-    chat.type("hello\r")
-    told = chat.wait_for("Yes.")
-    assert "It seems" in told
-    assert "so" in told
+def test_a_second_signal_does_not_disturb_the_end_and_what_is_ignored_stays_so() -> None:
+    code = (
+        "import os, signal, sys, time; from recto.cli.terminal import end_in_order;"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); end_in_order(); os.kill(os.getpid(), signal.SIGHUP)\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(9)\n"
+        "finally:\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('in order', flush=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=unmeasured())
+    assert (done.returncode, done.stdout) == (143, "in order\n")
 
 
-def test_what_was_typed_is_there_the_next_time(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
-    model = script({"text": "Yes."})
-    for keys in ("remember me\r", "\x1b[A\r"):
-        chat = terminal("chat", "-m", model)
-        chat.wait_for("› ")
-        chat.type(keys)
-        chat.wait_for("Yes.")
-        chat.wait_for("› ")
-        chat.type("\x04")
-        assert chat.code() == 0
-        assert said(run)[0] == "remember me"
-    assert (home / "history").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_history_that_cannot_be_kept_costs_no_chat(terminal: type[Terminal], script: Script, home: Path) -> None:
-    (home / "history").mkdir(parents=True)
-    chat = terminal("chat", "-m", script({"text": "Yes."}))
-    chat.wait_for("› ")
-    chat.type("hello\r")
-    chat.wait_for("Yes.")
-    chat.wait_for("› ")
-    chat.type("\x04")
-    assert chat.code() == 0
-
-
-def test_ask_draws_markdown_at_a_terminal(terminal: type[Terminal], script: Script) -> None:
-    asked = terminal("ask", "-m", script({"text": "Yes, **indeed**, not \x1b]0;title\x07."}), "--show-context", "hello")
-    asked.wait_for("8,192 tokens = ")
-    assert "**" not in asked.wait_for("indeed")
-    asked.wait_for("not \ufffd]0;title\ufffd.")
-    assert asked.code() == 0
+def test_a_program_that_listens_itself_goes_on_to() -> None:
+    before = [signal.getsignal(each) for each in ENDING]
+    try:
+        for each in ENDING:
+            signal.signal(each, print)
+        end_in_order()
+        assert [signal.getsignal(each) for each in ENDING] == [print, print]
+    finally:
+        for each, handler in zip(ENDING, before, strict=True):
+            signal.signal(each, handler)

@@ -170,14 +170,14 @@ def test_operators_are_words_like_others(run: Run, boat: Path, query: str) -> No
     assert one(run("vault", "search", query, *at(boat), "--json"))["documents"][0]["path"] == "Budget.md"
 
 
-def test_an_index_that_is_damaged_is_made_anew(run: Run, boat: Path) -> None:
+def test_a_damaged_index_is_rebuilt(run: Run, boat: Path) -> None:
     run("vault", "index", *at(boat))
     where = Path(one(run("vault", "status", *at(boat), "--json"))["index"])
     for file in where.glob("*.db"):
         file.write_bytes(b"no database at all" * 1000)
     done = run("vault", "search", "timber", *at(boat), "--json")
     assert one(done)["documents"][0]["path"] == "Budget.md"
-    assert "anew" in done.stderr
+    assert "being rebuilt" in done.stderr
 
 
 def test_two_vaults_with_the_same_names_do_not_mix(run: Run, boat: Path, tmp_path: Path) -> None:
@@ -217,4 +217,56 @@ def test_suggest_without_anything_to_go_by(run: Run, script: Script, boat: Path)
     assert "no vault is named" in failure(run("vault", "suggest"))
     done = run("vault", "suggest", *at(boat))
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "nothing more of the vault bears on this conversation" in done.stderr
+    assert "no other document of the vault bears on this conversation" in done.stderr
+
+
+# -- which documents conversations use
+
+
+@pytest.fixture
+def talked(run: Run, script: Script, boat: Path) -> Path:
+    """Two conversations over the vault: one names two documents, the other one of them twice."""
+    model = script({"text": "Yes."})
+    assert run("ask", "-m", model, *at(boat), "What of [[Budget]], [[Engine]] and [[Nowhere]]?").exit_code == 0
+    for _ in range(2):
+        assert run("ask", "-m", model, *at(boat), "And [[Budget]]?").exit_code == 0
+    return boat
+
+
+def test_stats_over_real_conversations(run: Run, talked: Path) -> None:
+    first, second = rows(run("vault", "stats", *at(talked), "--json"))
+    assert list(first) == ["path", "uses", "direct", "search", "conversations", "last"]
+    assert (first["path"], first["uses"], first["direct"], first["conversations"]) == ("Budget.md", 3, 3, 3)
+    assert second["path"] == "parts/Engine.md"
+    told = run("vault", "stats", *at(talked)).stdout.splitlines()
+    assert told[0].startswith(f"3 {'█' * 20} Budget.md  3 named, in 3 conversations, last 20")
+    assert told[1].startswith(f"1 {'█' * 7} ")
+
+
+def test_stats_by_conversation_and_month(run: Run, talked: Path) -> None:
+    first, *others = rows(run("vault", "stats", *at(talked), "--by", "conversation", "--json"))
+    assert list(first) == ["conversation", "title", "uses", "direct", "search", "documents", "last"]
+    assert (first["uses"], first["documents"], len(others)) == (2, 2, 2)
+    assert first["title"].startswith("What of [[Budget]]")
+    (month,) = rows(run("vault", "stats", *at(talked), "--by", "month", "--json"))
+    assert (month["uses"], month["documents"], month["conversations"]) == (4, 2, 3)
+    assert "(What of [[Budget]]" in run("vault", "stats", *at(talked), "--by", "conversation").stdout
+
+
+def test_what_is_not_used_can_be_seen(run: Run, talked: Path) -> None:
+    unused = {row["path"]: row["uses"] for row in rows(run("vault", "stats", *at(talked), "--unused", "--json"))}
+    assert unused == dict.fromkeys(["Odd.md", "Welcome.md", "parts/Notes.md", "people/Notes.md"], 0)
+    assert "never used" in run("vault", "stats", *at(talked), "--unused").stdout
+    assert "--unused is about documents" in failure(run("vault", "stats", *at(talked), "--unused", "--by", "month"), 2)
+
+
+def test_no_more_are_shown_than_asked_for_and_the_rest_is_said(run: Run, talked: Path) -> None:
+    done = run("vault", "stats", *at(talked), "--limit", "1", "--json")
+    assert len(rows(done)) == 1
+    assert done.stderr == "note: and 1 more: --limit shows them\n"
+
+
+def test_a_vault_that_nobody_used_yet(run: Run, boat: Path) -> None:
+    done = run("vault", "stats", *at(boat))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "note: no document of this vault was used in a conversation yet\n"

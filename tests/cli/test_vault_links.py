@@ -8,8 +8,7 @@ import pytest
 from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.test_vault import at, boat
 
-from recto.cli.vault_graph import around
-from recto.vault.graph import graph_of
+from recto.vault.graph import build_graph, neighbourhood
 
 __all__ = ["boat"]
 
@@ -128,7 +127,7 @@ def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -
     for name in ("boat/parts/Engine.md", str(boat / "parts" / "Engine.md"), "parts/Engine", "[[Engine]]", "ENGINE"):
         assert rows(run("vault", "links", name, *at(boat), "--json"))[0]["source"] == "parts/Engine.md", name
     assert "there is no document" in failure(run("vault", "links", "../home/config.toml", *at(boat)))
-    assert "is no text" in failure(run("vault", "links", "raw.bin", *at(with_bytes(boat))))
+    assert "is not text" in failure(run("vault", "links", "raw.bin", *at(with_bytes(boat))))
 
 
 def with_bytes(root: Path) -> Path:
@@ -179,15 +178,14 @@ def test_the_graph_does_not_land_among_the_notes_unless_asked_to(
     assert told["kinds"] == {"note": 6, "attachment": 1, "missing": 1}
     assert told["left_out"] == {}
     assert not (boat / "vault-graph.html").exists()
-    run("vault", "graph", *at(boat), "-o", "mine.svg")
-    assert (boat / "mine.svg").read_text().startswith("<svg")
+    run("vault", "graph", *at(boat), "-o", "mine.dot")
+    assert (boat / "mine.dot").read_text().startswith("digraph")
 
 
 def test_the_graph_comes_in_the_form_that_was_asked_for(run: Run, boat: Path) -> None:
     assert run("vault", "graph", *at(boat), "--format", "dot", "-o", "-").stdout.startswith("digraph vault {")
     found = json.loads(run("vault", "graph", *at(boat), "--format", "json", "-o", "-").stdout)
     assert {node["path"] for node in found["nodes"] if node["is_broken"]} == {"Engin"}
-    assert "</svg>" in run("vault", "graph", *at(boat), "--format", "svg", "-o", "-").stdout
     assert "</html>" in run("vault", "graph", *at(boat), "-o", "-").stdout
 
 
@@ -195,8 +193,7 @@ def test_the_graph_comes_in_the_form_that_was_asked_for(run: Run, boat: Path) ->
     ("name", "begins"),
     [
         ("a.html", "<!doctype html>"),
-        ("a.svg", "<svg"),
-        ("a.SVG", "<svg"),
+        ("a.HTML", "<!doctype html>"),
         ("a.dot", "digraph vault {"),
         ("a.gv", "digraph vault {"),
         ("a.json", '{"nodes"'),
@@ -207,20 +204,29 @@ def test_the_ending_says_what_is_written(run: Run, boat: Path, tmp_path: Path, n
     assert (tmp_path / name).read_text().startswith(begins)
 
 
-@pytest.mark.parametrize("name", ["a.png", "a", "a.html.gz", ".svg"])
+@pytest.mark.parametrize("name", ["a.png", "a", "a.html.gz", ".dot"])
 def test_another_ending_is_refused_unless_the_format_is_given(run: Run, boat: Path, tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     said = failure(run("vault", "graph", *at(boat), "-o", str(file)), 2)
-    assert ".html, .svg, .dot, .gv, .json" in said
+    assert ".html, .dot, .gv, .json" in said
     assert not file.exists()
     assert run("vault", "graph", *at(boat), "-o", str(file), "--format", "dot").exit_code == 0
     assert file.read_text().startswith("digraph")
 
 
+@pytest.mark.parametrize(
+    "args", [["--format", "svg"], ["--format", "SVG", "-o", "-"], ["-o", "a.svg"], ["-o", "a.SVG"]]
+)
+def test_who_wants_svg_is_told_how_to_get_it(run: Run, boat: Path, tmp_path: Path, args: list[str]) -> None:
+    said = " ".join(failure(run("vault", "graph", *at(boat), *args), 2).split())
+    assert "dot -Tsvg" in said
+    assert not list(tmp_path.glob("*.svg"))
+
+
 @pytest.mark.parametrize("args", [[], ["--format", "json"]])
-@pytest.mark.parametrize("name", ["Budget.md", "New.markdown", "link.svg"])
+@pytest.mark.parametrize("name", ["Budget.md", "New.markdown", "link.html"])
 def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[str], name: str) -> None:
-    (boat / "link.svg").symlink_to("Budget.md")
+    (boat / "link.html").symlink_to("Budget.md")
     before = (boat / "Budget.md").read_text()
     said = failure(run("vault", "graph", *at(boat), "-o", str(boat / name), *args), 2)
     assert "a graph is not written to a note" in " ".join(said.split())
@@ -229,18 +235,18 @@ def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[s
 
 
 def test_what_is_left_out_is_told_by_its_kind(run: Run, boat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recto.vault.drawing.MOST_DRAWN", 4)
-    done = run("vault", "graph", *at(boat), "-o", "few.svg")
-    assert done.stdout == "few.svg: 3 notes, 1 attachment, 4 links\n"
+    monkeypatch.setattr("recto.vault.graph_page.MAX_NODES", 4)
+    done = run("vault", "graph", *at(boat), "-o", "few.html")
+    assert done.stdout == "few.html: 3 notes, 1 attachment, 4 links\n"
     assert "left out: 3 notes, 1 missing note" in done.stderr
-    told = one(run("vault", "graph", *at(boat), "-o", "few.svg", "--json"))
+    told = one(run("vault", "graph", *at(boat), "-o", "few.html", "--json"))
     assert (told["nodes"], told["kinds"], told["left_out"]) == (
         4,
         {"note": 3, "attachment": 1},
         {"note": 3, "missing": 1},
     )
-    piped = run("vault", "graph", *at(boat), "--format", "svg", "-o", "-")
-    assert piped.stdout.startswith("<svg")
+    piped = run("vault", "graph", *at(boat), "-o", "-")
+    assert piped.stdout.startswith("<!doctype html>")
     assert "left out: 3 notes" in piped.stderr
     assert run("vault", "graph", *at(boat), "-o", "all.json").stderr == ""
 
@@ -264,10 +270,10 @@ def test_a_place_that_cannot_be_written_is_told(run: Run, boat: Path) -> None:
 
 
 def test_what_lies_around_a_note_is_followed_both_ways() -> None:
-    whole = graph_of(
+    whole = build_graph(
         {"a": "A", "b": "B", "c": "C", "d": "D"}, [("a", "b", False), ("c", "b", False), ("c", "d", False)]
     )
-    assert [{node.path for node in around(whole, "a", depth).nodes} for depth in (1, 2, 3)] == [
+    assert [{node.path for node in neighbourhood(whole, "a", depth).nodes} for depth in (1, 2, 3)] == [
         {"a", "b"},
         {"a", "b", "c"},
         {"a", "b", "c", "d"},

@@ -5,9 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("any_model")
 def test_the_demo_runs_to_its_end() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -15,4 +19,4 @@ def test_the_demo_runs_to_its_end() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "compaction 1: " in done.stdout
-    assert done.stdout.count("\nok ") == 2
+    assert done.stdout.count("\nok ") >= 2, "each reply, and the summary where a model wrote it"

@@ -1,10 +1,22 @@
 """The embedded model, for real: an answer from a linked note, exact counts, proof."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from tests.conftest import Open
 
+from recto.providers.embedded import _running
+
+pytestmark = pytest.mark.slow
 VAULT = Path(__file__).parents[2] / "examples/vault"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    """A process keeps its servers for good: not while others are tested."""
+    yield
+    _running.clear()
 
 
 def test_a_question_about_a_linked_note_is_answered_offline_and_counted_exactly(desk: Open) -> None:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 from tests.journeys.boat import ASKED, REPLY, SAID, last_text, tell, write_script
 
-from recto.desk import open_desk
+from recto.blocking import open_desk
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, real_embedder: None) -> Path:
     """With the real embedder, as it is installed."""
-    monkeypatch.delenv("RECTO_SEARCH_EMBEDDER")
     return tmp_path / "home"
 
 
@@ -50,8 +49,8 @@ def test_an_index_that_is_lost_is_made_again_from_the_store(
     harm(home / "search.db")
     with open_desk(home=home, model=model) as desk:
         assert desk.search("Harlan")[0].message.text == SAID[0], "words alone find it meanwhile"
-        standing = desk.index(vectors=True)
-        assert (standing.indexed, standing.waiting, standing.embedder) == (standing.messages, 0, "minilm")
+        status = desk.index(vectors=True)
+        assert (status.indexed, status.waiting, status.embedder) == (status.messages, 0, "minilm")
         assert desk.search("Harlan")[0].message.text == SAID[0]
 
 

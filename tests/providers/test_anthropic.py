@@ -10,11 +10,22 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
-from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
-from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
+from recto.providers.anthropic_replies import AnthropicReader
+from recto.providers.provider import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
-from recto.window.request import MOST_MARKS, Entry, Format, Parameters, Piece, Request, marked
+from recto.window.request import (
+    MAX_MARKS,
+    Entry,
+    Format,
+    NamedTool,
+    Parameters,
+    Piece,
+    Request,
+    ResponseFormat,
+    with_marks,
+)
 from recto.wire import Json, dumps
 
 if TYPE_CHECKING:
@@ -32,7 +43,7 @@ def entry(role: str, *blocks: Block) -> list[bytes]:
 
 
 def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
-    assert FORMAT.opening("claude", Parameters(), "Be kind.", [LOOK, WAIT]) == [
+    assert FORMAT.preamble("claude", Parameters(), "Be kind.", [LOOK, WAIT]) == [
         Piece("head", b'{"model":"claude","stream":true,"tools":['),
         Piece("tool", b'{"name":"look","description":"Looks.","input_schema":'
                       b'{"type":"object","properties":{"at":{"type":"string"}}}}'),
@@ -52,7 +63,7 @@ def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
     ],
 )
 def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool], start: bytes) -> None:
-    assert b"".join(piece.data for piece in FORMAT.opening("claude", Parameters(), system, tools)) == start
+    assert b"".join(piece.data for piece in FORMAT.preamble("claude", Parameters(), system, tools)) == start
     assert not FORMAT.opened(system)
 
 
@@ -66,6 +77,25 @@ def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool],
         (Parameters(2000, None, 9000), b'],"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1999}}'),
         (Parameters(512, 0.3, 9000), b'],"max_tokens":512,"temperature":0.3}'),
         (Parameters(512, tool_choice="none"), b'],"max_tokens":512,"tool_choice":{"type":"none"}}'),
+        (Parameters(9, tool_choice="required"), b'],"max_tokens":9,"tool_choice":{"type":"any"}}'),
+        (Parameters(9, tool_choice=NamedTool("a")), b'],"max_tokens":9,"tool_choice":{"type":"tool","name":"a"}}'),
+        (
+            Parameters(9, parallel_tool_calls=False),
+            b'],"max_tokens":9,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}',
+        ),
+        (Parameters(9, top_p=0.5, stop=("END",)), b'],"max_tokens":9,"top_p":0.5,"stop_sequences":["END"]}'),
+        (
+            Parameters(9, 0.3, thinking="adaptive"),
+            b'],"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"}}',
+        ),
+        (
+            Parameters(9, 0.3, thinking="disabled"),
+            b'],"max_tokens":9,"thinking":{"type":"disabled"},"temperature":0.3}',
+        ),
+        (
+            Parameters(9, reasoning_effort="high", response_format=ResponseFormat("json_schema", {"type": "object"})),
+            b'],"max_tokens":9,"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}}}',
+        ),
     ],
 )
 def test_the_closing_always_has_max_tokens_and_a_budget_below_it(parameters: Parameters, tail: bytes) -> None:
@@ -175,9 +205,9 @@ PARAMETERS = st.builds(
 def test_every_body_is_json_that_the_api_takes(
     system: str, tools: list[Tool], entries: list[Entry], parameters: Parameters
 ) -> None:
-    opening = FORMAT.opening("m", parameters, system, tools)
+    preamble = FORMAT.preamble("m", parameters, system, tools)
     messages = [data for entry in entries for data in FORMAT.entry(entry, "anthropic")]
-    data = b"".join(piece.data for piece in opening) + b",".join(messages) + FORMAT.closing(parameters).data
+    data = b"".join(piece.data for piece in preamble) + b",".join(messages) + FORMAT.closing(parameters).data
     parsed = json.loads(data)
     assert len(parsed["messages"]) == len(messages)
     assert len(parsed.get("tools", [])) == len(tools)
@@ -198,16 +228,18 @@ def request(pieces: tuple[Piece, ...]) -> Request:
 
 
 def sent(*pieces: Piece) -> Json:
-    """What the API reads when all of these pieces are marked."""
-    return json.loads(b"".join(piece.sent(FORMAT.mark_bytes) for piece in marked(pieces, range(len(pieces)), FORMAT)))
+    """What the API reads when all of these pieces are with_marks."""
+    return json.loads(
+        b"".join(piece.sent(FORMAT.mark_bytes) for piece in with_marks(pieces, range(len(pieces)), FORMAT))
+    )
 
 
 def test_a_tool_and_the_system_text_are_marked_at_their_end() -> None:
-    pieces = FORMAT.opening("m", Parameters(), "Be kind.", [LOOK, WAIT])
+    pieces = FORMAT.preamble("m", Parameters(), "Be kind.", [LOOK, WAIT])
     first, second, system = (piece for piece in pieces if piece.kind in ("tool", "system"))
     assert sent(first) == json.loads(first.data) | MARK
     assert sent(system) == json.loads(system.data) | MARK
-    [marked_second] = marked([second], [0], FORMAT)
+    [marked_second] = with_marks([second], [0], FORMAT)
     assert marked_second.sent(FORMAT.mark_bytes) == b"," + WAITS[:-1] + b',"cache_control":{"type":"ephemeral"}}'
     assert all(FORMAT.mark_place(piece) is None for piece in pieces if piece.kind in ("head", "join"))
     assert FORMAT.mark_place(FORMAT.closing(Parameters())) is None
@@ -236,7 +268,7 @@ def test_of_more_marks_than_the_api_takes_the_last_stay() -> None:
     [said] = entry("user", Text("Hi"))
     [thought] = entry("assistant", Thinking("Hm", signature="s", made=MINE))
     pieces = [Piece("message", data) for data in (said, said, said, said, thought, said, thought)]
-    assert [piece.mark is not None for piece in marked(pieces, [6, 5, 5, 4, 3, 2, 1, 0], FORMAT)] == [
+    assert [piece.mark is not None for piece in with_marks(pieces, [6, 5, 5, 4, 3, 2, 1, 0], FORMAT)] == [
         False, True, True, True, False, True, False
     ]  # fmt: skip
 
@@ -247,21 +279,21 @@ def test_marks_change_nothing_but_where_they_stand(
 ) -> None:
     wires = [wire for entry in entries for wire in FORMAT.entry(entry, "anthropic")]
     said = [Piece("message", b"," * (number > 0) + wire) for number, wire in enumerate(wires)]
-    plain = (*FORMAT.opening("m", parameters, system, tools), *said, FORMAT.closing(parameters))
+    plain = (*FORMAT.preamble("m", parameters, system, tools), *said, FORMAT.closing(parameters))
     places = data.draw(st.lists(st.integers(0, len(plain) - 1)))
-    pieces = marked(plain, places, FORMAT)
+    pieces = with_marks(plain, places, FORMAT)
     body = request(pieces).body
     allowed = [place for place in set(places) if FORMAT.mark_place(plain[place]) is not None]
-    assert body.count(FORMAT.mark_bytes) == min(len(allowed), MOST_MARKS)
+    assert body.count(FORMAT.mark_bytes) == min(len(allowed), MAX_MARKS)
     assert body.replace(FORMAT.mark_bytes, b"") == request(plain).body
     assert [piece.sha256 for piece in pieces] == [piece.sha256 for piece in plain]
     assert request(pieces).beginning(len(plain)) == request(plain).beginning(len(plain))
-    assert marked(pieces, [], FORMAT) == plain
+    assert with_marks(pieces, [], FORMAT) == plain
     blocks = [item for message in json.loads(body)["messages"] for item in message["content"]]
     assert not any("cache_control" in item for item in blocks if item["type"] in ("thinking", "redacted_thinking"))
 
 
-def read(*payloads: Json) -> list[Part]:
+def read(*payloads: Json) -> list[ReplyPart]:
     reader = AnthropicReader()
     return [part for payload in payloads for part in reader.read(ServerEvent(dumps(payload), payload["type"]))]
 

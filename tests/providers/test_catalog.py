@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Invalid
-from recto.providers.catalog import PRICED, SHIPPED, Catalog
+from recto.providers.catalog import PRICED, SHIPPED, ModelCatalog
 from recto.providers.facts import CHECKS, VOCABULARIES, read_facts
 from recto.providers.families import claude_version, counting, has_fixed_temperature
 from recto.providers.model import Prices
@@ -37,7 +37,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_known_model_has_window_prices_and_longest_output_with_their_origins(home: Path) -> None:
-    model = Catalog(home, None).find("openai", "gpt-4o")
+    model = ModelCatalog(home, None).find("openai", "gpt-4o")
     assert (model.name, model.provider, model.id) == ("openai:gpt-4o", "openai", "gpt-4o")
     assert (model.window, model.window_from) == (128_000, "genai-prices")
     assert (model.max_output, model.max_output_from) == (16_384, "built in")
@@ -61,24 +61,24 @@ def test_a_known_model_has_window_prices_and_longest_output_with_their_origins(h
     ],
 )
 def test_dated_and_aliased_names_are_found(home: Path, provider: str, id: str) -> None:
-    model = Catalog(home, None).find(provider, id)
+    model = ModelCatalog(home, None).find(provider, id)
     assert model.window_from == model.prices_from == "genai-prices"
     assert model.id == id
 
 
 def test_a_price_in_tiers_is_that_of_the_first(home: Path) -> None:
-    prices = Catalog(home, None).find("anthropic", "claude-sonnet-4-5").prices
+    prices = ModelCatalog(home, None).find("anthropic", "claude-sonnet-4-5").prices
     assert prices == Prices(3.0, 15.0, 0.3, 3.75)
 
 
 def test_a_window_that_the_price_data_lack_or_mistake_is_built_in(home: Path) -> None:
-    catalog = Catalog(home, None)
+    catalog = ModelCatalog(home, None)
     assert catalog.find("gemini", "gemini-2.5-pro").window_from == "built in"
     assert catalog.find("openai", "gpt-5-chat-latest").window == 128_000
 
 
 def test_a_model_that_nobody_knows_is_still_a_model(home: Path) -> None:
-    model = Catalog(home, None).find("openai", "something-new")
+    model = ModelCatalog(home, None).find("openai", "something-new")
     assert (model.window, model.window_from) == (None, "unknown")
     assert (model.max_output, model.max_output_from) == (None, "unknown")
     assert (model.prices, model.prices_from) == (None, "unknown")
@@ -86,7 +86,7 @@ def test_a_model_that_nobody_knows_is_still_a_model(home: Path) -> None:
 
 
 def test_open_models_get_the_common_control_texts(home: Path) -> None:
-    catalog = Catalog(home, None)
+    catalog = ModelCatalog(home, None)
     assert catalog.find("ollama", "llama3.2:3b").control == COMMON_CONTROL
     assert catalog.find("my-server", "x").control == COMMON_CONTROL
     assert catalog.find("anthropic", "claude-sonnet-4-5").control == ()
@@ -94,10 +94,10 @@ def test_open_models_get_the_common_control_texts(home: Path) -> None:
 
 def test_the_embedded_model_is_known_without_loading_price_data() -> None:
     code = (
-        "import sys, pathlib; from recto.providers.catalog import Catalog;"
-        "model = Catalog(pathlib.Path('/nonexistent'), None).find('embedded', 'smollm2');"
+        "import sys, pathlib; from recto.providers.catalog import ModelCatalog;"
+        "model = ModelCatalog(pathlib.Path('/nonexistent'), None).find('embedded', 'smollm2');"
         "assert model.prices.input == 0 and not model.tools, model;"
-        "Catalog(pathlib.Path('/nonexistent'), None).find('ollama', 'x');"
+        "ModelCatalog(pathlib.Path('/nonexistent'), None).find('ollama', 'x');"
         "assert not {'genai_prices', 'httpx2', 'splintr', 'pydantic'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -187,7 +187,7 @@ def test_models_that_refuse_a_temperature_are_known_by_name(id: str, fixed: bool
 
 def test_what_a_name_tells_about_the_temperature_can_be_overruled(home: Path) -> None:
     write(home, '["openai:gpt-5.1"]\nfixed_temperature = false\n')
-    catalog = Catalog(home, None)
+    catalog = ModelCatalog(home, None)
     assert not catalog.find("openai", "gpt-5.1").fixed_temperature
     assert catalog.find("openai", "gpt-5").fixed_temperature
     assert catalog.find("openai", "gpt-5").strategy is None
@@ -200,11 +200,12 @@ def test_any_name_is_counted_somehow(id: str) -> None:
 
 def test_every_vocabulary_that_may_be_named_loads() -> None:
     assert all(vocabulary(name)("hello world") > 0 for name in VOCABULARIES if name != "server")
+    vocabulary.cache_clear()  # all of them take 125 MB
 
 
 def test_all_lists_models_to_talk_to_by_name_once(home: Path) -> None:
     write(home, '["work:house-model"]\nwindow = 32000\n["openai:gpt-*"]\ntools = false\n')
-    models = {model.name: model for model in Catalog(home, None).all()}
+    models = {model.name: model for model in ModelCatalog(home, None).all()}
     assert {"embedded:smollm2", "openai:gpt-4o", "gemini:gemini-2.5-pro", "work:house-model"} <= set(models)
     assert models["work:house-model"].window == 32_000
     assert not models["openai:gpt-4o"].tools
@@ -221,13 +222,13 @@ def test_every_provider_with_prices_is_one_of_the_price_data() -> None:
 def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, project: Path) -> None:
     write(home, '["openai:gpt-4o"]\nwindow = 64000\nmax_output = 5\nprices.input = 1\n')
     write(project / ".recto", '["openai:gpt-4o"]\nwindow = 32000\nprices.output = 2.5\n')
-    model = Catalog(home, project).find("openai", "gpt-4o")
+    model = ModelCatalog(home, project).find("openai", "gpt-4o")
     assert (model.window, model.window_from) == (32_000, "models.toml")
     assert (model.max_output, model.max_output_from) == (5, "models.toml")
     assert model.prices is not None
     assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 2.5, "models.toml")
     assert model.prices.cache_read == 1.25
-    assert Catalog(home, None).find("openai", "gpt-4o").window == 64_000
+    assert ModelCatalog(home, None).find("openai", "gpt-4o").window == 64_000
 
 
 def test_every_key_may_be_set(home: Path) -> None:
@@ -245,29 +246,97 @@ def test_every_key_may_be_set(home: Path) -> None:
         factor = 1.25
         exact = false
         tools = false
+        images = true
+        files = true
+        adaptive_thinking = true
+        effort = true
+        stop = false
+        json_schema = false
+        forced_tools = false
         strategy = "hybrid"
         control = ["<x>"]
         prices = { input = 1, output = 2, cache_read = 0.5, cache_write = 3 }
         """,
     )
-    model = Catalog(home, None).find("work", "m")
+    model = ModelCatalog(home, None).find("work", "m")
     assert (model.window, model.window_from) == (None, "models.toml")
     assert (model.max_output, model.max_tokens, model.temperature, model.thinking_budget) == (100, 50, 0.5, 1024)
     assert (model.tokenizer, model.factor, model.exact, model.tools) == ("qwen3", 1.25, False, False)
     assert (model.control, model.strategy, model.fixed_temperature) == (("<x>",), "hybrid", True)
+    assert (model.images, model.files, model.adaptive_thinking, model.effort) == (True, True, True, True)
+    assert (model.stop, model.json_schema, model.forced_tools) == (False, False, False)
     assert model.prices == Prices(1.0, 2.0, 0.5, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("provider", "id", "images", "files"),
+    [
+        ("openai", "gpt-4o-mini", True, True),
+        ("openai", "gpt-5.6-sol", True, True),
+        ("openai", "gpt-6-astra", True, True),
+        ("openai", "o4-mini", True, True),
+        ("openai", "o3-mini", False, False),
+        ("openai", "gpt-4", False, False),
+        ("openai", "gpt-3.5-turbo", False, False),
+        ("openai", "gpt-oss-120b", False, False),
+        ("anthropic", "claude-3-haiku", True, False),
+        ("anthropic", "claude-opus-4-8", True, True),
+        ("anthropic", "claude-2", False, False),
+        ("openrouter", "anthropic/claude-sonnet-5", True, True),
+        ("gemini", "gemini-3.8-flash", True, False),
+        ("xai", "grok-4.7", True, False),
+        ("xai", "grok-3", False, False),
+        ("mistral", "pixtral-large", True, False),
+        ("mistral", "codestral-2508", False, False),
+        ("deepseek", "deepseek-chat", False, False),
+        ("ollama", "gemma-3-27b", False, False),
+        ("lmstudio", "qwen2.5-vl-7b-instruct", True, False),
+        ("llamacpp", "anything", False, False),
+        ("embedded", "smollm2", False, False),
+    ],
+)
+def test_whether_a_model_takes_images_and_files_is_told_by_its_name(
+    home: Path, provider: str, id: str, images: bool, files: bool
+) -> None:
+    model = ModelCatalog(home, None).find(provider, id)
+    assert (model.images, model.files) == (images, files)
+
+
+@pytest.mark.parametrize(
+    ("provider", "id", "taken"),
+    [
+        ("openai", "gpt-4o", {"stop", "json_schema", "forced_tools"}),
+        ("openai", "gpt-4", {"stop", "forced_tools"}),
+        ("openai", "gpt-5.4", {"effort", "json_schema", "forced_tools"}),
+        ("anthropic", "claude-3-5-haiku-latest", {"stop", "forced_tools"}),
+        ("anthropic", "claude-sonnet-4-5", {"stop", "json_schema", "forced_tools"}),
+        ("anthropic", "claude-opus-4-5", {"stop", "json_schema", "forced_tools", "effort"}),
+        ("anthropic", "claude-opus-4-7", {"stop", "json_schema", "forced_tools", "effort", "adaptive_thinking"}),
+        ("anthropic", "claude-opus-5-5", {"stop", "json_schema", "effort", "adaptive_thinking"}),
+        ("vllm", "anything", {"stop", "json_schema", "forced_tools"}),
+    ],
+)
+def test_what_may_be_asked_of_a_model_is_told_by_its_name(home: Path, provider: str, id: str, taken: set[str]) -> None:
+    model = ModelCatalog(home, None).find(provider, id)
+    names = ("effort", "stop", "json_schema", "forced_tools", "adaptive_thinking")
+    assert {name for name in names if getattr(model, name)} == taken
+
+
+def test_every_key_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    assert [key for key in CHECKS if f"| `{key}` |" not in text] == []
 
 
 def test_another_tokenizer_is_an_estimate_unless_said_otherwise(home: Path) -> None:
     write(home, '["openai:gpt-4o"]\ntokenizer = "llama3"\n["anthropic:claude-sonnet-4-5"]\ntokenizer = "llama3"\n')
-    catalog = Catalog(home, None)
+    catalog = ModelCatalog(home, None)
     assert not catalog.find("openai", "gpt-4o").exact
     assert catalog.find("anthropic", "claude-sonnet-4-5").factor == 1.0
 
 
 def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) -> None:
     write(home, '["w:a-b"]\nwindow = 1000\n["w:*"]\nwindow = 3000\ntools = false\n["w:a-*-long*"]\nwindow = 2000\n')
-    catalog = Catalog(home, None)
+    catalog = ModelCatalog(home, None)
     assert [catalog.find("w", id).window for id in ("a-b", "a-x-long-one", "z")] == [1000, 2000, 3000]
     assert not catalog.find("w", "a-b").tools
 
@@ -278,7 +347,7 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
         ("window = 3", ["window", "not a table", '["provider:model"]']),
         ("[gpt]\nwindow = 3000", ["gpt", '["provider:model"]']),
         ('[":x"]\nwindow = 3000', [":x", '["provider:model"]']),
-        ('["a:b"]\ncontext = 3', ["context", "a:b", "allowed are window, max_output"]),
+        ('["a:b"]\ncontext = 3', ["context", "a:b", "use one of window, max_output"]),
         ('["a:b"]\nwindow = "big"', ["window", "a:b", "from 256 on", "'big'"]),
         ('["a:b"]\nwindow = 100', ["window", "from 256 on", "100"]),
         ('["a:b"]\nwindow = 4096.0', ["window", "whole number"]),
@@ -293,6 +362,7 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
         ('["a:b"]\nexact = 1', ["exact", "true or false"]),
         ('["a:b"]\ntools = "yes"', ["tools", "true or false"]),
         ('["a:b"]\nfixed_temperature = 1', ["fixed_temperature", "true or false"]),
+        ('["a:b"]\nimages = "yes"', ["images", "true or false"]),
         ('["a:b"]\nstrategy = "forget"', ["strategy", "one of discard, summarize, hybrid", "'forget'"]),
         ('["a:b"]\nstrategy = ["hybrid"]', ["strategy", "one of discard, summarize, hybrid"]),
         ('["a:b"]\ncontrol = ["<"]', ["control", "two characters"]),
@@ -305,7 +375,7 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
 def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, text: str, parts: list[str]) -> None:
     path = write(home, text)
     with pytest.raises(Invalid) as caught:
-        Catalog(home, None).find("a", "b")
+        ModelCatalog(home, None).find("a", "b")
     for part in (str(path), *parts):
         assert part in caught.value.message
     assert "\n" not in caught.value.message
@@ -314,7 +384,7 @@ def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, tex
 def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None:
     path = write(project / ".recto", '["a:b"]\nwindow = 3000\ntools = = true\n')
     with pytest.raises(Invalid, match="line 3") as caught:
-        Catalog(home, project).find("a", "b")
+        ModelCatalog(home, project).find("a", "b")
     assert str(path) in caught.value.message
 
 
@@ -322,11 +392,11 @@ def test_a_file_that_is_not_text_or_cannot_be_read_is_named(home: Path) -> None:
     path = home / "models.toml"
     path.write_bytes(b'["a:b"]\n# \xff\n')
     with pytest.raises(Invalid, match="not UTF-8"):
-        Catalog(home, None).find("a", "b")
+        ModelCatalog(home, None).find("a", "b")
     path.unlink()
     path.mkdir()
     with pytest.raises(Invalid, match="cannot be read"):
-        Catalog(home, None).find("a", "b")
+        ModelCatalog(home, None).find("a", "b")
 
 
 def test_a_home_that_does_not_exist_says_nothing() -> None:

@@ -5,36 +5,43 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from recto.chat.blocks import Text
 from recto.errors import Invalid, NotFound, Overflow
-from recto.providers.catalog import Catalog
-from recto.providers.embedded import EmbeddedProvider, Running, start
-from recto.providers.llama import TemplateMeter
-from recto.providers.provider import Done, Part, TextPart
+from recto.providers.catalog import ModelCatalog
+from recto.providers.embedded import EmbeddedProvider, Running, _running, start
+from recto.providers.llama import TemplateCounter
+from recto.providers.provider import Done, ReplyPart, TextPart
 from recto.providers.weights import FILE, SIZE
 from recto.window.request import Entry, Parameters, Piece
 
 NOWHERE = Path("/nonexistent")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    """A process keeps its servers for good, hundreds of megabytes with one window each: not while others are tested."""
+    yield
+    _running.clear()
+
+
 def embedded(home: Path = NOWHERE, window: int | None = None) -> EmbeddedProvider:
-    return EmbeddedProvider(home, Catalog(home, None), window)
+    return EmbeddedProvider(home, ModelCatalog(home, None), window)
 
 
 def pieces(provider: EmbeddedProvider, text: str, max_tokens: int = 12) -> list[Piece]:
     asked = Parameters(max_tokens=max_tokens, temperature=0.0)
-    opening = provider.format.opening("smollm2", asked, "Be brief.", [])
+    preamble = provider.format.preamble("smollm2", asked, "Be brief.", [])
     said = provider.format.entry(Entry("user", (Text(text),)), provider.name)
     message = [piece for data in said for piece in (Piece("join", b","), Piece("message", data))]
-    return [*opening, *message, provider.format.closing(asked)]
+    return [*preamble, *message, provider.format.closing(asked)]
 
 
-async def answered(provider: EmbeddedProvider, body: Sequence[Piece]) -> list[Part]:
+async def answered(provider: EmbeddedProvider, body: Sequence[Piece]) -> list[ReplyPart]:
     return [part async for part in provider.stream(b"".join(piece.data for piece in body), "reply")]
 
 
@@ -44,18 +51,18 @@ def test_it_answers_and_its_count_is_the_reported_one() -> None:
         model = await provider.model("embedded:smollm2")
         body = pieces(provider, "What is the capital of France? Answer in one sentence.")
         parts = await answered(provider, body)
-        meter = await provider.meter(model)
-        counts = await meter.measure(body)
+        counter = await provider.counter(model)
+        counts = await counter.count(body)
         await provider.close()
         assert "Paris" in "".join(part.text for part in parts if isinstance(part, TextPart))
         done = parts[-1]
         assert isinstance(done, Done)
         assert done.usage is not None
-        assert done.usage.input == sum(count.tokens for count in counts) + meter.priming.tokens
+        assert done.usage.input == sum(count.tokens for count in counts) + counter.priming.tokens
         assert all(count.exact for count in counts)
-        assert isinstance(meter, TemplateMeter)
-        assert meter.without_system.tokens > 0
-        assert meter.note is None
+        assert isinstance(counter, TemplateCounter)
+        assert counter.without_system.tokens > 0
+        assert counter.note is None
 
     asyncio.run(act())
 
@@ -101,7 +108,7 @@ def test_a_process_has_one_server_for_all() -> None:
 def test_it_serves_in_one_event_loop_after_the_other() -> None:
     provider = embedded(window=512)
 
-    async def act() -> Part:
+    async def act() -> ReplyPart:
         done = (await answered(provider, pieces(provider, "Hello", 1)))[-1]
         await provider.close()
         return done
@@ -155,7 +162,7 @@ def test_without_weights_it_says_how_to_get_them(tmp_path: Path, monkeypatch: py
 
 def test_without_xllamacpp_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(NotFound, match=r"pip install 'recto\[embedded\]'"):
+    with pytest.raises(NotFound, match=r"pip install 'recto-context\[embedded\]'"):
         start(NOWHERE, 300)
 
 
@@ -171,13 +178,13 @@ def test_weights_that_cannot_be_loaded_are_named(tmp_path: Path, capfd: pytest.C
 
 QUIET = """
 import asyncio, contextlib, pathlib
-from recto.providers.catalog import Catalog
+from recto.providers.catalog import ModelCatalog
 from recto.providers.embedded import EmbeddedProvider
 from recto.errors import Overflow, Refused
 
 async def main():
     home = pathlib.Path("/nonexistent")
-    provider = EmbeddedProvider(home, Catalog(home, None), 512)
+    provider = EmbeddedProvider(home, ModelCatalog(home, None), 512)
     head = b'{"model":"smollm2","stream":true,"messages":['
     user = b'{"role":"user","content":"Write a long story about the sea."}'
     for body, error in ((head + b'7]}', Refused), (head + user.replace(b"Write", b"word " * 900) + b']}', Overflow)):
@@ -195,7 +202,9 @@ async def main():
 """
 
 
-@pytest.mark.parametrize("end", ["pass", "return", "raise SystemExit(0)"])
+@pytest.mark.parametrize(
+    "end", ["pass", *(pytest.param(end, marks=pytest.mark.slow) for end in ("return", "raise SystemExit(0)"))]
+)
 def test_it_prints_nothing_and_ends_cleanly(end: str) -> None:
     """Whether the provider is closed, left open, or in the middle of a reply."""
     code = QUIET.replace("END", end) + "\nasyncio.run(main())\n"

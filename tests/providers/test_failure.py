@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
-from recto.providers.failure import Asked, Trouble, from_status, from_stream, retry_after_s
+from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, retry_after_s
 
-ASKED = Asked("openai", "https://user:secret@host:8/v1/chat/completions", "gpt-x", "OPENAI_API_KEY", "sk-very-secret")
+ASKED = RequestTarget(
+    "openai", "https://user:secret@host:8/v1/chat/completions", "gpt-x", "OPENAI_API_KEY", "sk-very-secret"
+)
 
 
-def status(code: int, payload: object, **headers: str) -> Trouble:
+def status(code: int, payload: object, **headers: str) -> AttemptFailed:
     return from_status(ASKED, code, json.dumps(payload).encode(), headers)
 
 
@@ -47,13 +49,13 @@ TOO_LONG: list[tuple[int, object]] = [
 
 @pytest.mark.parametrize(("code", "payload"), TOO_LONG)
 def test_too_long_is_overflow_in_every_providers_words(code: int, payload: object) -> None:
-    trouble = status(code, payload)
-    assert isinstance(trouble.error, Overflow)
-    assert not trouble.again
+    failure = status(code, payload)
+    assert isinstance(failure.error, Overflow)
+    assert not failure.retryable
 
 
 @pytest.mark.parametrize(
-    ("code", "payload", "error", "again"),
+    ("code", "payload", "error", "retryable"),
     [
         (429, {"error": {"message": "Rate limit reached for gpt-x: tokens per min."}}, RateLimited, True),
         (429, {"message": "Too many tokens, please wait before trying again."}, RateLimited, True),
@@ -72,14 +74,14 @@ def test_too_long_is_overflow_in_every_providers_words(code: int, payload: objec
         (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, Unreachable, True),
     ],
 )  # fmt: skip
-def test_every_status_has_its_error(code: int, payload: object, error: type[ProviderError], again: bool) -> None:
-    trouble = status(code, payload)
-    assert type(trouble.error) is error
-    assert trouble.again is again
+def test_every_status_has_its_error(code: int, payload: object, error: type[ProviderError], retryable: bool) -> None:
+    failure = status(code, payload)
+    assert type(failure.error) is error
+    assert failure.retryable is retryable
 
 
 @pytest.mark.parametrize(
-    ("payload", "error", "again"),
+    ("payload", "error", "retryable"),
     [
         ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, Unreachable, True),
         ({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}, RateLimited, True),
@@ -91,11 +93,11 @@ def test_every_status_has_its_error(code: int, payload: object, error: type[Prov
     ],
 )
 def test_an_error_inside_a_stream_is_told_apart_by_its_words(
-    payload: object, error: type[ProviderError], again: bool
+    payload: object, error: type[ProviderError], retryable: bool
 ) -> None:
-    trouble = from_stream(ASKED, payload)
-    assert type(trouble.error) is error
-    assert trouble.again is again
+    failure = from_stream(ASKED, payload)
+    assert type(failure.error) is error
+    assert failure.retryable is retryable
 
 
 def test_a_refused_key_names_its_variable_and_never_shows_itself() -> None:
@@ -150,9 +152,9 @@ def test_a_date_far_away_is_a_long_wait() -> None:
 
 @given(st.integers(300, 599), st.binary(max_size=200))
 def test_no_answer_is_so_odd_that_it_has_no_error(code: int, body: bytes) -> None:
-    trouble = from_status(ASKED, code, body, {})
-    assert isinstance(trouble.error, ProviderError)
-    assert "\n" not in trouble.error.message
+    failure = from_status(ASKED, code, body, {})
+    assert isinstance(failure.error, ProviderError)
+    assert "\n" not in failure.error.message
 
 
 JSON = st.recursive(

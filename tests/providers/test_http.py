@@ -10,11 +10,11 @@ import pytest
 
 from recto.errors import NoKey, Overflow, ProviderError, RateLimited, Refused, Unreachable
 from recto.providers.anthropic import AnthropicProvider
-from recto.providers.http import PATIENCE, Patience, Transport
+from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.openai import OpenAIProvider
-from recto.providers.provider import Attempt, Done, Part, TextPart
+from recto.providers.provider import Attempt, Done, ReplyPart, TextPart
 from recto.providers.remote import RemoteProvider
-from recto.providers.sse import LARGEST_EVENT
+from recto.providers.sse import MAX_EVENT_BYTES
 from recto.wire import Json, dumpb
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def speaker(request: pytest.FixtureRequest) -> Speaker:
 class Talk:
     """What came of asking once: parts, the error, the waits between tries, what the server saw."""
 
-    parts: list[Part]
+    parts: list[ReplyPart]
     error: ProviderError | None
     waits: list[float]
     server: "Loopback"
@@ -86,7 +86,9 @@ Ask = Callable[..., Talk]
 
 @pytest.fixture
 def ask(speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel") -> Ask:
-    def ask(*answers: "Answer", times: int = 1, patience: Patience = PATIENCE, key: str | None = "sk-1") -> Talk:
+    def ask(
+        *answers: "Answer", times: int = 1, retry_policy: RetryPolicy = RETRY_POLICY, key: str | None = "sk-1"
+    ) -> Talk:
         async def go() -> Talk:
             waits: list[float] = []
 
@@ -94,7 +96,7 @@ def ask(speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel") -> As
                 waits.append(seconds)
 
             async with loopback(*answers) as server:
-                transport = Transport(patience, sleep)
+                transport = Transport(retry_policy, sleep)
                 provider = speaker.provider(
                     "acme", server.url, key, catalog, key_variable="ACME_KEY", transport=transport
                 )
@@ -331,7 +333,7 @@ def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask, loop
 
 
 def test_a_line_that_never_ends_is_given_up(ask: Ask, loopback: "type[Loopback]") -> None:
-    talk = ask(loopback.stream(*[b"x" * (LARGEST_EVENT // 8)] * 9))
+    talk = ask(loopback.stream(*[b"x" * (MAX_EVENT_BYTES // 8)] * 9))
     assert isinstance(talk.error, Unreachable)
     assert "base_url" in talk.error.message
     assert len(talk.server.received) == 1
@@ -362,7 +364,7 @@ def test_a_server_that_hangs_is_unreachable(
     ask: Ask, speaker: Speaker, loopback: "type[Loopback]", begun: bool
 ) -> None:
     answer = loopback.events(*speaker.begins, end="hanging") if begun else loopback.nothing("hanging")
-    talk = ask(answer, patience=Patience(read_s=0.2))
+    talk = ask(answer, retry_policy=RetryPolicy(read_s=0.2))
     assert isinstance(talk.error, Unreachable)
     assert talk.error.partial is begun
     assert len(talk.server.received) == 1
@@ -430,7 +432,7 @@ def test_a_reader_who_leaves_closes_the_connection(
     async def go() -> None:
         async with loopback(loopback.events(*speaker.begins, end="hanging")) as server:
             provider = speaker.provider("acme", server.url, "k", catalog)
-            parts: AsyncIterator[Part] = provider.stream(BODY, "reply")
+            parts: AsyncIterator[ReplyPart] = provider.stream(BODY, "reply")
             assert await anext(parts) == TextPart("Grüße")
             reading = asyncio.ensure_future(anext(parts))
             await asyncio.sleep(0)
@@ -447,7 +449,7 @@ def test_each_event_loop_gets_connections_of_its_own(
 ) -> None:
     transport = Transport()
 
-    async def go() -> list[Part]:
+    async def go() -> list[ReplyPart]:
         async with loopback(loopback.events(*speaker.reply)) as server:
             provider = speaker.provider("acme", server.url, "k", catalog, transport=transport)
             parts = [part async for part in provider.stream(BODY, "reply")]

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Unreachable
-from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
-from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
+from recto.providers.openai_replies import OpenAIReader
+from recto.providers.provider import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
-from recto.window.request import Entry, Format, Parameters, Piece, marked
-from recto.wire import Json, dumps
+from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat, with_marks
+from recto.wire import Json, dumps, loads
 
 if TYPE_CHECKING:
     from tests.providers.conftest import Loopback, OneModel
@@ -36,10 +37,10 @@ def body(
     format: Format = FORMAT,
 ) -> bytes:
     """As the window joins it: a comma before each message but the first of the list."""
-    opening = format.opening(model, parameters, system, tools)
+    preamble = format.preamble(model, parameters, system, tools)
     messages = [data for entry in entries for data in format.entry(entry, "acme")]
     first = b"," if format.opened(system) and messages else b""
-    joined = b"".join(piece.data for piece in opening) + first + b",".join(messages)
+    joined = b"".join(piece.data for piece in preamble) + first + b",".join(messages)
     return joined + format.closing(parameters).data
 
 
@@ -48,7 +49,7 @@ def entry(role: str, *blocks: Block) -> list[bytes]:
 
 
 def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
-    assert FORMAT.opening("gpt-x", Parameters(), "Be kind.", [LOOK, WAIT]) == [
+    assert FORMAT.preamble("gpt-x", Parameters(), "Be kind.", [LOOK, WAIT]) == [
         Piece("head", b'{"model":"gpt-x","stream":true,"stream_options":{"include_usage":true},"tools":['),
         Piece("tool", b'{"type":"function","function":{"name":"look","description":"Looks.","parameters":'
                       b'{"type":"object","properties":{"at":{"type":"string"}}}}}'),
@@ -61,7 +62,7 @@ def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
 
 def test_the_opening_without_anything_is_one_piece() -> None:
     head = b'{"model":"gpt-x","stream":true,"stream_options":{"include_usage":true},"messages":['
-    assert FORMAT.opening("gpt-x", Parameters(), "", []) == [Piece("head", head)]
+    assert FORMAT.preamble("gpt-x", Parameters(), "", []) == [Piece("head", head)]
     assert not FORMAT.opened("")
     assert FORMAT.opened("Be kind.")
 
@@ -71,6 +72,21 @@ def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
     assert FORMAT.closing(Parameters(512, 0.3, 1024)).data == b'],"max_tokens":512,"temperature":0.3}'
     assert FORMAT.closing(Parameters(temperature=0)).data == b'],"temperature":0}'
     assert FORMAT.closing(Parameters(9, tool_choice="none")).data == b'],"max_tokens":9,"tool_choice":"none"}'
+    shaped = ResponseFormat("json_schema", {"type": "object"}, strict=True)
+    asked = Parameters(tool_choice=NamedTool("look"), top_p=0.5, stop=("END",), response_format=shaped)
+    assert loads(b"{" + FORMAT.closing(asked).data.removeprefix(b"],")) == {
+        "tool_choice": {"type": "function", "function": {"name": "look"}},
+        "top_p": 0.5,
+        "stop": ["END"],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": True},
+        },
+    }
+    asked = Parameters(response_format=ResponseFormat("json_object"), reasoning_effort="low", parallel_tool_calls=False)
+    assert FORMAT.closing(asked).data == (
+        b'],"response_format":{"type":"json_object"},"reasoning_effort":"low","parallel_tool_calls":false}'
+    )
 
 
 def test_what_was_asked_for_is_told_by_its_name() -> None:
@@ -84,17 +100,17 @@ def test_what_was_asked_for_is_told_by_its_name() -> None:
 
 def test_this_format_has_no_marks() -> None:
     pieces = [
-        *FORMAT.opening("m", Parameters(), "Be kind.", [LOOK]),
+        *FORMAT.preamble("m", Parameters(), "Be kind.", [LOOK]),
         *(Piece("message", m) for m in entry("user", Text("Hi"))),
     ]
-    assert marked(pieces, range(len(pieces)), FORMAT) == tuple(pieces)
+    assert with_marks(pieces, range(len(pieces)), FORMAT) == tuple(pieces)
     assert FORMAT.mark_bytes == b""
 
 
 def test_servers_that_want_it_otherwise_get_it_otherwise() -> None:
     format = OpenAIFormat(Dialect("max_completion_tokens", asks_usage=False))
     assert format.closing(Parameters(9)).data == b'],"max_completion_tokens":9}'
-    assert format.opening("m", Parameters(), "", [])[0].data == b'{"model":"m","stream":true,"messages":['
+    assert format.preamble("m", Parameters(), "", [])[0].data == b'{"model":"m","stream":true,"messages":['
 
 
 @pytest.mark.parametrize(
@@ -222,7 +238,7 @@ def test_a_body_without_its_closing_is_a_prefix_of_the_next(
     assert body(system, tools, entries, before).startswith(bodies[-1].removesuffix(tail))
 
 
-def read(*payloads: Json) -> list[Part]:
+def read(*payloads: Json) -> list[ReplyPart]:
     reader = OpenAIReader()
     datas = [payload if isinstance(payload, str) else dumps(payload) for payload in payloads]
     return [part for data in datas for part in reader.read(ServerEvent(data))]
@@ -341,7 +357,7 @@ def test_a_provider_is_a_provider(catalog: "OneModel") -> None:
     async def go() -> None:
         model = await provider.model("acme:gpt-x")
         assert model == await provider.model("gpt-x")
-        assert (await provider.meter(model)).key == "o200k_base/chat"
+        assert (await provider.counter(model)).key == "o200k_base/chat"
         with pytest.raises(NotFound):
             await provider.model("acme:unknown")
         await provider.close()

@@ -1,23 +1,35 @@
 """Providers are opened by name; what a name needs is said when it is missing."""
 
+import ast
 import asyncio
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recto
 from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.embedded import EmbeddedProvider, start
-from recto.providers.llama import LlamaProvider, TemplateMeter
+from recto.providers.llama import LlamaProvider, TemplateCounter
 from recto.providers.ollama import OllamaProvider
 from recto.providers.openai import OpenAIProvider
 from recto.providers.provider import Done, Provider, TextPart
-from recto.providers.registry import KNOWN, NAMES, embedding_address, is_near, open_provider, split_name
+from recto.providers.registry import (
+    FORMATS,
+    KNOWN,
+    NAMES,
+    embedding_address,
+    format_named,
+    is_near,
+    open_provider,
+    split_name,
+)
 from recto.providers.scripted import ScriptedProvider
-from recto.search.embedder import Address
+from recto.search.embedder import EmbeddingAddress
 
 NOWHERE = Path("/nonexistent")
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"max_tokens":2}'
@@ -157,7 +169,7 @@ def test_a_llama_server_behind_any_name_tells_its_window_and_counts() -> None:
         provider = opened("my-box", RECTO_MY_BOX_BASE_URL=f"{running.address}/v1", RECTO_MY_BOX_API_KEY=running.key)
         model = await provider.model("my-box:whatever")
         assert (model.window, model.window_from, model.exact) == (512, "the server", True)
-        assert isinstance(await provider.meter(model), TemplateMeter)
+        assert isinstance(await provider.counter(model), TemplateCounter)
         await provider.close()
 
     asyncio.run(act())
@@ -210,17 +222,31 @@ def test_ollama_is_believed_no_more_than_it_will_really_read(
     asyncio.run(act())
 
 
-def test_ollama_tells_whether_a_model_calls_tools(loopback: Any) -> None:
-    async def act(abilities: list[str]) -> bool:
+def test_ollama_tells_whether_a_model_calls_tools_and_takes_images(loopback: Any) -> None:
+    async def act(abilities: list[str]) -> tuple[bool, bool]:
         answers = loopback.error(200, {"capabilities": abilities}), loopback.error(200, {})
         async with loopback(*answers) as server:
             provider = opened("ollama", RECTO_OLLAMA_BASE_URL=server.url)
             model = await provider.model("m")
             await provider.close()
-            return model.tools
+            return model.tools, model.images
 
-    assert asyncio.run(act(["completion", "tools"]))
-    assert not asyncio.run(act(["completion"]))
+    assert asyncio.run(act(["completion", "tools"])) == (True, False)
+    assert asyncio.run(act(["completion", "vision"])) == (False, True)
+
+
+def test_a_format_is_found_by_the_name_that_records_hold() -> None:
+    for format in FORMATS:
+        assert format_named(format.name) is format
+    assert format_named("telegram") is None
+
+
+def test_no_class_of_this_room_has_the_name_of_another() -> None:
+    source = Path(recto.__file__).parent
+    trees = {path: ast.parse(path.read_text()) for path in source.rglob("*.py")}
+    found = [(node.name, path) for path, tree in trees.items() for node in tree.body if isinstance(node, ast.ClassDef)]
+    ours = {name for name, path in found if path.parent.name == "providers"}
+    assert [name for name, count in Counter(name for name, _ in found).items() if name in ours and count > 1] == []
 
 
 def test_a_model_that_ollama_lacks_is_not_found(loopback: Any) -> None:
@@ -241,7 +267,7 @@ def test_ollama_that_does_not_run_leaves_the_tables(tmp_path: Path) -> None:
         provider = opened("ollama", RECTO_OLLAMA_BASE_URL="http://127.0.0.1:1/v1")
         model = await provider.model("qwen3:8b")
         assert (model.window, model.tokenizer) == (None, "qwen3")
-        assert (await provider.meter(model)).key
+        assert (await provider.counter(model)).key
         await provider.close()
 
     asyncio.run(act())
@@ -283,14 +309,18 @@ def test_an_impossible_port_is_named(address: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "environment", "address"),
     [
-        ("ollama:nomic-embed-text:v1.5", {}, Address("http://127.0.0.1:11434/v1")),
-        ("openai:e", {"OPENAI_API_KEY": "one"}, Address("https://api.openai.com/v1", "one", "OPENAI_API_KEY")),
-        ("OpenAI:e", {"RECTO_OPENAI_API_KEY": " two "}, Address("https://api.openai.com/v1", "two", "OPENAI_API_KEY")),
-        ("my-box:e", {"RECTO_MY_BOX_BASE_URL": "http://box:8080/v1/"}, Address("http://box:8080/v1")),
-        ("openai:e", {"RECTO_OPENAI_BASE_URL": "http://box/v1"}, Address("http://box/v1")),
+        ("ollama:nomic-embed-text:v1.5", {}, EmbeddingAddress("http://127.0.0.1:11434/v1")),
+        ("openai:e", {"OPENAI_API_KEY": "one"}, EmbeddingAddress("https://api.openai.com/v1", "one", "OPENAI_API_KEY")),
+        (
+            "OpenAI:e",
+            {"RECTO_OPENAI_API_KEY": " two "},
+            EmbeddingAddress("https://api.openai.com/v1", "two", "OPENAI_API_KEY"),
+        ),
+        ("my-box:e", {"RECTO_MY_BOX_BASE_URL": "http://box:8080/v1/"}, EmbeddingAddress("http://box:8080/v1")),
+        ("openai:e", {"RECTO_OPENAI_BASE_URL": "http://box/v1"}, EmbeddingAddress("http://box/v1")),
     ],
 )
-def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, str], address: Address) -> None:
+def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, str], address: EmbeddingAddress) -> None:
     assert embedding_address(name, environment) == address
 
 
@@ -300,8 +330,8 @@ def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, st
         ("openai:e", {}, NoKey, "OPENAI_API_KEY"),
         ("openai:e", {"OPENAI_API_KEY": "kéy"}, Refused, "copy it again"),
         ("my-box:e", {}, NotFound, "RECTO_MY_BOX_BASE_URL"),
-        ("anthropic:e", {}, NotFound, "makes no vectors"),
-        ("embedded:smollm2", {}, NotFound, "makes no vectors"),
+        ("anthropic:e", {}, NotFound, "has no embeddings"),
+        ("embedded:smollm2", {}, NotFound, "has no embeddings"),
         ("nonsense", {}, Invalid, "minilm, none, or provider:model"),
         ("openai:", {}, Invalid, "provider:model"),
         ("a b:e", {}, Invalid, "provider's name"),

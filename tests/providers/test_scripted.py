@@ -14,7 +14,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
 from recto.providers.openai import OpenAIFormat
-from recto.providers.provider import CallPart, Done, Part, Provider, TextPart, ThinkingPart
+from recto.providers.provider import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.scripted import _WORD, ScriptedProvider
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters, Piece, Purpose
@@ -34,9 +34,9 @@ def write(tmp_path: Path) -> Write:
 
 def pieces(path: str, *texts: str, tools: int = 0) -> list[Piece]:
     format = OpenAIFormat()
-    opening = format.opening(path, Parameters(), "Be kind.", [Tool(f"t{n}", "Does.", {}) for n in range(tools)])
+    preamble = format.preamble(path, Parameters(), "Be kind.", [Tool(f"t{n}", "Does.", {}) for n in range(tools)])
     said = [data for text in texts for data in format.entry(Entry("user", (Text(text),)), "scripted")]
-    return [*opening, *(part for data in said for part in (Piece("join", b","), Piece("message", data))),
+    return [*preamble, *(part for data in said for part in (Piece("join", b","), Piece("message", data))),
             format.closing(Parameters())]  # fmt: skip
 
 
@@ -44,8 +44,8 @@ def body(path: str, *texts: str, tools: int = 0) -> bytes:
     return b"".join(piece.data for piece in pieces(path, *texts, tools=tools))
 
 
-def play(path: str, *purposes: Purpose) -> list[list[Part]]:
-    async def go() -> list[list[Part]]:
+def play(path: str, *purposes: Purpose) -> list[list[ReplyPart]]:
+    async def go() -> list[list[ReplyPart]]:
         provider: Provider = ScriptedProvider()
         return [[part async for part in provider.stream(body(path, "Hi"), purpose)] for purpose in purposes]
 
@@ -174,7 +174,7 @@ def test_an_error_is_raised_at_once(write: Write, name: str, error: type[Provide
     [({"text": "one two three", "after": 2}, "one two"), ({"text": "one two"}, "one two"), ({"after": 2}, "word word")],
 )
 def test_a_stream_can_break_after_some_words(write: Write, step: dict[str, Any], words: str) -> None:
-    heard: list[Part] = []
+    heard: list[ReplyPart] = []
 
     async def go(path: str) -> None:
         async for part in ScriptedProvider().stream(body(path, "Hi"), "reply"):
@@ -189,9 +189,9 @@ def test_a_stream_can_break_after_some_words(write: Write, step: dict[str, Any],
 def test_usage_is_what_the_meter_counts(write: Write) -> None:
     async def go(path: str) -> None:
         provider = ScriptedProvider()
-        meter = await provider.meter(await provider.model(path))
+        counter = await provider.counter(await provider.model(path))
         asked = pieces(path, "How are you?", "Grüße 😀", tools=2)
-        counted = sum(count.tokens for count in await meter.measure(asked)) + meter.priming.tokens
+        counted = sum(count.tokens for count in await counter.count(asked)) + counter.priming.tokens
         parts = [part async for part in provider.stream(b"".join(piece.data for piece in asked), "reply")]
         assert parts[-1] == Done("stop", Usage(input=counted, output=6))
 
@@ -254,7 +254,7 @@ STEP = {"text": "x"}
         ('"x"', "a list of steps"),
         ({"limit": -1, "steps": [STEP]}, "limit must be a whole number"),
         ({"limit": True, "steps": [STEP]}, "limit must be a whole number"),
-        ({"limits": 1, "steps": [STEP]}, "key 'limits' of the file must be one of limit, steps"),
+        ({"limits": 1, "steps": [STEP]}, "key 'limits' of the file must be one of limit, attachments, steps"),
         ([STEP, "x"], "step 2 must be an object"),
         ([STEP, {"txet": "x"}], "key 'txet' of step 2 must be one of text, "),
         ([{}], "step 1 must be a step with text, tool_calls or both, or with an error"),

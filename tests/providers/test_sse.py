@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.providers.sse import LARGEST_EVENT, EventReader, EventTooLarge, ServerEvent
+from recto.providers.sse import MAX_EVENT_BYTES, EventReader, EventTooLarge, ServerEvent
 
 STREAM = (
     ": a comment\r\n\r\n"
@@ -71,6 +71,6 @@ def test_a_page_is_strange_and_a_comment_is_not() -> None:
 
 def test_a_line_without_end_is_given_up() -> None:
     reader = EventReader()
-    reader.feed(b"x" * LARGEST_EVENT)
+    reader.feed(b"x" * MAX_EVENT_BYTES)
     with pytest.raises(EventTooLarge):
         reader.feed(b"x")

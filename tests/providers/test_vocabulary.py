@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import AnthropicFormat
+from recto.providers.media_tokens import ANTHROPIC_SINCE_4_7, OPENAI_IMAGE
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.vocabulary import ANTHROPIC_IMAGE, OPENAI_IMAGE, VocabularyMeter, vocabulary
+from recto.providers.vocabulary import VocabularyCounter, vocabulary
 from recto.sources.source import Tool
-from recto.window.count import ZERO, Count, Meter, estimate_message, estimate_text
+from recto.window.count import ZERO, Count, TokenCounter, estimate_message, estimate_text
 from recto.window.request import Entry, Format, Parameters, Piece
 from recto.wire import dumpb
 
@@ -23,8 +25,19 @@ CLAUDE = Model("anthropic:claude", "anthropic", "claude", 200_000, "built in", f
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-def measure(model: Model, *pieces: Piece) -> list[Count]:
-    return asyncio.run(VocabularyMeter(model).measure(pieces))
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    """A process keeps the vocabularies it has counted with: 200 MB of them, not while others are tested."""
+    yield
+    vocabulary.cache_clear()
+
+
+def counter_of(model: Model) -> VocabularyCounter:
+    return VocabularyCounter(model, AnthropicFormat() if model.provider == "anthropic" else OpenAIFormat())
+
+
+def counted(model: Model, *pieces: Piece) -> list[Count]:
+    return asyncio.run(counter_of(model).count(pieces))
 
 
 def message(role: str, content: object, **more: object) -> Piece:
@@ -36,28 +49,28 @@ def sent(format: Format, entry: Entry) -> list[Piece]:
 
 
 def test_a_name_costs_its_tokens_and_one() -> None:
-    [plain], [named] = measure(GPT, message("user", "Hi")), measure(GPT, message("user", "Hi", name="anna"))
+    [plain], [named] = counted(GPT, message("user", "Hi")), counted(GPT, message("user", "Hi", name="anna"))
     assert named.tokens == plain.tokens + 1 + vocabulary("o200k_base")("anna")
 
 
 def test_a_reply_is_primed_with_three_tokens() -> None:
-    assert VocabularyMeter(GPT).priming == Count(3)
+    assert counter_of(GPT).priming == Count(3)
 
 
 @pytest.mark.parametrize("role", ["system", "user", "assistant"])
 def test_plain_text_is_exact(role: str) -> None:
-    assert measure(GPT, message(role, "tiktoken is great!")) == [Count(3 + 1 + 6)]
+    assert counted(GPT, message(role, "tiktoken is great!")) == [Count(3 + 1 + 6)]
 
 
 def test_only_tools_system_and_messages_cost_tokens() -> None:
     pieces = [Piece("head", b'{"model":'), Piece("join", b"],"), Piece("tail", b"]}")]
-    assert measure(GPT, *pieces) == [ZERO, ZERO, ZERO]
-    assert measure(GPT, Piece("system", dumpb({"role": "system", "content": "Hi"}))) == [Count(5)]
+    assert counted(GPT, *pieces) == [ZERO, ZERO, ZERO]
+    assert counted(GPT, Piece("system", dumpb({"role": "system", "content": "Hi"}))) == [Count(5)]
 
 
 @given(TEXT)
 def test_text_that_looks_like_a_control_token_is_text(text: str) -> None:
-    [plain], [marked] = measure(GPT, message("user", text)), measure(GPT, message("user", f"{text}\n<|im_start|>"))
+    [plain], [marked] = counted(GPT, message("user", text)), counted(GPT, message("user", f"{text}\n<|im_start|>"))
     assert marked.exact
     assert marked.tokens > plain.tokens
 
@@ -65,7 +78,7 @@ def test_text_that_looks_like_a_control_token_is_text(text: str) -> None:
 @given(st.lists(TEXT, min_size=1, max_size=5))
 def test_every_piece_is_counted_for_itself(texts: list[str]) -> None:
     pieces = [message("user", text) for text in texts]
-    assert measure(GPT, *pieces) == [count for piece in pieces for count in measure(GPT, piece)]
+    assert counted(GPT, *pieces) == [count for piece in pieces for count in counted(GPT, piece)]
 
 
 def test_calls_results_images_and_tools_are_estimates() -> None:
@@ -75,38 +88,38 @@ def test_calls_results_images_and_tools_are_estimates() -> None:
         Entry("tool", (ToolResult("c", "look", "a hill"),)),
         Entry("user", (Text("Hi"), Image("image/png", "A" * 100_000))),
     ]
-    counts = measure(GPT, *(piece for entry in entries for piece in sent(format, entry)))
+    counts = counted(GPT, *(piece for entry in entries for piece in sent(format, entry)))
     assert not any(count.exact for count in counts)
     assert counts[2].tokens == 3 + 1 + 1 + OPENAI_IMAGE
-    tools = format.opening("m", Parameters(), "", [Tool("look", "Looks.", {}), Tool("look", "Looks.", {})])[1:3]
-    first, second = measure(GPT, *tools)
+    tools = format.preamble("m", Parameters(), "", [Tool("look", "Looks.", {}), Tool("look", "Looks.", {})])[1:3]
+    first, second = counted(GPT, *tools)
     assert first == second == Count(vocabulary("o200k_base")(tools[0].data.decode()), exact=False)
 
 
 def test_a_model_without_a_public_tokenizer_gets_a_factor() -> None:
-    [count] = measure(CLAUDE, message("user", [{"type": "text", "text": "word " * 100}]))
+    [count] = counted(CLAUDE, message("user", [{"type": "text", "text": "word " * 100}]))
     assert count == Count(math.ceil((4 + 1 + vocabulary("o200k_base")("word " * 100)) * 1.3), exact=False)
-    assert not VocabularyMeter(CLAUDE).priming.exact
+    assert not counter_of(CLAUDE).priming.exact
 
 
 def test_every_block_of_anthropics_is_counted() -> None:
     made = Made("acme", "m")
     format = AnthropicFormat()
-    [base] = measure(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"),))))
+    [base] = counted(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"),))))
     for block in (Thinking("I wonder.", signature="s" * 1000, made=made), ToolCall("c", "look", '{"at":"hill"}')):
-        [count] = measure(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"), block))))
+        [count] = counted(CLAUDE, *sent(format, Entry("assistant", (Text("Hi"), block))))
         assert base.tokens < count.tokens < base.tokens + 60
-    [hidden] = measure(CLAUDE, *sent(format, Entry("assistant", (Thinking("", redacted="A" * 400, made=made),))))
+    [hidden] = counted(CLAUDE, *sent(format, Entry("assistant", (Thinking("", redacted="A" * 400, made=made),))))
     assert hidden.tokens >= estimate_text("A" * 400)
-    [result] = measure(CLAUDE, *sent(format, Entry("tool", (ToolResult("c", "look", "word " * 100),))))
+    [result] = counted(CLAUDE, *sent(format, Entry("tool", (ToolResult("c", "look", "word " * 100),))))
     assert result.tokens > 100
-    [image] = measure(CLAUDE, *sent(format, Entry("user", (Image("image/png", "A" * 100_000),))))
-    assert ANTHROPIC_IMAGE < image.tokens < ANTHROPIC_IMAGE + 20
+    [image] = counted(CLAUDE, *sent(format, Entry("user", (Image("image/png", "A" * 100_000),))))
+    assert ANTHROPIC_SINCE_4_7[1] < image.tokens < ANTHROPIC_SINCE_4_7[1] + 20
 
 
 def test_the_first_tool_pays_for_anthropics_hidden_prompt() -> None:
-    opening = AnthropicFormat().opening("m", Parameters(), "S", [Tool("look", "Looks.", {})] * 2)
-    counts = measure(CLAUDE, *opening)
+    preamble = AnthropicFormat().preamble("m", Parameters(), "S", [Tool("look", "Looks.", {})] * 2)
+    counts = counted(CLAUDE, *preamble)
     assert counts[1].tokens - counts[2].tokens == 346
     assert counts[4].tokens > 0
 
@@ -119,39 +132,39 @@ def test_whatever_changes_a_count_changes_the_key() -> None:
         CLAUDE,
         replace(CLAUDE, factor=1.31),
     ]
-    assert len({VocabularyMeter(model).key for model in models}) == len(models)
+    assert len({counter_of(model).key for model in models}) == len(models)
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4"])
 def test_the_other_vocabularies_count_too(name: str) -> None:
-    meter: Meter = VocabularyMeter(replace(GPT, tokenizer=name, exact=False))
-    [count] = asyncio.run(meter.measure([message("user", "Grüße aus e\u0301, <|think|>")]))
+    counter: TokenCounter = counter_of(replace(GPT, tokenizer=name, exact=False))
+    [count] = asyncio.run(counter.count([message("user", "Grüße aus e\u0301, <|think|>")]))
     assert 8 < count.tokens < 30
     assert not count.exact
-    assert meter.note is None
+    assert counter.note is None
 
 
 def test_an_unknown_vocabulary_is_estimated_and_said() -> None:
-    meter = VocabularyMeter(replace(GPT, tokenizer="martian"))
-    before = meter.key
+    counter = counter_of(replace(GPT, tokenizer="martian"))
+    before = counter.key
     text = "x" * 400
-    counts = asyncio.run(meter.measure([message("user", text), Piece("tool", text.encode())]))
+    counts = asyncio.run(counter.count([message("user", text), Piece("tool", text.encode())]))
     assert counts == [Count(estimate_message(text), exact=False), Count(estimate_text(text), exact=False)]
     assert [count.tokens for count in counts] == [107, 105]
-    assert meter.note is not None
-    assert "martian" in meter.note
-    assert meter.key != before
+    assert counter.note is not None
+    assert "martian" in counter.note
+    assert counter.key != before
 
 
 def test_half_a_character_does_not_crash() -> None:
-    meter = VocabularyMeter(GPT)
+    counter = counter_of(GPT)
     broken, whole = asyncio.run(
-        meter.measure([Piece("message", b'{"role":"user","content":"a\\ud800b"}'), message("user", "a")])
+        counter.count([Piece("message", b'{"role":"user","content":"a\\ud800b"}'), message("user", "a")])
     )
     assert broken == Count(estimate_message("a?b"), exact=False)
     assert whole.exact
-    assert meter.note is not None
+    assert counter.note is not None
 
 
 def test_a_reply_is_counted_as_text_alone() -> None:
-    assert VocabularyMeter(GPT).text("tiktoken is great!") == Count(6)
+    assert counter_of(GPT).text("tiktoken is great!") == Count(6)

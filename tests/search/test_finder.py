@@ -1,4 +1,4 @@
-"""Finder: questions answered from an index."""
+"""Finder: queries answered from an index."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
-from recto.search import question
-from recto.search import shelf as shelves
-from recto.search.finder import Answer, Finder, Found, Wanted
-from recto.search.index import Filter, Index, Item
+from recto.search import finder as finder_module
+from recto.search import query as query_module
+from recto.search.finder import Finder, Query, SearchResult, VectorAnswer
+from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
 
 Fill = Callable[..., Finder]
 
@@ -20,37 +21,37 @@ Fill = Callable[..., Finder]
 @pytest.fixture
 def fill(tmp_path: Path) -> Fill:
     def filled(*texts: str, **more: Any) -> Finder:
-        index = Index(tmp_path / "search.db")
-        index.add({"talk": [Item(number, text, number, **more) for number, text in enumerate(texts)]})
+        index = KeywordIndex(tmp_path / "search.db")
+        index.add({"talk": [IndexItem(number, text, number, **more) for number, text in enumerate(texts)]})
         return Finder(index)
 
     return filled
 
 
-def items(found: Found) -> list[int]:
+def items(found: SearchResult) -> list[int]:
     return [hit.passage.item for hit in found.hits]
 
 
-def test_what_holds_the_words_comes_first_and_its_neighbours_after(fill: Fill) -> None:
+def test_matching_passages_come_first_and_their_neighbours_after(fill: Fill) -> None:
     finder = fill(*["Nothing of note."] * 20, "The kayak is blue.", *["Nothing of note."] * 20)
-    found = items(finder.find(Wanted("Which colour has the kayak?", "talk")))
+    found = items(finder.find(Query("Which colour has the kayak?", "talk")))
     assert found[0] == 20
     assert set(found) == set(range(16, 25))
 
 
 def test_an_answer_is_found_by_the_words_of_its_question(fill: Fill) -> None:
     finder = fill(*["All is well here."] * 9, "Where did you buy the kayak?", "In Hamburg, at the fair, last spring.")
-    assert 10 in items(finder.find(Wanted("kayak bought where", "talk")))[:3]
+    assert 10 in items(finder.find(Query("kayak bought where", "talk")))[:3]
 
 
-def test_the_very_words_are_found_without_neighbours(fill: Fill) -> None:
+def test_exact_words_are_found_without_neighbours(fill: Fill) -> None:
     finder = fill("Well.", "The kayak is blue.", "Fine.")
-    assert items(finder.find(Wanted("kayak", "talk", spreads=False))) == [1]
+    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [1]
 
 
-def test_of_equals_the_newest_comes_first(fill: Fill) -> None:
+def test_among_equals_the_newest_comes_first(fill: Fill) -> None:
     finder = fill("The kayak is blue.", "The kayak is blue.")
-    assert items(finder.find(Wanted("kayak", "talk", spreads=False))) == [1, 0]
+    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -76,10 +77,10 @@ def test_of_equals_the_newest_comes_first(fill: Fill) -> None:
     ],
 )
 @pytest.mark.parametrize("spreads", [True, False])
-def test_no_question_is_too_strange(fill: Fill, text: str, spreads: bool) -> None:
+def test_any_question_can_be_answered(fill: Fill, text: str, spreads: bool) -> None:
     finder = fill("The kayak is blue.", "And the tent?")
-    for shelf in ("talk", None):
-        found = finder.find(Wanted(text, shelf, spreads=spreads))
+    for partition in ("talk", None):
+        found = finder.find(Query(text, partition, spreads=spreads))
         assert not text.strip() or "kayak" not in text or items(found)[0] == 0
 
 
@@ -98,121 +99,125 @@ def test_no_question_is_too_strange(fill: Fill, text: str, spreads: bool) -> Non
         ("to be or not to be", "to be"),
     ],
 )
-def test_other_scripts_signs_and_mere_function_words_are_found(fill: Fill, said: str, asked: str) -> None:
+def test_other_scripts_symbols_and_mere_function_words_are_found(fill: Fill, said: str, asked: str) -> None:
     finder = fill("Something else entirely.", *["…"] * 3, *["Nothing."] * 9, said)
-    assert items(finder.find(Wanted(asked, "talk")))[0] == 13
+    assert items(finder.find(Query(asked, "talk")))[0] == 13
 
 
-def test_a_shelf_that_is_not_there_and_one_of_one_message(fill: Fill) -> None:
+def test_a_missing_partition_and_one_with_a_single_message(fill: Fill) -> None:
     finder = fill("The kayak is blue.")
-    assert finder.find(Wanted("kayak", "elsewhere")) == Found()
-    (hit,) = finder.find(Wanted("kayak", "talk")).hits
+    assert finder.find(Query("kayak", "elsewhere")) == SearchResult()
+    (hit,) = finder.find(Query("kayak", "talk")).hits
     assert (hit.score, hit.because) == (1.0, "holds kayak")
 
 
-def test_filters_and_whoever_asks_decide_what_counts(tmp_path: Path) -> None:
-    index = Index(tmp_path / "search.db")
+def test_filters_and_conditions_decide_what_counts(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
     kinds = ["user", "assistant", "tool"]
     said = [
-        Item(number, "the kayak", number, kind=kinds[number % 3], at=f"2023-0{number + 1}-15T10:00:00")
+        IndexItem(number, "the kayak", number, kind=kinds[number % 3], time=f"2023-0{number + 1}-15T10:00:00")
         for number in range(9)
     ]
     index.add({"talk": said[:5], "other": said[5:]})
     finder = Finder(index)
 
     def found(only: Filter, **more: Any) -> list[int]:
-        return sorted(items(finder.find(Wanted("kayak", only=only, spreads=False, **more))))
+        return sorted(items(finder.find(Query("kayak", filter=only, spreads=False, **more))))
 
     assert found(Filter(kind="tool")) == [2, 5, 8]
     assert found(Filter(since="2023-07-15T10:00:00")) == [6, 7, 8]
     assert found(Filter(since="2023-07-15T10:00:01")) == [7, 8]
     assert found(Filter(before="2023-03-15")) == [0, 1]
     assert found(Filter("user", "2023-02-01", "2023-08-01")) == [3, 6]
-    assert found(Filter(), shelf="other") == [5, 6, 7, 8]
+    assert found(Filter(), partition="other") == [5, 6, 7, 8]
     assert found(Filter(), accepts=lambda passage: passage.item > 6) == [7, 8]
 
 
-def test_what_one_kind_said_is_found_however_often_another_said_it_since(
+def test_a_kind_is_found_even_if_another_kind_has_the_word_more_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(question, "SAMPLE", 4)
-    monkeypatch.setattr(question, "MOST_PLACES", 20)
+    monkeypatch.setattr(query_module, "SAMPLE", 4)
+    monkeypatch.setattr(query_module, "MAX_PER_TERM", 20)
     said = [("user", "the kayak"), *[("user", "well"), ("assistant", "the kayak")] * 40]
-    index = Index(tmp_path / "search.db")
-    index.add({"talk": [Item(number, text, number, kind=kind) for number, (kind, text) in enumerate(said)]})
-    found = Finder(index).find(Wanted("kayak", only=Filter(kind="user"), spreads=False))
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add({"talk": [IndexItem(number, text, number, kind=kind) for number, (kind, text) in enumerate(said)]})
+    found = Finder(index).find(Query("kayak", filter=Filter(kind="user"), spreads=False))
     assert items(found) == [0]
 
 
-def test_a_day_that_is_asked_for_lifts_what_was_said_then(tmp_path: Path) -> None:
-    index = Index(tmp_path / "search.db")
+def test_a_date_in_the_question_raises_passages_of_that_date(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
     index.add(
-        {"talk": [Item(number, "We rowed.", number, at=f"2023-0{number + 1}-15T10:00:00") for number in range(9)]}
+        {
+            "talk": [
+                IndexItem(number, "We rowed.", number, time=f"2023-0{number + 1}-15T10:00:00") for number in range(9)
+            ]
+        }
     )
-    found = Finder(index).find(Wanted("Did we row in April?", "talk", today=date(2024, 1, 1)))
+    found = Finder(index).find(Query("Did we row in April?", "talk", today=date(2024, 1, 1)))
     assert items(found)[0] == 3
 
 
-def test_one_who_is_named_has_most_likely_said_it(tmp_path: Path) -> None:
-    index = Index(tmp_path / "search.db")
+def test_naming_a_speaker_raises_their_passages(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
     said = [("Ann", "I like tea."), ("Bo", "I like coffee."), ("Ann", "Good night."), ("Bo", "Good night.")]
-    index.add({"talk": [Item(number, text, number, who=who) for number, (who, text) in enumerate(said)]})
+    index.add({"talk": [IndexItem(number, text, number, speaker=who) for number, (who, text) in enumerate(said)]})
     finder = Finder(index)
-    assert items(finder.find(Wanted("What does Ann like?", "talk")))[0] == 0
-    assert items(finder.find(Wanted("What does Bo like?", "talk")))[0] == 1
+    assert items(finder.find(Query("What does Ann like?", "talk")))[0] == 0
+    assert items(finder.find(Query("What does Bo like?", "talk")))[0] == 1
 
 
 class Told:
     """Somebody who knows what is near."""
 
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
-        self.told, self.note = near, note
+        self.told, self.warning = near, note
 
-    def near(self, text: str, shelf: int | None) -> Answer:
-        return lambda: (self.told, self.note)
+    def nearest(self, text: str, partition: int | None) -> VectorAnswer:
+        return lambda: (self.told, self.warning)
 
 
-def test_what_is_near_in_meaning_is_found_beside_what_holds_the_words(fill: Fill) -> None:
+def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> None:
     finder = fill(*["Nothing of note."] * 30, "The kayak is blue.")
-    first, *_, last = finder.index.on_shelf(finder.index.shelf("talk"))
-    finder.meaning = Told({first: 0.8, last: 0.7})
-    found = finder.find(Wanted("kayak", "talk"))
+    first, *_, last = finder.index.in_partition(finder.index.partition("talk"))
+    finder.vectors = Told({first: 0.8, last: 0.7})
+    found = finder.find(Query("kayak", "talk"))
     assert items(found)[:2] == [30, 0]
     assert found.hits[1].because == "near in meaning (0.80)"
     assert found.hits[0].because == "holds kayak; near in meaning (0.70)"
 
 
-def test_where_nobody_can_tell_what_is_near_words_alone_are_searched_and_it_says_so(fill: Fill) -> None:
+def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> None:
     finder = fill("The kayak is blue.")
-    alone = finder.find(Wanted("kayak", "talk"))
-    finder.meaning = Told({}, "no weights")
-    found = finder.find(Wanted("kayak", "talk"))
-    assert (found.hits, found.note) == (alone.hits, "no weights")
+    alone = finder.find(Query("kayak", "talk"))
+    finder.vectors = Told({}, "no weights")
+    found = finder.find(Query("kayak", "talk"))
+    assert (found.hits, found.warning) == (alone.hits, "no weights")
 
 
-def test_a_large_shelf_gives_the_same_best_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_partition_gives_the_same_best_hits_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = fill(*["Nothing of note."] * 30, "The blue kayak.", *["Nothing."] * 9, "A blue tent.", "Well.")
-    whole = items(finder.find(Wanted("blue kayak", "talk")))
-    monkeypatch.setattr(shelves, "MOST_KEPT", 1)
-    assert items(finder.find(Wanted("blue kayak", "talk")))[0] == whole[0] == 30
-    assert set(items(finder.find(Wanted("blue kayak", "talk")))) == set(whole)
+    whole = items(finder.find(Query("blue kayak", "talk")))
+    monkeypatch.setattr(finder_module, "MAX_CACHED_PASSAGES", 1)
+    assert items(finder.find(Query("blue kayak", "talk")))[0] == whole[0] == 30
+    assert set(items(finder.find(Query("blue kayak", "talk")))) == set(whole)
 
 
 texts = st.lists(st.sampled_from(["kayak", "river", "tent", "lake", "the", "a", "?", "blue"]), max_size=8).map(" ".join)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(said=st.lists(texts, max_size=25), asked=texts, most=st.integers(1, 30), spreads=st.booleans())
-def test_hits_are_each_once_in_order_of_score_and_no_more_than_wanted(
-    tmp_path_factory: pytest.TempPathFactory, said: list[str], asked: str, most: int, spreads: bool
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(said=st.lists(texts, max_size=25), asked=texts, limit=st.integers(1, 30), spreads=st.booleans())
+def test_hits_are_unique_ordered_by_score_and_limited(
+    tmp_path_factory: pytest.TempPathFactory, said: list[str], asked: str, limit: int, spreads: bool
 ) -> None:
-    index = Index(tmp_path_factory.mktemp("index") / "search.db")
-    index.add({"talk": [Item(number, text, number) for number, text in enumerate(said)]})
+    index = KeywordIndex(tmp_path_factory.mktemp("index") / "search.db")
+    index.add({"talk": [IndexItem(number, text, number) for number, text in enumerate(said)]})
     finder = Finder(index)
-    wanted = Wanted(asked, "talk", spreads=spreads, most=most)
+    wanted = Query(asked, "talk", spreads=spreads, limit=limit)
     hits = finder.find(wanted).hits
-    assert len({hit.passage.n for hit in hits}) == len(hits) <= most
+    assert len({hit.passage.number for hit in hits}) == len(hits) <= limit
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert all(0.0 < hit.score <= 1.0 and 0.0 <= hit.words <= 1.0 and hit.because for hit in hits)
+    assert all(0.0 < hit.score <= 1.0 and 0.0 <= hit.word_score <= 1.0 and hit.because for hit in hits)
     assert finder.find(wanted).hits == hits
     index.close()

@@ -1,4 +1,4 @@
-"""The model itself, from the installed weights: meanings that are near are near, whatever the text."""
+"""MiniLM itself, with the installed weights."""
 
 import math
 import subprocess
@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.conftest import examples
 
 from recto.errors import NoVectors
-from recto.search.bert import HEADS, LAYERS, WIDTH, make_graph, read_weights
-from recto.search.minilm import CRC32, GRAPH, LONGEST, PACKAGE, SIZE, MiniLM
-from recto.search.wordpiece import WordPiece
+from recto.search.minilm import GRAPH_CRC32, GRAPH_FILE, MAX_TOKENS, PACKAGE, WEIGHTS_BYTES, MiniLM, WordPiece
+from recto.search.minilm_graph import HEADS, LAYERS, WIDTH, make_graph, read_weights
 from recto.wheels import folder_of
 
 Array = NDArray[np.float32]
@@ -92,9 +92,11 @@ def _norm(weights: dict[str, Array], name: str, state: Array) -> Array:
     return normed
 
 
-def test_int8_says_what_float32_says(minilm: MiniLM, weights: dict[str, Array], pieces: WordPiece) -> None:
+def test_int8_vectors_are_close_to_float32_vectors(
+    minilm: MiniLM, weights: dict[str, Array], pieces: WordPiece
+) -> None:
     ours = minilm.embed(SENTENCES)
-    theirs = np.array([exact(weights, pieces.ids(text, LONGEST)) for text in SENTENCES])
+    theirs = np.array([exact(weights, pieces.ids(text, MAX_TOKENS)) for text in SENTENCES])
     near = (ours * theirs).sum(1)
     assert near.mean() > 0.985
     assert near.min() > 0.96
@@ -108,29 +110,29 @@ def test_int8_says_what_float32_says(minilm: MiniLM, weights: dict[str, Array], 
         ("the program crashes at start", "a segmentation fault when launching", "a recipe for lentils"),
     ],
 )
-def test_what_is_related_is_nearer_than_what_is_not(minilm: MiniLM, text: str, near: str, far: str) -> None:
+def test_related_texts_are_nearer_than_unrelated_ones(minilm: MiniLM, text: str, near: str, far: str) -> None:
     asked, related, unrelated = minilm.embed([text, near, far])
     assert asked @ related > asked @ unrelated + 0.1
 
 
-def test_a_text_has_the_same_vector_in_any_company(minilm: MiniLM) -> None:
+def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLM) -> None:
     together = minilm.embed(SENTENCES)
     assert (minilm.embed(SENTENCES[::-1])[::-1] == together).all()
     assert all((minilm.embed([text])[0] == vector).all() for text, vector in zip(SENTENCES, together, strict=True))
 
 
-def test_nothing_said_means_nothing(minilm: MiniLM) -> None:
+def test_an_empty_text_gets_zeros(minilm: MiniLM) -> None:
     assert not minilm.embed(["", "  \n\t", "\u200b"]).any()
     assert minilm.embed([]).shape == (0, WIDTH)
 
 
-def test_a_megabyte_means_what_its_beginning_means(minilm: MiniLM) -> None:
+def test_only_the_beginning_of_a_megabyte_counts(minilm: MiniLM) -> None:
     long = "All the harbours were frozen that winter. " * 25_000
     whole, beginning = minilm.embed([long, long[:5_000]])
     assert (whole == beginning).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=400))
 def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, text: str) -> None:
     (vector,) = minilm.embed([text])
@@ -138,7 +140,7 @@ def test_any_text_has_a_vector_of_length_one_or_none(minilm: MiniLM, text: str) 
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5) or not vector.any()
 
 
-def test_threads_may_ask_at_once(tmp_path: Path) -> None:
+def test_threads_may_embed_at_once(tmp_path: Path) -> None:
     minilm, found = MiniLM(tmp_path), dict[int, Array]()
 
     def ask(number: int) -> None:
@@ -153,26 +155,26 @@ def test_threads_may_ask_at_once(tmp_path: Path) -> None:
     assert all((vectors == found[0]).all() for vectors in found.values())
 
 
-def test_a_closed_one_opens_again(minilm: MiniLM) -> None:
+def test_a_closed_model_loads_again(minilm: MiniLM) -> None:
     before = minilm.embed(["again"])
     minilm.close()
     assert (minilm.embed(["again"]) == before).all()
 
 
-def test_the_graph_is_made_once_and_kept(tmp_path: Path, weights: dict[str, Array]) -> None:
+def test_the_graph_is_made_once_and_saved(tmp_path: Path, weights: dict[str, Array]) -> None:
     MiniLM(tmp_path).embed(["one"])
-    kept = tmp_path / "models" / GRAPH
-    assert [path.name for path in kept.parent.iterdir()] == [GRAPH]
+    kept = tmp_path / "models" / GRAPH_FILE
+    assert [path.name for path in kept.parent.iterdir()] == [GRAPH_FILE]
     made = kept.stat().st_mtime_ns
     MiniLM(tmp_path).embed(["two"])
     assert kept.stat().st_mtime_ns == made
-    assert zlib.crc32(make_graph(weights)) == CRC32
+    assert zlib.crc32(make_graph(weights)) == GRAPH_CRC32
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "one byte"])
 def test_a_damaged_graph_is_made_again(tmp_path: Path, minilm: MiniLM, damage: str) -> None:
     MiniLM(tmp_path).embed(["one"])
-    kept = tmp_path / "models" / GRAPH
+    kept = tmp_path / "models" / GRAPH_FILE
     whole = kept.read_bytes()
     middle = len(whole) // 2
     other = {"empty": b"", "half": whole[:middle], "one byte": whole[:middle] + b"\x55" + whole[middle + 1 :]}
@@ -181,7 +183,7 @@ def test_a_damaged_graph_is_made_again(tmp_path: Path, minilm: MiniLM, damage: s
     assert kept.read_bytes() == whole
 
 
-def test_a_home_that_cannot_be_written_does_not_matter(tmp_path: Path, minilm: MiniLM) -> None:
+def test_a_home_that_cannot_be_written_is_no_problem(tmp_path: Path, minilm: MiniLM) -> None:
     (tmp_path / "models").write_text("a file")
     assert (MiniLM(tmp_path).embed(["one"]) == minilm.embed(["one"])).all()
 
@@ -190,11 +192,11 @@ def test_two_processes_may_make_the_graph_at_once(tmp_path: Path) -> None:
     code = "import sys, pathlib; from recto.search.minilm import MiniLM; MiniLM(pathlib.Path(sys.argv[1])).embed(['a'])"
     both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
-    assert [path.name for path in (tmp_path / "models").iterdir()] == [GRAPH]
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [GRAPH_FILE]
 
 
 @pytest.mark.parametrize("name", ["numpy", "onnxruntime", PACKAGE])
-def test_what_is_not_installed_is_named_with_what_brings_it(
+def test_missing_packages_are_named_with_the_command_to_install_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     assert MiniLM.missing() is None
@@ -202,13 +204,13 @@ def test_what_is_not_installed_is_named_with_what_brings_it(
     lack = MiniLM.missing()
     assert lack is not None
     assert name.replace("_", "-") in lack
-    assert "pip install 'recto[meaning]'" in lack
-    with pytest.raises(NoVectors, match=r"Meaning needs"):
+    assert "pip install 'recto-context[meaning]'" in lack
+    with pytest.raises(NoVectors, match=r"Searching by meaning needs"):
         MiniLM(tmp_path).embed(["one"])
 
 
 @pytest.mark.parametrize("files", [{}, {"vocab.txt": b""}, {"vocab.txt": b"", "model.safetensors": b"short"}])
-def test_damaged_weights_say_how_they_are_mended(
+def test_damaged_weights_are_reported_with_the_command_to_repair_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
 ) -> None:
     folder = tmp_path / PACKAGE / "model"
@@ -227,9 +229,9 @@ def test_other_weights_of_the_right_size_are_one_sentence(tmp_path: Path, monkey
     (folder.parent / "__init__.py").touch()
     (folder / "vocab.txt").touch()
     with (folder / "model.safetensors").open("wb") as file:
-        file.truncate(SIZE)
+        file.truncate(WEIGHTS_BYTES)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(NoVectors, match=r"MiniLM cannot be run \(JSONDecodeError"):
+    with pytest.raises(NoVectors, match=r"MiniLM cannot be loaded \(JSONDecodeError"):
         MiniLM(tmp_path).embed(["one"])
 
 
@@ -254,16 +256,28 @@ TOKENS = {
     "１２３ ﬁne": [100, 1984, 2638],
     "Ёлка": [1185, 29436, 28598],
     "\u0378 q": [100, 1053],
+    "a\ud800b": [11113],
+    "Привет, мир": [1194, 16856, 10325, 25529, 15290, 22919, 1010, 1191, 10325, 16856],
+    "مرحبا بالعالم": [1295, 17149, 29820, 29816, 25573, 1271, 25573, 23673, 29830, 25573, 23673, 22192],
+    "नमस्ते दुनिया": [1327, 29867, 29874, 29859, 1325, 29863, 29877, 29868, 29876],
+    "שלום עולם": [1266, 29799, 29792, 29800, 1259, 29792, 29799, 29800],
+    "สวัสดี": [100],
+    "x_1.py --flag=0": [1060, 1035, 1015, 1012, 1052, 2100, 1011, 1011, 5210, 1027, 1014],
 }
 
 
 @pytest.mark.parametrize("text", TOKENS)
 def test_texts_become_the_tokens_the_model_was_trained_with(pieces: WordPiece, text: str) -> None:
-    assert pieces.ids(text, LONGEST) == [101, *TOKENS[text], 102]
+    assert pieces.ids(text, MAX_TOKENS) == [101, *TOKENS[text], 102]
 
 
-def test_marks_in_a_text_are_text(pieces: WordPiece) -> None:
-    assert not {101, 102, 103} & set(pieces.ids("[CLS] [SEP] [MASK]", LONGEST)[1:-1])
+@pytest.mark.parametrize("text", ["", " \n\t", "\u200b", "\x00\x07", "\ud800", "\ufffd\u0301"])
+def test_a_text_without_words_has_no_tokens(pieces: WordPiece, text: str) -> None:
+    assert pieces.ids(text, MAX_TOKENS) == []
+
+
+def test_control_tokens_in_a_text_are_text(pieces: WordPiece) -> None:
+    assert not {101, 102, 103} & set(pieces.ids("[CLS] [SEP] [MASK]", MAX_TOKENS)[1:-1])
 
 
 @given(text=st.text(), limit=st.integers(3, 300))
@@ -296,12 +310,12 @@ begun.wait(60)
 """
 
 
-def test_a_program_may_end_in_the_midst_of_embedding(tmp_path: Path) -> None:
+def test_a_program_may_exit_while_embedding(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", ENDS, str(tmp_path)], capture_output=True, timeout=120, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_closing_ends_a_batch_at_the_text_it_is_at(minilm: MiniLM) -> None:
+def test_closing_ends_a_batch_after_its_current_text(minilm: MiniLM) -> None:
     minilm.embed(["opened"])
     threading.Timer(0.1, minilm.close).start()
     with pytest.raises(NoVectors, match="closed"):

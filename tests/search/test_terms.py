@@ -1,10 +1,10 @@
-"""Terms: texts as the index reads them, questions as they are looked up."""
+"""Terms: texts as the index reads them, and the words of a query."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search.terms import MOST_TERMS, STOP, content, query_terms, words
+from recto.search.terms import MAX_TERMS, STOP_WORDS, query_terms, topic_words, words
 
 
 def test_case_accents_and_width_are_folded() -> None:
@@ -27,7 +27,7 @@ def test_a_word_is_looked_up_once() -> None:
     assert query_terms("kayak, Kayak and KAYAK") == ["kayak"]
 
 
-def test_single_letters_are_looked_up_only_where_nothing_else_is_there() -> None:
+def test_single_letters_are_looked_up_only_if_there_is_nothing_else() -> None:
     assert query_terms("plan B") == ["plan"]
     assert query_terms("x") == ["x"]
 
@@ -37,12 +37,12 @@ def test_scripts_without_spaces_are_looked_up_in_pairs() -> None:
     assert set(query_terms("東京")) <= set(words("私は東京に住んでいます"))
 
 
-def test_a_lone_character_is_the_beginning_of_a_pair() -> None:
+def test_a_lone_character_matches_as_a_prefix() -> None:
     assert query_terms("猫") == ["猫*"]
     assert any(word.startswith("猫") for word in words("私の猫"))
 
 
-def test_words_of_two_scripts_are_parted() -> None:
+def test_words_of_two_scripts_are_split() -> None:
     assert query_terms("iPhoneを買う") == ["iphone", "を買", "買う"]
 
 
@@ -58,7 +58,7 @@ def test_an_emoji_is_a_word_whatever_its_colour() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "?!", '"', "()", "***", "\u200b"])
-def test_nothing_is_looked_up_where_nothing_was_said(text: str) -> None:
+def test_an_empty_query_has_no_terms(text: str) -> None:
     assert query_terms(text) == []
 
 
@@ -70,7 +70,7 @@ def test_operators_of_the_database_are_only_words(text: str) -> None:
 
 def test_of_ten_thousand_words_the_longest_are_looked_up() -> None:
     text = " ".join(f"w{'o' * (number % 40)}rd{number}" for number in range(10_000))
-    assert len(query_terms(text)) == MOST_TERMS
+    assert len(query_terms(text)) == MAX_TERMS
     assert min(map(len, query_terms(text))) > 40
 
 
@@ -82,14 +82,14 @@ def test_every_term_is_among_the_words_of_its_own_text(text: str) -> None:
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_case_and_signs_tell_nothing_apart(text: str) -> None:
+def test_case_and_punctuation_do_not_matter(text: str) -> None:
     assert words(text.upper()) == words(text.lower()) == words(f"({text})")
 
 
 @given(st.text())
-def test_content_is_a_part_of_the_words(text: str) -> None:
-    assert content(text) <= set(words(text))
-    assert not content(text) & STOP
+def test_topic_words_are_a_part_of_the_words(text: str) -> None:
+    assert topic_words(text) <= set(words(text))
+    assert not topic_words(text) & STOP_WORDS
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_content_is_a_part_of_the_words(text: str) -> None:
         ("kayak AND river", ["kayak", "river"]),
     ],
 )
-def test_what_stands_in_capitals_among_others_is_no_function_word(asked: str, terms: list[str]) -> None:
+def test_an_acronym_is_not_a_stop_word(asked: str, terms: list[str]) -> None:
     assert query_terms(asked) == terms

@@ -1,4 +1,4 @@
-"""Vectors of short texts: made once, kept, made behind when there is no time, and told when there are none."""
+"""TextVectors: made once, stored, and made in the background when time runs out."""
 
 import sqlite3
 import threading
@@ -11,12 +11,11 @@ import pytest
 
 from recto.errors import Invalid, NoVectors
 from recto.search import text_vectors
+from recto.search.calibration import MINILM_CALIBRATION, SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.embedder import Embedder
-from recto.search.text_vectors import TextVectors
-from recto.search.texts import Texts
-from recto.search.yardstick import MINILM, QUESTIONS, TEXTS, Yardstick, measured
+from recto.search.text_vectors import HashedTexts, TextVectors
 
-BOATS = Texts.of(["The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red."])
+BOATS = HashedTexts.of(["The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red."])
 
 
 class Letters:
@@ -61,19 +60,19 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         each.close()
 
 
-def test_what_is_alike_is_nearest(opened: Open) -> None:
-    near = opened(Letters()).near(["the mast is tall"], BOATS)
+def test_similar_texts_are_nearest(opened: Open) -> None:
+    near = opened(Letters()).compare(["the mast is tall"], BOATS)
     assert near.cosines is not None
     assert near.cosines.shape == (3, 1)
     assert int(near.cosines[:, 0].argmax()) == 0
-    assert (near.missing, near.note) == (0, "")
+    assert (near.missing, near.warning) == (0, "")
 
 
-def test_several_questions_have_a_middle(opened: Open) -> None:
+def test_several_questions_get_a_mean(opened: Open) -> None:
     questions = ["the mast is tall", "rye bread"]
-    near = opened(Letters()).near(questions, BOATS)
+    near = opened(Letters()).compare(questions, BOATS)
     whole = Letters().embed(questions).sum(0)
-    expected = Letters().embed(BOATS.said) @ (whole / np.linalg.norm(whole))
+    expected = Letters().embed(BOATS.texts) @ (whole / np.linalg.norm(whole))
     assert near.cosines is not None
     assert near.cosines[:, 2].tolist() == pytest.approx(expected.tolist(), abs=0.002)
 
@@ -81,11 +80,11 @@ def test_several_questions_have_a_middle(opened: Open) -> None:
 def test_a_text_is_embedded_once_also_by_the_next_process(opened: Open) -> None:
     first, second = Letters(), Letters()
     before = opened(first)
-    one, two = before.near(["red"], BOATS), before.near(["red"], BOATS)
-    assert first.asked.count(BOATS.said[0]) == 1
+    one, two = before.compare(["red"], BOATS), before.compare(["red"], BOATS)
+    assert first.asked.count(BOATS.texts[0]) == 1
     assert first.asked.count("red") == 1
     before.close()
-    three = opened(second).near(["red"], BOATS)
+    three = opened(second).compare(["red"], BOATS)
     assert second.asked == ["red"]
     for each in (two, three):
         assert one.cosines is not None
@@ -93,35 +92,35 @@ def test_a_text_is_embedded_once_also_by_the_next_process(opened: Open) -> None:
         assert each.cosines.tolist() == one.cosines.tolist()
 
 
-def test_a_changed_text_alone_is_made_anew(opened: Open) -> None:
+def test_only_a_changed_text_is_embedded_again(opened: Open) -> None:
     embedder = Letters()
     vectors = opened(embedder)
-    vectors.near(["red"], BOATS)
+    vectors.compare(["red"], BOATS)
     embedder.asked.clear()
-    vectors.near(["red"], Texts.of([*BOATS.said[:2], "The sail is blue."]))
+    vectors.compare(["red"], HashedTexts.of([*BOATS.texts[:2], "The sail is blue."]))
     assert embedder.asked == ["The sail is blue."]
 
 
 def test_a_question_that_becomes_a_text_is_not_embedded_again(opened: Open) -> None:
     embedder = Letters()
     vectors = opened(embedder)
-    vectors.near(["how tall is the mast"], BOATS)
-    near = vectors.near(["and the sail?"], BOATS, Texts.of(["how tall is the mast"]))
+    vectors.compare(["how tall is the mast"], BOATS)
+    near = vectors.compare(["and the sail?"], BOATS, HashedTexts.of(["how tall is the mast"]))
     assert embedder.asked.count("how tall is the mast") == 1
     assert near.others is not None
     assert near.others.shape == (1, 1)
 
 
-def test_what_there_is_no_time_for_is_made_behind(opened: Open) -> None:
+def test_vectors_are_made_in_the_background_when_time_runs_out(opened: Open) -> None:
     embedder = Letters()
     vectors = opened(embedder, timeout_s=0.3)
-    assert vectors.near(["red"], Texts.of([])).missing == 0
+    assert vectors.compare(["red"], HashedTexts.of([])).missing == 0
     embedder.gate.clear()
-    slow = vectors.near(["red"], BOATS)  # the question is known, the texts hang
+    slow = vectors.compare(["red"], BOATS)  # the question is known, the texts hang
     assert slow.missing == 3
     embedder.gate.set()
     assert vectors.settle(10)
-    near = vectors.near(["red"], BOATS)
+    near = vectors.compare(["red"], BOATS)
     assert near.missing == 0
     assert near.cosines is not None
 
@@ -130,119 +129,119 @@ def test_an_embedder_that_hangs_is_not_waited_for_twice(opened: Open) -> None:
     embedder = Letters()
     embedder.gate.clear()
     vectors = opened(embedder, timeout_s=0.1)
-    assert "did not answer within 0.1 s" in vectors.near(["red"], BOATS).note
-    assert "still busy" in vectors.near(["red"], BOATS).note
+    assert "did not answer within 0.1 s" in vectors.compare(["red"], BOATS).warning
+    assert "still busy" in vectors.compare(["red"], BOATS).warning
 
 
 @pytest.mark.parametrize("error", [NoVectors("it is down."), ValueError("a bug in there")])
-def test_a_failure_is_told_and_nobody_is_asked_for_a_while(opened: Open, error: Exception) -> None:
+def test_a_failure_is_reported_and_pauses_the_embedder(opened: Open, error: Exception) -> None:
     embedder = Letters()
     embedder.error = error
     vectors = opened(embedder)
-    assert str(error).rstrip(".") in vectors.near(["red"], BOATS).note
+    assert str(error).rstrip(".") in vectors.compare(["red"], BOATS).warning
     embedder.error = None
-    again = vectors.near(["red"], BOATS)
+    again = vectors.compare(["red"], BOATS)
     assert again.cosines is None
     assert embedder.asked == []
 
 
-def test_a_failure_while_texts_are_made_is_told_too(opened: Open) -> None:
+def test_a_failure_while_vectors_are_made_is_reported(opened: Open) -> None:
     embedder = Letters()
     vectors = opened(embedder)
-    vectors.near(["red"], Texts.of([]))
+    vectors.compare(["red"], HashedTexts.of([]))
     embedder.error = NoVectors("it went down")
-    assert vectors.near(["red"], BOATS).note == "it went down"
+    assert vectors.compare(["red"], BOATS).warning == "it went down"
     assert not vectors.settle(0)
 
 
-def test_a_text_that_cannot_be_embedded_keeps_back_no_other(opened: Open) -> None:
+def test_a_text_that_cannot_be_embedded_does_not_hold_up_others(opened: Open) -> None:
     embedder = Letters()
     embedder.bad = "Rye"
-    near = opened(embedder).near(["red"], BOATS)
+    near = opened(embedder).compare(["red"], BOATS)
     assert near.cosines is not None
     assert np.isnan(near.cosines[:, 0]).tolist() == [False, True, False]
     assert near.missing == 0
 
 
-def test_without_an_embedder_there_is_nothing_to_tell(opened: Open) -> None:
+def test_without_an_embedder_there_are_no_similarities(opened: Open) -> None:
     vectors = opened(None)
-    assert vectors.near(["red"], BOATS).cosines is None
-    assert vectors.near(["red"], BOATS).note == ""
+    assert vectors.compare(["red"], BOATS).cosines is None
+    assert vectors.compare(["red"], BOATS).warning == ""
     assert vectors.name == ""
 
 
-def test_an_embedder_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+def test_an_embedder_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     def refuse() -> Embedder | None:
         raise Invalid("'x' is no embedder.")
 
     vectors = TextVectors(tmp_path / "sources.db", refuse, timeout_s=1)
-    assert vectors.near(["red"], BOATS).note == "'x' is no embedder"
+    assert vectors.compare(["red"], BOATS).warning == "'x' is no embedder"
     vectors.close()
 
 
-def test_vectors_of_another_length_are_made_anew(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened(Letters(26)).near(["red"], BOATS)
-    monkeypatch.setattr(text_vectors, "REST_S", 0.0)
+def test_vectors_of_another_length_are_made_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(Letters(26)).compare(["red"], BOATS)
+    monkeypatch.setattr(text_vectors, "RETRY_AFTER_S", 0.0)
     vectors = opened(Letters(10))
-    assert "another length" in vectors.near(["red"], BOATS).note
-    near = vectors.near(["red"], BOATS)
+    assert "another length" in vectors.compare(["red"], BOATS).warning
+    near = vectors.compare(["red"], BOATS)
     assert near.cosines is not None
     assert near.missing == 0
 
 
-def test_a_damaged_file_is_begun_anew(opened: Open, tmp_path: Path) -> None:
+def test_a_damaged_file_is_rebuilt(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "sources.db").write_bytes(b"this is no database at all" * 100)
-    near = opened(Letters()).near(["red"], BOATS)
+    near = opened(Letters()).compare(["red"], BOATS)
     assert near.cosines is not None
     assert near.missing == 0
 
 
-def test_a_file_that_cannot_be_written_costs_only_making_again(opened: Open, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_only_costs_time(opened: Open, tmp_path: Path) -> None:
     first = opened(Letters())
-    first.near(["red"], BOATS)
+    first.compare(["red"], BOATS)
     with sqlite3.connect(tmp_path / "sources.db") as db:
         db.execute("DROP TABLE vectors")
     db.close()
-    near = first.near(["blue"], Texts.of(["Something new."]))
+    near = first.compare(["blue"], HashedTexts.of(["Something new."]))
     assert near.cosines is not None
 
 
 def test_more_than_fits_into_memory_is_read_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_vectors, "MOST_HELD", 1)
+    monkeypatch.setattr(text_vectors, "MAX_IN_MEMORY", 1)
     embedder = Letters()
     vectors = opened(embedder)
-    vectors.near(["red"], Texts.of([f"text {chr(97 + number)}" for number in range(20)]))
-    vectors.near(["red"], BOATS)
-    near = vectors.near(["red"], Texts.of(["text a", "text b"]))
+    vectors.compare(["red"], HashedTexts.of([f"text {chr(97 + number)}" for number in range(20)]))
+    vectors.compare(["red"], BOATS)
+    near = vectors.compare(["red"], HashedTexts.of(["text a", "text b"]))
     assert near.missing == 0
     assert embedder.asked.count("text a") == 1
 
 
 def test_many_texts_are_compared_as_few_are(opened: Open) -> None:
-    texts = Texts.of([f"{chr(97 + number % 26) * (1 + number // 26)}" for number in range(200)])
+    texts = HashedTexts.of([f"{chr(97 + number % 26) * (1 + number // 26)}" for number in range(200)])
     vectors = opened(Letters())
-    first, second = vectors.near(["abc"], texts), vectors.near(["abc"], texts)
+    first, second = vectors.compare(["abc"], texts), vectors.compare(["abc"], texts)
     assert first.cosines is not None
     assert second.cosines is not None
     assert first.cosines.tolist() == second.cosines.tolist()
 
 
-# -- what a cosine is worth
+# -- calibration
 
 
-def test_a_yardstick_reads_other_embedders_as_minilm() -> None:
-    other = Yardstick(apart=0.7, together=0.9)
-    read = other.read(np.array([0.7, 0.9], np.float32)).tolist()
-    assert read == pytest.approx([MINILM.apart, MINILM.together], abs=1e-5)
+def test_a_calibration_puts_other_embedders_on_the_scale_of_minilm() -> None:
+    other = Calibration(unrelated=0.7, related=0.9)
+    read = other.rescale(np.array([0.7, 0.9], np.float32)).tolist()
+    assert read == pytest.approx([MINILM_CALIBRATION.unrelated, MINILM_CALIBRATION.related], abs=1e-5)
 
 
-def test_an_embedder_that_tells_nothing_apart_is_taken_as_it_is() -> None:
+def test_an_embedder_that_hardly_separates_the_samples_is_not_rescaled() -> None:
     cosines = np.array([0.7, 0.9], np.float32)
-    assert Yardstick(0.9, 0.91).read(cosines) is cosines
+    assert Calibration(0.9, 0.91).rescale(cosines) is cosines
 
 
-def test_a_yardstick_is_measured_on_questions_and_their_texts() -> None:
-    assert len(QUESTIONS) == len(TEXTS)
-    grid = np.full((len(TEXTS), len(QUESTIONS) + 1), 0.1, np.float32)
+def test_a_calibration_is_measured_on_sample_questions() -> None:
+    assert len(SAMPLE_QUESTIONS) == len(SAMPLE_TEXTS)
+    grid = np.full((len(SAMPLE_TEXTS), len(SAMPLE_QUESTIONS) + 1), 0.1, np.float32)
     np.fill_diagonal(grid, 0.5)
-    assert measured(grid) == Yardstick(pytest.approx(0.1), pytest.approx(0.5))  # type: ignore[arg-type]
+    assert calibrate(grid) == Calibration(pytest.approx(0.1), pytest.approx(0.5))  # type: ignore[arg-type]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.mentions import find_mentions, mentioned
+from recto.sources.mentions import find_mentions, mentioned_sources
 from recto.sources.source import Reference, Rule
 
 SOURCES: list[Rule | Reference] = [
@@ -32,20 +32,20 @@ SOURCES: list[Rule | Reference] = [
         (r"\@rule:style and \\@ref:api are words", []),
     ],
 )
-def test_what_a_message_mentions_is_found(text: str, names: list[str]) -> None:
-    found, problems = mentioned(text, SOURCES)
+def test_mentioned_sources_are_found(text: str, names: list[str]) -> None:
+    found, problems = mentioned_sources(text, SOURCES)
     assert [each.name for each in found] == names
     assert problems == []
 
 
-def test_an_unknown_name_is_told_with_what_may_be_meant() -> None:
-    found, problems = mentioned("@rule:stlye and @ref:zebra", SOURCES)
+def test_an_unknown_name_is_reported_with_a_similar_one() -> None:
+    found, problems = mentioned_sources("@rule:stlye and @ref:zebra", SOURCES)
     assert found == []
     assert problems == ["there is no rule stlye; did you mean style?", "there is no reference zebra"]
 
 
-def test_names_are_told_as_they_are_written() -> None:
-    _, problems = mentioned("@ref:AIP and @REF:grüße", SOURCES)
+def test_names_are_reported_as_they_are_written() -> None:
+    _, problems = mentioned_sources("@ref:AIP and @REF:grüße", SOURCES)
     assert problems == [
         "there is no reference AIP; did you mean API?",
         "there is no reference grüße; did you mean Größe?",
@@ -60,43 +60,43 @@ def test_names_are_told_as_they_are_written() -> None:
         ("see @ref:ENGINE service", "ENGINE"),
     ],
 )
-def test_a_name_of_several_words_without_quotes_is_told_with_them(text: str, name: str) -> None:
+def test_a_name_of_several_words_without_quotes_is_suggested_with_them(text: str, name: str) -> None:
     sources: list[Rule | Reference] = [Reference("Engine service", "x")]
-    found, problems = mentioned(text, sources)
+    found, problems = mentioned_sources(text, sources)
     assert found == []
-    assert problems == [f'there is no reference {name}; a name of several words takes quotes: @ref:"Engine service"']
-    assert mentioned('see @ref:"Engine service"', sources) == (sources, [])
+    assert problems == [f'there is no reference {name}; put a name of several words in quotes: @ref:"Engine service"']
+    assert mentioned_sources('see @ref:"Engine service"', sources) == (sources, [])
 
 
 def test_words_that_only_begin_a_name_are_not_taken_for_it() -> None:
-    _, problems = mentioned("@rule:my rules are many", [Rule("my rule", "x")])
+    _, problems = mentioned_sources("@rule:my rules are many", [Rule("my rule", "x")])
     assert problems == ["there is no rule my"]
 
 
-def test_what_is_not_enabled_is_not_given_and_that_is_told() -> None:
+def test_a_disabled_source_is_reported_and_not_returned() -> None:
     sources = [*SOURCES, Rule("off", "x", enabled=False)]
-    found, problems = mentioned("@rule:OFF and @rule:style and @rule:off", sources)
+    found, problems = mentioned_sources("@rule:OFF and @rule:style and @rule:off", sources)
     assert [each.name for each in found] == ["style"]
     assert problems == ["rule off is not enabled"]
 
 
-def test_of_many_unknown_names_each_is_counted_once_and_the_first_are_told() -> None:
+def test_many_unknown_names_are_counted_once_and_the_first_reported() -> None:
     text = " ".join(f"@rule:zz{number % 25}, @rule:ZZ{number % 25}" for number in range(100))
-    _, problems = mentioned(text, SOURCES)
-    assert problems == [*(f"there is no rule zz{number}" for number in range(10)), "and 15 more are not known"]
+    _, problems = mentioned_sources(text, SOURCES)
+    assert problems == [*(f"there is no rule zz{number}" for number in range(10)), "and 15 more are unknown"]
 
 
 words = st.lists(st.sampled_from(["style", "off", "zz", "my rule", "API", "x.", "y's"]), max_size=30)
 
 
 @given(words, st.sampled_from(["@rule:", "@Ref:", "\\@rule:", '@rule:"']))
-def test_what_is_found_is_enabled_and_told_at_most_eleven_times(names: list[str], sign: str) -> None:
+def test_found_sources_are_enabled_and_problems_are_limited(names: list[str], sign: str) -> None:
     sources = [*SOURCES, Rule("off", "x", enabled=False)]
-    found, problems = mentioned(" ".join(f"{sign}{name}" for name in names), sources)
+    found, problems = mentioned_sources(" ".join(f"{sign}{name}" for name in names), sources)
     assert all(each.enabled for each in found)
     assert len(found) == len({each.id for each in found})
     assert len(problems) == len(set(problems)) <= 11
 
 
-def test_a_very_long_message_is_looked_through_in_time() -> None:
+def test_a_very_long_message_is_searched_in_time() -> None:
     assert len(find_mentions("@rule:style " * 20_000)) == 20_000

@@ -1,5 +1,5 @@
 import asyncio
-import time
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,16 +7,16 @@ import pytest
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.sources.source import Tool
-from recto.sources.tools import Runnable, Toolbox
+from recto.sources.tools import LocalTool, Toolbox
 
 
 def run(toolbox: Toolbox, name: str, arguments: str) -> ToolResult:
     return asyncio.run(toolbox.run(ToolCall("1", name, arguments))).result
 
 
-def echo() -> Runnable:
+def echo() -> LocalTool:
     tool = Tool("echo", "", {"type": "object", "properties": {"text": {}}, "required": ["text"]})
-    return Runnable(tool, lambda given: str(given["text"]))
+    return LocalTool(tool, lambda given: str(given["text"]))
 
 
 @pytest.mark.parametrize(
@@ -35,22 +35,31 @@ def test_what_goes_wrong_is_a_result_the_model_can_read(name: str, arguments: st
 
 
 def test_a_tool_that_breaks_or_hangs_is_a_result_too() -> None:
+    is_over = threading.Event()
+
     def breaks(_: Mapping[str, Any]) -> str:
         raise ZeroDivisionError("oh")
 
     def hangs(_: Mapping[str, Any]) -> str:
-        time.sleep(0.3)
+        is_over.wait()
         return "late"
 
-    box = Toolbox([Runnable(Tool("breaks", "", {}), breaks), Runnable(Tool("hangs", "", {}), hangs)], timeout_s=0.05)
+    box = Toolbox([LocalTool(Tool("breaks", "", {}), breaks), LocalTool(Tool("hangs", "", {}), hangs)], timeout_s=0.05)
     assert run(box, "breaks", "{}").text == "the tool failed: ZeroDivisionError: oh"
-    assert run(box, "hangs", "{}").text == "no result within 0.05 s"
+
+    async def outwaited() -> ToolResult:
+        try:
+            return (await box.run(ToolCall("1", "hangs", "{}"))).result
+        finally:
+            is_over.set()  # a loop ends with its threads
+
+    assert asyncio.run(outwaited()).text == "no result within 0.05 s"
 
 
 @pytest.mark.parametrize("required", [[1], [{}], "text", {"text": 1}, None, [None, "text"]])
 def test_a_schema_that_requires_odd_things_is_no_end_of_the_chat(required: object) -> None:
     tool = Tool("echo", "", {"type": "object", "required": required})
-    result = run(Toolbox([Runnable(tool, lambda given: str(given["text"]))]), "echo", '{"text": "hi"}')
+    result = run(Toolbox([LocalTool(tool, lambda given: str(given["text"]))]), "echo", '{"text": "hi"}')
     assert (result.text, result.is_error) == ("hi", False)
 
 

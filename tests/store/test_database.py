@@ -14,6 +14,7 @@ from recto.errors import Busy, StoreError, TooNew
 from recto.ids import new_id
 from recto.store.schema import metadata
 from recto.store.store import Store
+from recto.window.count import Count
 
 
 def say(words: str, parent: str | None = None) -> Message:
@@ -151,3 +152,31 @@ def test_two_processes_that_open_a_new_store_at_once_both_can(tmp_path: Path) ->
     assert {job.returncode for job in jobs} == {0}
     with Store(tmp_path / "recto.db") as store:
         assert len(store.tree.conversations()) == len(ids) == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://host/name", "mysql is not supported"),
+        ("postgresql+nothing://host/name", "is not installed"),
+        ("://", "is not a database URL"),
+    ],
+)
+def test_a_url_that_names_no_database_of_ours_is_one_sentence(url: str, said: str) -> None:
+    with pytest.raises(StoreError, match=said):
+        Store(url)
+
+
+def test_a_counter_that_was_added_in_vain_is_added_again(store: Store) -> None:
+    """Its number must not be remembered beyond the transaction that was taken back."""
+    digest = bytes(32)
+
+    def fails() -> None:
+        with store.database.write():
+            store.token_counts.save("m", {digest: Count(7)})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    store.token_counts.save("m", {digest: Count(8)})
+    assert store.token_counts.find("m", [digest]) == {digest: Count(8)}

@@ -18,7 +18,7 @@ from recto.chat.trail import Trail
 from recto.sources.source import SourceId
 from recto.store import migrations
 from recto.store.schema import REVISIONS
-from recto.store.sourced import Sourced
+from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Piece, Request
@@ -124,12 +124,12 @@ def test_its_requests_rebuild_and_its_counts_are_found(old: Store) -> None:
     assert [difference for _, difference in old.records.differences(ids)] == [None] * 3
     assert old.records.rebuild("request-2") == SYSTEM + ONE + TWO + b"]}"
     record = old.records.record("request-1")
-    assert (record.size, record.account["parameters"], record.outcome["reply"]) == (100, {"max_tokens": 9}, "answer")
+    assert (record.size, record.account.parameters, record.outcome["reply"]) == (100, {"max_tokens": 9}, "answer")
     [home] = old.tree.conversations()
     assert old.records.latest(home.id) == "request-3"
     assert old.records.latest(home.id, "summary") == "request-2"
     one, two = (hashlib.sha256(data).digest() for data in (ONE, TWO))
-    assert old.counts.find("o200k_base/chat", [one, two]) == {one: Count(9), two: Count(8, exact=False)}
+    assert old.token_counts.find("o200k_base/chat", [one, two]) == {one: Count(9), two: Count(8, exact=False)}
 
 
 def test_it_goes_on_as_if_it_were_new(old: Store) -> None:
@@ -151,18 +151,18 @@ def test_it_goes_on_as_if_it_were_new(old: Store) -> None:
     )
     old.records.save(sent, "request-3")
     assert old.records.rebuild("request-4") == sent.body
-    assert old.records.record("request-4").account["prefix"]["broken_by"] is None
+    assert old.records.record("request-4").account.broken_by is None
 
 
 def test_its_sources_can_be_noted_and_its_texts_kept_from_now_on(old: Store) -> None:
-    assert (old.sourced.stats(), old.sourced.past("default")) == ([], [])
-    assert old.sourced.of("request-1") == []
+    assert (old.source_uses.stats(), old.source_uses.past("default")) == ([], [])
+    assert old.source_uses.of("request-1") == []
     style = SourceId("rule", "style")
-    old.sourced.note("request-1", [Sourced(style, "always", 7)])
-    old.sourced.signs("request-1", {style: "quoted"})
-    [stat] = old.sourced.stats()
+    old.source_uses.note("request-1", [SourceUse(style, "always", 7)])
+    old.source_uses.signs("request-1", {style: "quoted"})
+    [stat] = old.source_uses.stats()
     assert (stat.id, stat.replies, stat.tokens, stat.quoted) == (style, 1, 7, 1)
-    assert old.kept.get(old.kept.put(b"Be kind.")) == b"Be kind."
+    assert old.blobs.get(old.blobs.put(b"Be kind.")) == b"Be kind."
 
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
@@ -176,6 +176,6 @@ def test_a_store_of_any_older_revision_opens(tmp_path: Path, revision: str) -> N
         command.upgrade(config, revision)
     engine.dispose()
     with Store(path) as store:
-        assert store.sourced.stats() == []
+        assert store.source_uses.stats() == []
     Store(tmp_path / "new.db").close()
     assert shape(path) == shape(tmp_path / "new.db")

@@ -5,21 +5,27 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select, text
+from tests.conftest import examples
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.ids import new_id
-from recto.store.rebuilding import Held, Rebuilding
+from recto.sources.pick import Pick
+from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN
 from recto.store.schema import requests
 from recto.store.store import Store
+from recto.window.account import NO_ACCOUNT, PrefixReuse, RequestAccount, Section
 from recto.window.request import Piece, Purpose, Request
 
+SECTION = Section("system", 7, 10)
 MARK = b',"cache_control":{"type":"ephemeral"}'
 
 
-def request(conversation: str, *bodies: bytes, purpose: Purpose = "reply", **account: object) -> Request:
+def request(
+    conversation: str, *bodies: bytes, purpose: Purpose = "reply", account: RequestAccount = NO_ACCOUNT
+) -> Request:
     pieces = tuple(Piece("message", body) for body in bodies)
     return Request(new_id(), conversation, purpose, "a:b", "openai", {"max_tokens": 5}, pieces, account, created="t")
 
@@ -29,16 +35,16 @@ def with_marks(conversation: str, stable: int, *pieces: Piece, mark: bytes = MAR
 
 
 def test_a_request_rebuilds_to_the_bytes_that_were_sent(store: Store) -> None:
-    sent = request(store.tree.create().id, b"{", b"x" * 5000, b"}", sections=[1])
+    sent = request(store.tree.create().id, b"{", b"x" * 5000, b"}", account=RequestAccount(sections=(SECTION,)))
     store.records.save(sent, None)
     assert store.records.rebuild(sent.id) == sent.body
     record = store.records.record(sent.id)
     assert record.sha256 == hashlib.sha256(sent.body).hexdigest()
-    assert (record.size, record.pieces, record.account["sections"]) == (5002, 3, [1])
-    assert record.account["parameters"] == {"max_tokens": 5}
+    assert (record.size, record.pieces, record.account.sections) == (5002, 3, (SECTION,))
+    assert record.account.parameters == {"max_tokens": 5}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.sampled_from([b"a", b"bb", b"ccc", b"\x00\xff", b"d" * 300])), min_size=1, max_size=12))
 def test_any_chain_of_requests_rebuilds(store: Store, bodies: list[list[bytes]]) -> None:
     conversation, base = store.tree.create().id, None
@@ -61,22 +67,22 @@ def quoting(store: Store) -> Request:
     for line in SAID:
         said = Message(new_id(), "user", (Text(line),), parent=ids[-1] if ids else None)
         ids.append(store.tree.append(home, said).message.id)
-    picks = [{"kind": "message", "name": id, "because": "holds mast"} for id in ids]
+    picks = tuple(Pick("message", id, "holds mast") for id in ids)
     body = json.dumps({"role": "user", "content": "\n".join(f"#{n} user: {line}" for n, line in enumerate(SAID, 1))})
-    sections = [{"name": "recalled", "picks": picks[:30]}]
-    return request(home, b"{", body.encode(), b"}", sections=sections, not_picked=picks[30:])
+    account = RequestAccount(sections=(Section("recalled", 0, 0, picks[:30]),), not_picked=picks[30:])
+    return request(home, b"{", body.encode(), b"}", account=account)
 
 
 def test_what_a_request_quotes_of_stored_messages_is_hardly_kept_twice(store: Store) -> None:
     sent = quoting(store)
     store.records.save(sent, None)
     assert store.records.rebuild(sent.id) == sent.body
-    assert store.records.record(sent.id).account["not_picked"] == sent.account["not_picked"]
+    assert store.records.record(sent.id).account.not_picked == sent.account.not_picked
     with store.database.read() as connection:
         kept = connection.execute(text("SELECT sum(length(data)) FROM pieces")).scalar_one()
         told = connection.execute(text("SELECT length(account) FROM requests")).scalar_one()
     assert kept < len(sent.body) / 5
-    assert told < len(sent.account["sections"][0]["picks"]) * 26, "not even the ids"
+    assert told < len(list(sent.account.picks())) * 26, "not even the ids"
 
 
 def test_a_request_that_quotes_a_changed_message_is_altered_not_wrong(store: Store) -> None:
@@ -86,7 +92,7 @@ def test_a_request_that_quotes_a_changed_message_is_altered_not_wrong(store: Sto
         connection.execute(text("UPDATE messages SET blocks = replace(blocks, 'keel', 'backbone')"))
     with pytest.raises(Altered, match="does not rebuild"):
         store.records.rebuild(sent.id)
-    with pytest.raises(Altered, match="cannot be read: what it was packed beside was changed"):
+    with pytest.raises(Altered, match="cannot be read: a message it was packed with was changed"):
         store.records.record(sent.id)
     [(_, difference)] = store.records.differences([sent.id])
     assert difference is not None
@@ -100,7 +106,7 @@ PIECES = DATA.flatmap(
 BODIES = st.lists(PIECES, max_size=8)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(BODIES, min_size=1, max_size=6), st.sampled_from([MARK, b"", "·".encode()]), st.integers(0, 8))
 def test_marks_are_put_back_where_they_stood(store: Store, bodies: list[list[Piece]], mark: bytes, stable: int) -> None:
     conversation, base = store.tree.create().id, None
@@ -115,7 +121,7 @@ def test_marks_are_put_back_where_they_stood(store: Store, bodies: list[list[Pie
     assert [difference for _, difference in store.records.differences([each.id for each in sent])] == [None] * len(sent)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(BODIES.filter(bool), st.data())
 def test_marks_that_move_break_no_prefix_and_store_no_piece_twice(
     store: Store, body: list[Piece], data: st.DataObject
@@ -128,8 +134,8 @@ def test_marks_that_move_break_no_prefix_and_store_no_piece_twice(
     with store.database.read() as connection:
         before = connection.execute(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'")).scalar()
     store.records.save(second, first.id)
-    prefix = store.records.record(second.id).account["prefix"]
-    assert prefix == {"base": first.id, "kept": len(body), "of": len(body), "broken_by": None}
+    prefix = store.records.record(second.id).account.prefix
+    assert prefix == PrefixReuse(first.id, len(body), len(body))
     with store.database.read() as connection:
         after = connection.execute(text("SELECT count(*) FROM pieces WHERE data != x'005d7d'")).scalar()
         added = connection.execute(text("SELECT added FROM requests ORDER BY n DESC LIMIT 1")).scalar_one()
@@ -187,7 +193,7 @@ def test_a_long_chain_is_cut_by_full_lists_and_pieces_are_stored_once(store: Sto
     ("damage", "says"),
     [
         ("UPDATE pieces SET data = x'0041' WHERE n = 2", "piece [0-9a-f]+ was changed"),
-        ("DELETE FROM pieces WHERE n = 2", "piece 2 of 3 is gone"),
+        ("DELETE FROM pieces WHERE n = 2", "piece 2 of 3 is missing"),
         ("UPDATE requests SET added = '[1,3]'", "do not have the sha256"),
     ],
 )
@@ -207,13 +213,13 @@ def test_what_was_altered_is_named(store: Store, damage: str, says: str) -> None
 def chain(store: Store, count: int = 6) -> list[Request]:
     """A chat's requests, each on the one before, with marks, a compaction and picks that are kept as pieces."""
     home, base = store.tree.create().id, None
-    picks = [{"kind": "tool", "name": f"tool {n}", "server": "files", "because": "always"} for n in range(12)]
+    picks = tuple(Pick("tool", f"tool {n}", "always", server="files") for n in range(12))
     sent: list[Request] = []
     for number in range(count):
         cut = 3 if number > 3 else 0
         said = tuple(Piece("message", b',{"content":"%d %b"}' % (n, b"word " * 20), 3) for n in range(cut, number + 3))
         pieces = (Piece("head", b'{"messages":['), *said, Piece("tail", b"]}"))
-        account = {"sections": [{"name": "tools", "tokens": 9, "picks": picks}], "compaction": cut or None}
+        account = RequestAccount(sections=(Section("tools", 9, 0, picks),), compaction=cut or None)
         stable = len(pieces) - 2
         made = Request(
             new_id(), home, "reply", "a:b", "x", {}, pieces, account, created="t", stable=stable, mark_bytes=MARK
@@ -234,7 +240,7 @@ def test_verifying_many_finds_what_rebuilding_each_finds(store: Store) -> None:
 def test_picks_that_come_again_with_every_request_are_kept_once(store: Store) -> None:
     sent = chain(store, 30)
     record = store.records.record(sent[-1].id)
-    assert record.account["sections"] == sent[-1].account["sections"]
+    assert record.account.sections == sent[-1].account.sections
     with store.database.read() as connection:
         told = connection.execute(text("SELECT max(length(account)) FROM requests")).scalar_one()
     assert told < 200
@@ -246,7 +252,7 @@ COLUMNS = {
 }
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([(table, column) for table, columns in COLUMNS.items() for column in columns]),
     st.integers(0, 10_000),
@@ -315,9 +321,10 @@ def test_a_damaged_account_is_found_though_the_bytes_are_whole(store: Store) -> 
 
 def test_an_account_of_an_older_version_has_no_check_and_is_read(store: Store) -> None:
     (sent,) = chain(store, 1)
+    old = b'{"limit":5,"sections":[{"name":"tools","tokens":7,"picks":[]}]}'
     with store.database.write() as connection:
-        connection.execute(text("UPDATE requests SET account = :data"), {"data": b"\0" + b'{"limit":5,"sections":[7]}'})
-    assert store.records.record(sent.id).account == {"limit": 5, "sections": [7]}
+        connection.execute(text("UPDATE requests SET account = :data"), {"data": b"\0" + old})
+    assert store.records.record(sent.id).account == RequestAccount(limit=5, sections=(Section("tools", 7, 0),))
     assert list(store.records.differences([sent.id])) == [(sent.id, None)]
 
 
@@ -333,11 +340,11 @@ def test_a_damaged_request_does_not_stop_the_next_from_being_saved(store: Store)
 
 def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
     sent = chain(store, 20)
-    small = Rebuilding(most_bytes=300, most_numbers=10)
+    small = Rebuilder(max_bytes=300, max_numbers=10)
     with store.database.read() as connection:
         rows = connection.execute(select(requests).order_by(requests.c.n)).all()
         assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
-    held = Held[bytes](10)
+    held = LruCache[bytes](10)
     for number in range(100):
         held.put(number, b"1234", 4)
     assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
@@ -379,15 +386,15 @@ def test_the_record_names_what_broke_the_prefix(store: Store) -> None:
 
     def sent(base: str | None, *pieces: tuple[str, bytes], stable: int, compaction: int | None = None) -> str:
         parts = tuple(Piece(kind, data) for kind, data in pieces)  # type: ignore[arg-type]
-        account = {"compaction": compaction}
+        account = RequestAccount(compaction=compaction)
         made = Request(new_id(), conversation, "reply", "a:b", "openai", {}, parts, account, created="t", stable=stable)
         store.records.save(made, base)
         return made.id
 
     def prefix(id: str) -> dict[str, object]:
-        found = store.records.record(id).account["prefix"]
-        assert isinstance(found, dict)
-        return found
+        found = store.records.record(id).account.prefix
+        assert found
+        return found.to_json()
 
     head, system, tail = ("head", b"{"), ("system", b"s"), ("tail", b"}")
     first = sent(None, head, system, ("message", b"1"), tail, stable=2)

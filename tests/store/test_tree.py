@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, text
+from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text, ToolCall
 from recto.chat.message import Message, Tokens, Usage
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.store import Store
-from recto.window.compact import compaction_message
+from recto.window.compaction_block import compaction_message
 
 
 def say(words: str, parent: str | None = None, role: str = "user") -> Message:
@@ -227,7 +228,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.integers(0, 20))
 def test_a_fork_takes_the_newest_compaction_along_that_covers_nothing_beyond_it(
     store: Store, steps: list[tuple[int | None, list[int]] | None], target: int

@@ -1,38 +1,27 @@
-"""Where sentences end, in prose, lists, code and scripts without spaces; and that nothing is lost on the way."""
+"""Where sentences end, in prose, lists, code and scripts without spaces; no text is lost."""
 
 import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.summary.samples import texts
 
-from recto.summary.sentences import beginning, first_lines, is_noise, last_lines, sentences, terms
-
-# pieces that make ends, false ends, fences and wrapped lines likely
-pieces = (
-    st.sampled_from(
-        [". ", "! ", "? ", "... ", "…", "。", "！", "? 你", "e.g. ", "Dr. ", "3.14", "1. ", "z.B. ", "U.S. "]
-    )
-    | st.sampled_from(["\n", "\r\n", "\n\n", "\u2028", "\x1c", "```\n", "```python\n", "~~~", "- ", '"', ")", "😀"])
-    | st.sampled_from(["a", "Word ", "word ", "https://a.b/c?d ", "你好", "नमस्ते। ", "goes on here\n"])
-    | st.just("a long line of plain words that somebody has wrapped at a column\n")
-)
-texts = st.lists(pieces, max_size=30).map("".join) | st.text()
+from recto.summary.sentences import sentences, terms
 
 
-def squeezed(text: str) -> str:
+def without_whitespace(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
 @given(texts)
 def test_only_whitespace_is_lost_and_the_order_stays(text: str) -> None:
     found = sentences(text)
-    assert squeezed("".join(found)) == squeezed(text)
+    assert without_whitespace("".join(found)) == without_whitespace(text)
     assert all(sentence and sentence == sentence.strip() for sentence in found)
 
 
 @given(texts)
-def test_every_sentence_stands_in_the_text_as_it_is(text: str) -> None:
+def test_every_sentence_is_in_the_text_as_written(text: str) -> None:
     at = 0
     plain = "\n".join(text.splitlines())
     for sentence in sentences(text):
@@ -80,7 +69,7 @@ def test_a_line_of_code_is_one_sentence() -> None:
     assert sentences(text) == ["Look.", "Here:", *code, "Then.", "Done."]
 
 
-def test_prose_that_was_wrapped_is_joined_again() -> None:
+def test_wrapped_prose_is_joined_again() -> None:
     text = "The server was moved to another rack in the night and has\nbeen slow ever since. We looked at it.\nNew line"
     assert sentences(text) == [
         "The server was moved to another rack in the night and has\nbeen slow ever since.",
@@ -98,74 +87,3 @@ def test_terms_are_stems_numbers_and_pairs() -> None:
 
 def test_the_same_log_line_a_second_later_has_the_same_terms() -> None:
     assert terms("2024-05-01 10:00:01 disk is full") == terms("2024-05-01 10:00:02 disk is full")
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        "}",
-        "});",
-        "-----",
-        "```json",
-        "👍",
-        "aGVsbG8gd29ybGQsIHRoaXMgaXMgYSBsb25nIGxpbmUgb2YgYmFzZTY0IGRhdGEgMTIzNDU2Nzg5MA==",
-        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "00000010: 7f45 4c46 0201 0100 0000 0000 0000 0000 0300 3e00 0100 0000",
-    ],
-)
-def test_noise_is_told_from_words(noise: str) -> None:
-    assert is_noise(noise)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Yes",
-        "B",
-        "42",
-        "是的",
-        "src/recto/window/a/path/that/is/really/quite/long/and_goes_on.py",
-        "the-title-of-a-page-in-an-address-that-is-longer-than-any-word",
-        "Hottentottenpotentatentantenattentat",
-        "Commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b broke the build on Friday.",
-    ],
-)
-def test_words_are_not_noise(said: str) -> None:
-    assert not is_noise(said)
-
-
-@given(texts, st.integers(-2, 200))
-def test_ends_are_parts_of_the_text_and_short_enough(text: str, size: int) -> None:
-    size = min(size, len(text))
-    for part in (beginning(text, size), first_lines(text, max(size, 0))):
-        assert len(part) <= max(size, 0)
-        assert text.startswith(part)
-    last = last_lines(text, max(size, 0))
-    assert len(last) <= max(size, 0)
-    assert text.rstrip().endswith(last)
-
-
-@pytest.mark.parametrize(
-    ("text", "size", "expected"),
-    [
-        ("one two three", 9, "one two"),
-        ("one two three", 7, "one two"),
-        ("one two three", 99, "one two three"),
-        ("incomprehensibilities", 5, "incom"),
-        ("我们明天去北京", 3, "我们明"),
-        ("cafe\u0301 au lait", 4, "caf"),
-        ("👍🏽👍🏽", 3, "👍🏽"),
-        ("👩\u200d👩\u200d👧 family", 2, ""),
-    ],
-)
-def test_a_beginning_ends_with_a_word(text: str, size: int, expected: str) -> None:
-    assert beginning(text, size) == expected
-
-
-def test_first_and_last_lines_are_whole_where_they_can_be() -> None:
-    text = "line one\nline two\nline three\nline four"
-    assert first_lines(text, 22) == "line one\nline two"
-    assert last_lines(text, 22) == "line three\nline four"
-    prose = "It began well. Then it rained. Nobody came."
-    assert first_lines(prose, 34) == "It began well. Then it rained."
-    assert last_lines(prose, 22) == "Nobody came."

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.document import Document, block_text, parse, section_text
+from recto.vault.document import Document, block_text, parse_note, section_text
 
 NOTE = """---
 title: "Trip: north"
@@ -41,8 +41,8 @@ z
 """
 
 
-def test_a_note_is_taken_apart() -> None:
-    parsed = parse(NOTE)
+def test_a_note_is_parsed() -> None:
+    parsed = parse_note(NOTE)
     assert parsed.title == "Trip: north"
     assert parsed.aliases == ("North", "2024")
     assert parsed.tags == ("travel/sea", "plan", "idea")
@@ -57,8 +57,8 @@ def test_a_note_is_taken_apart() -> None:
     assert parsed.problem is None
 
 
-def test_sections_hold_what_is_below_them() -> None:
-    sections = parse(NOTE).sections
+def test_sections_include_their_subsections() -> None:
+    sections = parse_note(NOTE).sections
     assert [each.heading_path for each in sections] == [
         (),
         ("Top",),
@@ -122,8 +122,8 @@ def test_the_title_is_the_property_or_the_first_heading_or_the_name(text: str, t
     ("front", "problem"),
     [
         ("title: a: b", "not valid YAML, line 2"),
-        ("- a\n- b", "no list of properties"),
-        ("just text", "no list of properties"),
+        ("- a\n- b", "not a list of properties"),
+        ("just text", "not a list of properties"),
         ("a: &a [x]\nb: [*a, *a]", "uses aliases"),
         ("a: " + "[" * 50_000, "nested too deeply"),
         ("a: " + "{a: " * 10_000, "nested too deeply"),
@@ -137,8 +137,8 @@ def test_the_title_is_the_property_or_the_first_heading_or_the_name(text: str, t
         ("<<: 5", "not valid YAML"),
     ],
 )
-def test_broken_or_hostile_front_matter_is_told_and_the_note_still_read(front: str, problem: str) -> None:
-    parsed = parse(f"---\n{front}\n---\n# Title\n\ntext #tag")
+def test_broken_or_hostile_front_matter_is_reported_and_the_note_still_read(front: str, problem: str) -> None:
+    parsed = parse_note(f"---\n{front}\n---\n# Title\n\ntext #tag")
     assert parsed.problem is not None
     assert problem in parsed.problem
     assert (parsed.properties, parsed.body_start, parsed.title, parsed.tags) == ({}, 0, "Title", ("tag",))
@@ -148,7 +148,7 @@ def test_broken_or_hostile_front_matter_is_told_and_the_note_still_read(front: s
     "said", ["2024-05-01", "2024-13-45", "2024-05-01 10:00:00", "2024-05-01T10:00:00+25:99", "!!timestamp 2024-13-45"]
 )
 def test_a_date_stays_the_text_that_was_written(said: str) -> None:
-    parsed = parse(f"---\ntags: [kept]\ndate: {said}\n2024-01-01: key\n---\n")
+    parsed = parse_note(f"---\ntags: [kept]\ndate: {said}\n2024-01-01: key\n---\n")
     assert parsed.problem is None
     assert parsed.properties == {
         "tags": ["kept"],
@@ -157,13 +157,13 @@ def test_a_date_stays_the_text_that_was_written(said: str) -> None:
     }
 
 
-def test_front_matter_that_is_never_closed_is_told() -> None:
-    assert parse("---\ntitle: x\n\ntext").problem == "the front matter is never closed"
-    assert parse("---\n\nonly a rule").problem is None
+def test_unclosed_front_matter_is_reported() -> None:
+    assert parse_note("---\ntitle: x\n\ntext").problem == "the front matter is never closed"
+    assert parse_note("---\n\nonly a rule").problem is None
 
 
-def test_numbers_too_long_to_write_are_no_names() -> None:
-    parsed = parse(f"---\ntitle: 0x{'f' * 9000}\naliases: [0x{'f' * 9000}, b]\n---\n")
+def test_numbers_too_long_to_print_are_not_names() -> None:
+    parsed = parse_note(f"---\ntitle: 0x{'f' * 9000}\naliases: [0x{'f' * 9000}, b]\n---\n")
     assert (parsed.title, parsed.aliases, parsed.problem) == (None, ("b",), None)
 
 
@@ -179,13 +179,13 @@ def test_numbers_too_long_to_write_are_no_names() -> None:
         ("aliases: {a: b}\ntags: 5", (), ("5",)),
     ],
 )
-def test_names_and_tags_are_taken_in_every_form(front: str, aliases: tuple[str, ...], tags: tuple[str, ...]) -> None:
-    parsed = parse(f"---\n{front}\n---\n")
+def test_names_and_tags_are_read_in_every_form(front: str, aliases: tuple[str, ...], tags: tuple[str, ...]) -> None:
+    parsed = parse_note(f"---\n{front}\n---\n")
     assert (parsed.aliases, parsed.tags) == (aliases, tags)
 
 
-def test_windows_line_ends_and_a_mark_of_byte_order_change_nothing() -> None:
-    parsed = parse("\ufeff---\r\ntitle: a\r\n---\r\n# One\r\n\r\ntext ^b\r\n\r\nTwo\r\n---\r\n")
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
+    parsed = parse_note("\ufeff---\r\ntitle: a\r\n---\r\n# One\r\n\r\ntext ^b\r\n\r\nTwo\r\n---\r\n")
     assert [(each.level, each.text) for each in parsed.headings] == [(1, "One"), (2, "Two")]
     assert (parsed.title, parsed.problem, list(parsed.blocks)) == ("a", None, ["b"])
 
@@ -193,8 +193,8 @@ def test_windows_line_ends_and_a_mark_of_byte_order_change_nothing() -> None:
 @pytest.mark.parametrize(
     "text", ["- a\n---\n", "> a\n---\n", "| a |\n---\n", "\n---\n", "-\n-\n", "# a\n---\n", "***\n---"]
 )
-def test_a_rule_below_what_is_no_paragraph_is_no_heading(text: str) -> None:
-    assert not [each for each in parse(text).headings if each.level == 2]
+def test_a_rule_below_something_else_than_a_paragraph_is_not_a_heading(text: str) -> None:
+    assert not [each for each in parse_note(text).headings if each.level == 2]
 
 
 MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)
@@ -202,7 +202,7 @@ MARKDOWN = st.text(alphabet="#-=`~^ \n\r>a1|[]:", max_size=80)
 
 @given(MARKDOWN)
 def test_sections_are_made_of_the_text(text: str) -> None:
-    parsed = parse(text)
+    parsed = parse_note(text)
     flat = [each for each in parsed.sections if each.level in (0, 1)]
     assert len(parsed.sections) == len(parsed.headings) + any(each.level == 0 for each in parsed.sections)
     for section in parsed.sections:
@@ -228,11 +228,11 @@ def test_sections_are_made_of_the_text(text: str) -> None:
     ],
     ids=range(6),
 )
-def test_a_hostile_text_ends(text: str) -> None:
-    assert parse(text).problem is None
+def test_a_hostile_text_is_parsed_in_time(text: str) -> None:
+    assert parse_note(text).problem is None
 
 
-def test_a_document_is_equal_by_what_it_says() -> None:
+def test_documents_are_equal_by_content() -> None:
     one, other = Document("a.md", "# A"), Document("a.md", "# A")
     assert one.parsed is one.parsed
     assert one == other

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from recto.errors import Invalid, NotFound
-from recto.vault.folder import MOST_READ, Entry, Folder, is_note
+from recto.vault.folder import MAX_NOTE_BYTES, Folder, FolderEntry, is_note
 
 
 def fill(root: Path, *paths: str) -> Path:
@@ -34,7 +35,7 @@ def walked(folder: Folder) -> list[str]:
 # -- the root
 
 
-def test_a_vault_that_is_not_there_or_is_a_file_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_vault_or_a_file_is_one_sentence(tmp_path: Path) -> None:
     fill(tmp_path, "file")
     with pytest.raises(NotFound, match="there is no folder"):
         Folder(tmp_path / "nowhere")
@@ -69,12 +70,10 @@ def test_a_walk_gives_notes_and_attachments_by_folder_and_name(folder: Folder) -
 
 def test_an_entry_holds_size_and_time(folder: Folder) -> None:
     facts = (folder.root / "Plan.md").stat()
-    assert next(folder.walk()) == Entry("Plan.md", facts.st_size, facts.st_mtime_ns) == folder.entry("Plan.md")
+    assert next(folder.walk()) == FolderEntry("Plan.md", facts.st_size, facts.st_mtime_ns) == folder.entry("Plan.md")
 
 
-def test_symlinked_files_count_when_they_lead_inside_and_folders_are_not_entered(
-    folder: Folder, tmp_path: Path
-) -> None:
+def test_symlinks_to_files_inside_count_and_symlinked_folders_are_not_entered(folder: Folder, tmp_path: Path) -> None:
     before = walked(folder)
     (folder.root / "alias.md").symlink_to("people/Ned.md")
     (folder.root / "door.md").symlink_to(tmp_path / "secret.md")
@@ -85,7 +84,7 @@ def test_symlinked_files_count_when_they_lead_inside_and_folders_are_not_entered
     assert sorted(walked(folder)) == sorted([*before, "alias.md"])
 
 
-def test_what_is_no_file_is_no_entry(folder: Folder) -> None:
+def test_only_regular_files_are_entries(folder: Folder) -> None:
     before = walked(folder)
     os.mkfifo(folder.root / "pipe.md")
     os.mkfifo(folder.root / "people" / ".gitignore")
@@ -94,7 +93,7 @@ def test_what_is_no_file_is_no_entry(folder: Folder) -> None:
         folder.read("pipe.md")
 
 
-def test_an_unreadable_folder_is_skipped_and_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_folder_is_skipped_and_reported(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.scandir
 
     def scandir(place: Path) -> object:
@@ -108,7 +107,7 @@ def test_an_unreadable_folder_is_skipped_and_told(folder: Folder, monkeypatch: p
     assert skipped == ["people/old"]
 
 
-def test_a_name_that_is_no_text_is_skipped_and_told(folder: Folder) -> None:
+def test_a_name_that_is_not_text_is_skipped_and_reported(folder: Folder) -> None:
     try:
         (folder.root / os.fsdecode(b"caf\xe9.md")).write_text("")
     except OSError:
@@ -118,7 +117,7 @@ def test_a_name_that_is_no_text_is_skipped_and_told(folder: Folder) -> None:
     assert skipped == ["caf\N{REPLACEMENT CHARACTER}.md"]
 
 
-def test_files_that_vanish_during_a_walk_are_passed_over(folder: Folder) -> None:
+def test_files_that_vanish_during_a_walk_are_skipped(folder: Folder) -> None:
     walk = folder.walk()
     assert next(walk).path == "Plan.md"
     (folder.root / "map.png").unlink()
@@ -164,7 +163,7 @@ def test_gitignore_files_count_with_nesting_and_negation(folder: Folder) -> None
 
 
 @pytest.mark.parametrize("text", ["!\n\\\n[z-a]\n[[:alpha:]]*\n", "", "# nothing\n\n", "\0\n", "\xff"])
-def test_an_odd_gitignore_leaves_out_nothing(folder: Folder, text: str) -> None:
+def test_an_odd_gitignore_excludes_nothing(folder: Folder, text: str) -> None:
     before = walked(folder)
     (folder.root / ".gitignore").write_bytes(text.encode("latin-1"))
     assert walked(folder) == before
@@ -180,9 +179,9 @@ FILES = ["a.md", "b/a.md", "b/c.md", "a/b/c.md", "a/a.md", "c/b/a.md", "c/c.md",
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(outer=st.lists(PATTERNS, max_size=4), inner=st.lists(PATTERNS, max_size=3))
-def test_a_walk_leaves_out_what_git_leaves_out(
+def test_a_walk_excludes_the_files_that_git_excludes(
     tmp_path_factory: pytest.TempPathFactory, outer: list[str], inner: list[str]
 ) -> None:
     root = fill(tmp_path_factory.mktemp("ignored"), *FILES)
@@ -203,7 +202,7 @@ def _is_entry(folder: Folder, path: str) -> bool:
         return False
 
 
-def test_what_git_leaves_out_is_left_alone(folder: Folder) -> None:
+def test_files_that_git_ignores_cannot_be_changed(folder: Folder) -> None:
     (folder.root / "drafts").mkdir()
     (folder.root / "drafts/x.md").write_text("mine")
     (folder.root / ".gitignore").write_text("drafts/\n")
@@ -217,12 +216,12 @@ def test_what_git_leaves_out_is_left_alone(folder: Folder) -> None:
         lambda: folder.move("drafts/x.md", "x.md"),
         lambda: folder.move("Plan.md", "drafts/Plan.md"),
     ):
-        with pytest.raises(Invalid, match=r"left out by a \.gitignore"):
+        with pytest.raises(Invalid, match=r"excluded by a \.gitignore"):
             act()
     assert (folder.root / "drafts/x.md").read_text() == "mine"
 
 
-def test_a_link_is_neither_moved_nor_deleted_nor_what_it_leads_to(folder: Folder) -> None:
+def test_neither_a_symlink_nor_its_target_is_moved_or_deleted(folder: Folder) -> None:
     folder.write("Real.md", "mine")
     (folder.root / "alias.md").symlink_to(folder.root / "Real.md")
     for act in (lambda: folder.delete("alias.md"), lambda: folder.move("alias.md", "other.md")):
@@ -239,7 +238,7 @@ def test_a_link_is_neither_moved_nor_deleted_nor_what_it_leads_to(folder: Folder
 def test_nothing_leads_outside(folder: Folder, tmp_path: Path, path: str) -> None:
     (folder.root / "door.md").symlink_to(tmp_path / "secret.md")
     (folder.root / "out").symlink_to(tmp_path / "elsewhere")
-    for act in (folder.inside, folder.read, folder.entry, folder.delete, lambda to: folder.write(to, "x")):
+    for act in (folder.locate, folder.read, folder.entry, folder.delete, lambda to: folder.write(to, "x")):
         with pytest.raises(Invalid, match="outside the vault"):
             act(path)
     for old, new in ((path, "new.md"), ("Plan.md", path)):
@@ -248,14 +247,14 @@ def test_nothing_leads_outside(folder: Folder, tmp_path: Path, path: str) -> Non
     assert (tmp_path / "secret.md").read_text() == "text of secret.md"
 
 
-def test_a_way_round_that_stays_inside_is_taken(folder: Folder) -> None:
-    assert folder.relative(folder.inside("people/../Plan.md")) == "Plan.md"
+def test_a_path_with_dots_that_stays_inside_is_allowed(folder: Folder) -> None:
+    assert folder.relative(folder.locate("people/../Plan.md")) == "Plan.md"
     (folder.root / "alias.md").symlink_to("people/Ned.md")
     assert folder.entry("alias.md").path == "people/Ned.md"
 
 
 @pytest.mark.parametrize("path", ["nothing.md", "people", "", ".", ".obsidian/app.md", "Plan.md/x.md", "\ud800.md"])
-def test_what_is_hidden_missing_or_a_folder_is_not_found(folder: Folder, path: str) -> None:
+def test_a_hidden_or_missing_file_or_a_folder_is_not_found(folder: Folder, path: str) -> None:
     fill(folder.root, ".obsidian/app.md")
     with pytest.raises(NotFound, match="there is no document"):
         folder.read(path)
@@ -273,15 +272,15 @@ def test_a_nul_and_a_name_too_long_are_one_sentence(folder: Folder) -> None:
 def test_a_huge_note_is_refused_without_being_read(folder: Folder) -> None:
     with (folder.root / "huge.md").open("wb") as file:
         file.truncate(100_000_000)
-    with pytest.raises(Invalid, match=r"huge\.md has 100\.0 MB; notes of at most 2 MB are read"):
+    with pytest.raises(Invalid, match=r"huge\.md has 100\.0 MB; at most 2 MB can be read"):
         folder.read("huge.md")
-    (folder.root / "large.md").write_bytes(b"x" * MOST_READ)
-    assert len(folder.read("large.md")) == MOST_READ
+    (folder.root / "large.md").write_bytes(b"x" * MAX_NOTE_BYTES)
+    assert len(folder.read("large.md")) == MAX_NOTE_BYTES
     with pytest.raises(Invalid):
-        folder.read("large.md", most=10)
+        folder.read("large.md", limit=10)
 
 
-def test_bytes_come_as_they_lie_there(folder: Folder) -> None:
+def test_bytes_are_read_unchanged(folder: Folder) -> None:
     (folder.root / "odd.md").write_bytes(b"\xef\xbb\xbfcaf\xe9\r\n\0")
     assert folder.read("odd.md") == b"\xef\xbb\xbfcaf\xe9\r\n\0"
 
@@ -308,9 +307,9 @@ def test_a_rewritten_note_keeps_its_mode(folder: Folder) -> None:
     [
         (".obsidian/x.md", "hidden"),
         ("people/.x.md", "hidden"),
-        ("x.txt", "no note"),
-        ("people", "no note"),
-        ("", "no note"),
+        ("x.txt", "not a note"),
+        ("people", "not a note"),
+        ("", "not a note"),
         ("folder.md", "is a folder"),
         ("Plan.md/x.md", "cannot write"),
         ("x" * 300 + ".md", "cannot write"),
@@ -338,7 +337,7 @@ def test_a_write_that_fails_leaves_the_old_note_and_nothing_else(
     assert sorted(folder.root.rglob("*")) == before
 
 
-def test_a_note_that_its_owner_made_read_only_is_left_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_note_is_not_written(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     with pytest.raises(Invalid, match="it is read-only"):
         folder.write("Plan.md", "anew")
@@ -378,7 +377,7 @@ def test_a_file_moves_with_its_content(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("Plan.md", "people/Ned.md", "there already is"),
+        ("Plan.md", "people/Ned.md", "already exists"),
         ("Plan.md", "people", "a note stays a note"),
         ("Plan.md", "Plan.txt", "a note stays a note"),
         ("map.png", "map.md", "a note stays a note"),
@@ -390,19 +389,19 @@ def test_a_file_moves_with_its_content(folder: Folder) -> None:
         ("people", "folk.md", "there is no document"),
     ],
 )
-def test_nothing_is_moved_onto_another_thing(folder: Folder, old: str, new: str, said: str) -> None:
+def test_nothing_is_moved_onto_another_file(folder: Folder, old: str, new: str, said: str) -> None:
     before = walked(folder)
     with pytest.raises((Invalid, NotFound), match=said):
         folder.move(old, new)
     assert walked(folder) == before
 
 
-def test_only_the_case_of_a_name_may_change(folder: Folder) -> None:
+def test_changing_only_the_case_of_a_name_is_allowed(folder: Folder) -> None:
     folder.move("Plan.md", "plan.md")
     assert "plan.md" in walked(folder)
 
 
-def test_a_deleted_note_lies_in_the_trash_and_takes_no_other_ones_place(folder: Folder) -> None:
+def test_a_deleted_note_is_in_the_trash_and_replaces_no_other(folder: Folder) -> None:
     assert folder.delete("people/Ned.md") == ".trash/Ned.md"
     fill(folder.root, "Ned.md")
     assert folder.delete("Ned.md") == ".trash/Ned 2.md"

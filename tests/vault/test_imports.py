@@ -6,9 +6,10 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import mostly_slow
 
 from recto.errors import Invalid, NotFound, RectoError
-from recto.vault.imports import Import, files_of, find_imports, resolve_import
+from recto.vault.imports import Import, exists_under, find_imports, resolve_import
 
 Form = Literal["NFC", "NFD"]
 FORMS: tuple[Form, ...] = ("NFC", "NFD")
@@ -55,7 +56,7 @@ def test_a_path_after_an_at_sign_is_an_import(text: str, path: str, section: str
 
 
 @pytest.mark.parametrize("end", [".", ",", ";", ":", "!", "?", "...", ").", "?!", "'", "…", "，"])
-def test_what_ends_the_sentence_is_no_part_of_it(end: str) -> None:
+def test_punctuation_at_the_end_is_not_part_of_an_import(end: str) -> None:
     assert paths(f"look at @docs/plan.md{end}") == [("docs/plan.md", None)]
     assert paths(f"look at @docs/plan.md#Goals{end}") == [("docs/plan.md", "Goals")]
 
@@ -80,11 +81,11 @@ def test_what_ends_the_sentence_is_no_part_of_it(end: str) -> None:
         "`@app.route` and `@docs/plan.md`",
     ],
 )
-def test_addresses_names_and_code_are_no_imports(text: str) -> None:
+def test_addresses_names_and_code_are_not_imports(text: str) -> None:
     assert paths(text) == []
 
 
-def test_a_word_alone_is_an_import_only_where_such_a_file_exists() -> None:
+def test_a_single_word_is_an_import_only_if_such_a_file_exists() -> None:
     assert paths("ask @ada about @Makefile.", "Makefile") == [("Makefile", None)]
     assert paths("@Plan#Goals", "Plan") == [("Plan", "Goals")]
 
@@ -105,7 +106,7 @@ def test_imports_come_in_order_with_their_place() -> None:
 
 
 @given(st.text(alphabet='@a./#"~\\ \n`()x:é。', max_size=60), st.booleans())
-def test_every_import_stands_in_the_text_and_apart(text: str, exists: bool) -> None:
+def test_imports_match_the_text_and_do_not_overlap(text: str, exists: bool) -> None:
     end = 0
     for each in find_imports(text, lambda path: exists):
         assert each.start >= end
@@ -114,7 +115,10 @@ def test_every_import_stands_in_the_text_and_apart(text: str, exists: bool) -> N
         end = each.end
 
 
-@pytest.mark.parametrize("piece", ["@", ' @"', " @a/", "@a.", "@a#", " @a.md)", "\\ ", "`@", " @!"])
+SIGNS = ("@", ' @"', " @a/", "@a.", "@a#", " @a.md)", "\\ ", "`@", " @!")
+
+
+@pytest.mark.parametrize("piece", mostly_slow(SIGNS, ("@", "@a.", "@a#", "\\ ", "`@", " @!")))
 def test_a_megabyte_of_signs_is_read_in_time(piece: str) -> None:
     text = " @x" + piece * (1_000_000 // len(piece))
     assert all(text[each.start : each.end] == each.raw for each in find_imports(text))
@@ -148,17 +152,17 @@ def test_the_first_root_that_has_it_gives_the_file(roots: list[Path]) -> None:
 
 @pytest.mark.parametrize("on_disk", FORMS)
 @pytest.mark.parametrize("typed", FORMS)
-def test_an_accent_may_be_typed_as_one_sign_or_as_two(roots: list[Path], on_disk: Form, typed: Form) -> None:
+def test_an_accent_may_be_typed_as_one_character_or_as_two(roots: list[Path], on_disk: Form, typed: Form) -> None:
     name = unicodedata.normalize(on_disk, "Résumé.md")
     (roots[1] / "Übung").mkdir()
     (roots[1] / "Übung" / name).write_text("x")
     wanted = unicodedata.normalize(typed, "Übung/Résumé.md")
     assert resolved(wanted, roots) == f"vault/Übung/{name}"
     assert resolved(wanted.removesuffix(".md"), roots) == f"vault/Übung/{name}"
-    assert files_of(roots)(wanted)
+    assert exists_under(roots)(wanted)
 
 
-def test_of_two_spellings_the_typed_one_is_taken(roots: list[Path]) -> None:
+def test_of_two_spellings_the_typed_one_wins(roots: list[Path]) -> None:
     for form in FORMS:
         (roots[0] / unicodedata.normalize(form, "é.md")).write_text(form)
     for form in FORMS:
@@ -170,13 +174,13 @@ def test_of_two_spellings_the_typed_one_is_taken(roots: list[Path]) -> None:
     "path",
     ["../secret.md", "src/../../secret.md", "door.md", "door", "/etc/hosts", "~/x.md", "../nowhere.md", "../é.md"],
 )
-def test_nothing_outside_is_taken_in_unless_allowed(roots: list[Path], path: str) -> None:
+def test_nothing_outside_is_read_unless_allowed(roots: list[Path], path: str) -> None:
     (roots[0] / "door.md").symlink_to("../secret.md")
     with pytest.raises(Invalid, match="outside the project and the vault"):
         resolved(path, roots)
 
 
-def test_what_is_allowed_outside_is_found(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_outside_are_found_if_allowed(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(roots[0].parent))
     assert resolved("../secret.md", roots, allowed_outside=True) == "secret.md"
     assert resolved("~/secret.md", roots, allowed_outside=True) == "secret.md"
@@ -193,16 +197,16 @@ def test_a_missing_file_is_one_sentence(roots: list[Path], path: str) -> None:
     failure.value.message.encode()
 
 
-def test_a_near_name_is_offered(roots: list[Path]) -> None:
-    with pytest.raises(NotFound, match=r"is main\.py meant\?"):
+def test_a_similar_name_is_suggested(roots: list[Path]) -> None:
+    with pytest.raises(NotFound, match=r"did you mean main\.py\?"):
         resolved("src/mian.py", roots)
 
 
-def test_a_folder_names_its_files(roots: list[Path]) -> None:
+def test_a_folder_lists_its_files(roots: list[Path]) -> None:
     with pytest.raises(Invalid, match=r"@src is a folder; name one of its files: main\.py"):
         resolved("src", roots)
     (roots[0] / "empty").mkdir()
-    with pytest.raises(Invalid, match="it has no files to name"):
+    with pytest.raises(Invalid, match="it has no files"):
         resolved("empty", roots)
     for n in range(9):
         (roots[0] / "empty" / f"{n}.md").write_text("")
@@ -219,11 +223,11 @@ def test_a_file_of_another_root_comes_before_a_folder(roots: list[Path]) -> None
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(128, 256)) * 9, "ab".encode("utf-16-le")])
 def test_binary_files_are_refused(roots: list[Path], content: bytes) -> None:
     (roots[0] / "x.bin").write_bytes(content)
-    with pytest.raises(Invalid, match=r"@x\.bin is no text: "):
+    with pytest.raises(Invalid, match=r"@x\.bin is not text: "):
         resolved("x.bin", roots)
 
 
-def test_text_of_another_encoding_an_empty_file_and_emoji_are_taken_in(roots: list[Path]) -> None:
+def test_text_in_another_encoding_an_empty_file_and_emoji_are_read(roots: list[Path]) -> None:
     for content in (
         "déjà vu, très élégant, oui".encode("latin-1"),
         b"",
@@ -243,7 +247,7 @@ def test_a_huge_file_a_pipe_and_an_unreadable_one_are_one_sentence(
     with pytest.raises(Invalid, match=r"has 100\.0 MB; at most 2 MB"):
         resolved("huge.log", roots)
     os.mkfifo(roots[0] / "pipe.md")
-    with pytest.raises(Invalid, match="no file that can be read"):
+    with pytest.raises(Invalid, match="not a regular file"):
         resolved("pipe.md", roots)
 
     def refuse(*given: object) -> None:
@@ -254,8 +258,8 @@ def test_a_huge_file_a_pipe_and_an_unreadable_one_are_one_sentence(
         resolved("Plan.md", roots)
 
 
-def test_the_roots_say_what_exists(roots: list[Path]) -> None:
-    exists = files_of([*roots, roots[0].parent / "nowhere"])
+def test_existence_depends_on_the_roots(roots: list[Path]) -> None:
+    exists = exists_under([*roots, roots[0].parent / "nowhere"])
     assert [exists(path) for path in ("Plan", "src", "../secret.md", "a b/Note.md")] == [True, False, False, True]
     found = find_imports("@Plan and @ada and @src", exists)
     assert [each.path for each in found] == ["Plan"]

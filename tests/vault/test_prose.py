@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.prose import front_matter, masked
+from recto.vault.prose import front_matter, mask_code
 
 
 @given(st.text(alphabet="`~%<>-! \n\r\t\\a1.", max_size=80))
 def test_a_mask_changes_neither_length_nor_lines(text: str) -> None:
-    mask = masked(text)
+    mask = mask_code(text)
     assert len(mask) == len(text)
     assert all(mine == own or (mine == " " and own != "\n") for mine, own in zip(mask, text, strict=True))
 
@@ -26,8 +26,8 @@ def test_a_mask_changes_neither_length_nor_lines(text: str) -> None:
         ("%% ` %% c `", "x"),
     ],
 )
-def test_code_and_comments_are_blank_and_the_rest_is_not(text: str, hidden: str) -> None:
-    mask = masked(text)
+def test_only_code_and_comments_are_masked(text: str, hidden: str) -> None:
+    mask = mask_code(text)
     assert hidden not in mask
     assert ("c" in mask) == ("c" in text)
 
@@ -49,9 +49,9 @@ def test_front_matter_is_found(text: str, properties: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "---", "---\na: 1", " ---\na\n---", "a\n---\nb\n---", "----\na\n----"])
-def test_what_only_looks_like_front_matter(text: str) -> None:
+def test_text_that_only_looks_like_front_matter_is_ignored(text: str) -> None:
     assert front_matter(text) is None
 
 
 def test_a_tick_in_the_properties_opens_no_code() -> None:
-    assert masked("---\na: `\n---\n[[b]] ` c").endswith("[[b]] ` c")
+    assert mask_code("---\na: `\n---\n[[b]] ` c").endswith("[[b]] ` c")

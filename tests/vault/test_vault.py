@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault import vault as module
-from recto.vault.folder import Entry, Folder
+from recto.vault.folder import Folder, FolderEntry
 from recto.vault.links import Link, find_all_links, find_links
 from recto.vault.vault import Document, Vault
 
@@ -97,8 +98,8 @@ def test_a_note_that_is_not_utf8_is_read_with_replacements(vault: Vault) -> None
     assert vault.read("latin.md").text == "caf\N{REPLACEMENT CHARACTER}"
 
 
-def test_a_picture_is_no_text(linked: Vault) -> None:
-    with pytest.raises(Invalid, match=r"pic\.png is no text"):
+def test_a_picture_is_not_text(linked: Vault) -> None:
+    with pytest.raises(Invalid, match=r"pic\.png is not text"):
         linked.read("pic.png")
 
 
@@ -110,11 +111,11 @@ def test_a_vault_must_be_a_folder(tmp_path: Path) -> None:
         Vault(tmp_path / "file")
 
 
-def test_opening_a_vault_looks_at_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_opening_a_vault_reads_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     walks: list[Path] = []
     walk = Folder.walk
 
-    def counted(self: Folder) -> Iterator[Entry]:
+    def counted(self: Folder) -> Iterator[FolderEntry]:
         walks.append(self.root)
         return walk(self)
 
@@ -146,7 +147,7 @@ def test_documents_are_listed_by_folder_and_by_tag(linked: Vault) -> None:
 
 
 def test_links_of_a_document_come_in_order_with_what_they_lead_to(linked: Vault) -> None:
-    found = linked.forward("plan")
+    found = linked.outgoing_links("plan")
     assert [(each.link.target, each.path) for each in found] == [
         ("Ned", "people/Ned.md"),
         ("nobody", None),
@@ -169,7 +170,7 @@ def test_backlinks_come_with_line_and_context(linked: Vault) -> None:
     assert [each.source for each in linked.backlinks("people/Zoe.md")] == ["people/Zoe.md"]
 
 
-def test_backlinks_of_a_name_that_holds_a_sign(linked: Vault) -> None:
+def test_backlinks_of_a_name_with_a_special_character(linked: Vault) -> None:
     write(linked.root, "C.md", "")
     write(linked.root, "C# notes.md", "")
     write(linked.root, "from.md", "[[C# notes]] [[C#other]] [[C# notes#Types]]")
@@ -178,22 +179,22 @@ def test_backlinks_of_a_name_that_holds_a_sign(linked: Vault) -> None:
     assert [each.link.wikilink for each in linked.backlinks("C.md")] == ["[[C#other]]"]
 
 
-def test_a_heading_is_told_from_a_name_that_holds_a_sign(linked: Vault) -> None:
+def test_a_heading_is_separated_from_a_name_with_a_special_character(linked: Vault) -> None:
     write(linked.root, "C# notes.md", "")
-    settled = linked.settle(find_links("[[C# notes#Types]]")[0])
+    settled = linked.disambiguate(find_links("[[C# notes#Types]]")[0])
     assert (settled.target, settled.heading) == ("C# notes", "Types")
 
 
-def test_broken_links_are_listed_with_near_names(linked: Vault) -> None:
+def test_broken_links_are_listed_with_similar_names(linked: Vault) -> None:
     write(linked.root, "people/Ann.md", "[[Nedd]]")
     linked.refresh()
-    assert [(each.source, each.link.target) for each in linked.broken()] == [
+    assert [(each.source, each.link.target) for each in linked.broken_links()] == [
         ("Plan.md", "nobody"),
         ("people/Ann.md", "Nedd"),
     ]
-    assert [each.link.target for each in linked.broken("Plan.md")] == ["nobody"]
+    assert [each.link.target for each in linked.broken_links("Plan.md")] == ["nobody"]
     assert linked.closest("Nedd", 1) == ["people/Ned.md"]
-    assert len(linked.links()) == 8
+    assert len(linked.all_links()) == 8
 
 
 def test_a_note_written_through_the_vault_is_known_at_once(linked: Vault) -> None:
@@ -206,36 +207,36 @@ def test_a_note_written_through_the_vault_is_known_at_once(linked: Vault) -> Non
 
 
 @pytest.mark.parametrize("path", ["../out.md", ".hidden.md", "a.txt", "/etc/x.md", "people"])
-def test_nothing_but_notes_is_written(linked: Vault, path: str) -> None:
+def test_only_notes_can_be_written(linked: Vault, path: str) -> None:
     with pytest.raises(RectoError):
         linked.write(path, "text")
 
 
-def test_a_deleted_note_lies_in_the_trash(linked: Vault) -> None:
+def test_a_deleted_note_is_in_the_trash(linked: Vault) -> None:
     assert len(linked.backlinks("Plan.md")) == 3
     assert linked.delete("Plan") == ".trash/Plan.md"
     assert linked.resolve(find_links("[[plan]]")[0]) is None
-    assert len(linked.broken()) == 3
+    assert len(linked.broken_links()) == 3
     with pytest.raises(NotFound):
         linked.read("Plan.md")
 
 
-def test_a_renamed_note_takes_its_links_along(linked: Vault) -> None:
+def test_renaming_a_note_updates_its_links(linked: Vault) -> None:
     renamed = linked.rename("Plan", "work/The Scheme.md")
     assert renamed.path == "work/The Scheme.md"
     assert renamed.links == {"people/Ned.md": 2}
     assert "[[The Scheme#Goals|it]]" in linked.read("people/Ned.md").text
     assert "(../work/The%20Scheme.md)" in linked.read("people/Ned.md").text
     assert {each.source for each in linked.backlinks("work/The Scheme.md")} == {"people/Ned.md", "people/Zoe.md"}
-    assert [each.link.target for each in linked.broken()] == ["nobody"]
+    assert [each.link.target for each in linked.broken_links()] == ["nobody"]
 
 
-def test_a_renamed_attachment_takes_its_links_along(linked: Vault) -> None:
+def test_renaming_an_attachment_updates_its_links(linked: Vault) -> None:
     assert linked.rename("pic.png", "files/map.png").links == {"Plan.md": 1}
     assert "![[map.png]]" in linked.read("Plan.md").text
 
 
-def test_renaming_leaves_bytes_that_are_no_text_alone(linked: Vault) -> None:
+def test_renaming_preserves_bytes_that_are_not_text(linked: Vault) -> None:
     (linked.root / "latin.md").write_bytes(b"caf\xe9 [[Plan]]\r\n\xff")
     linked.rename("Plan.md", "Scheme.md")
     assert (linked.root / "latin.md").read_bytes() == b"caf\xe9 [[Scheme]]\r\n\xff"
@@ -250,16 +251,16 @@ def test_a_note_too_large_to_be_read_can_be_renamed(linked: Vault) -> None:
         linked.read("Vast.md")
 
 
-def test_a_note_that_vanished_meanwhile_stops_no_renaming(linked: Vault) -> None:
+def test_a_note_that_vanishes_does_not_stop_a_rename(linked: Vault) -> None:
     linked.refresh()
     (linked.root / "people" / "Ned.md").unlink()
     assert linked.rename("Plan.md", "Scheme.md").links == {}
 
 
-def test_changes_heard_of_while_the_vault_is_away_are_no_failure(linked: Vault) -> None:
+def test_changes_reported_while_the_vault_is_away_do_no_harm(linked: Vault) -> None:
     linked.refresh()
     away = linked.root.rename(linked.root.with_name("away"))
-    linked.changed(["unknown.md"])
+    linked.mark_changed(["unknown.md"])
     assert linked.resolve(find_links("[[Ned]]")[0]) == "people/Ned.md"
     away.rename(linked.root)
 
@@ -267,14 +268,14 @@ def test_changes_heard_of_while_the_vault_is_away_are_no_failure(linked: Vault) 
 @pytest.mark.parametrize(
     ("old", "new"), [("nothing.md", "x.md"), ("Plan.md", "people/Ned.md"), ("Plan.md", "../x.md"), ("Plan.md", ".x.md")]
 )
-def test_a_renaming_that_cannot_be_leaves_everything(linked: Vault, old: str, new: str) -> None:
+def test_a_rename_that_fails_changes_nothing(linked: Vault, old: str, new: str) -> None:
     before = {path: path.read_bytes() for path in linked.root.rglob("*.md")}
     with pytest.raises(RectoError):
         linked.rename(old, new)
     assert {path: path.read_bytes() for path in linked.root.rglob("*.md")} == before
 
 
-def test_a_renaming_that_stops_half_way_says_how_far_it_came(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rename_that_fails_halfway_names_the_notes_left(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     write(linked.root, "people/Ann.md", "[[Plan]]")
     write_file = Folder.write
 
@@ -285,7 +286,7 @@ def test_a_renaming_that_stops_half_way_says_how_far_it_came(linked: Vault, monk
 
     monkeypatch.setattr(Folder, "write", full_disk)
     with pytest.raises(
-        Invalid, match=r"but 1 of 2 notes .* still have the old name, people/Ned.md first: .* No space"
+        Invalid, match=r"but 1 of 2 notes .* still use the old name, people/Ned.md first: .* No space"
     ) as why:
         linked.rename("Plan.md", "Scheme.md")
     assert why.value.data["done"] == ("people/Ann.md",)
@@ -294,7 +295,7 @@ def test_a_renaming_that_stops_half_way_says_how_far_it_came(linked: Vault, monk
     assert linked.resolve(find_links("[[Scheme]]")[0]) == "Scheme.md"
 
 
-def test_what_others_change_is_seen_after_a_while(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_by_others_are_noticed_after_a_while(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     link = find_links("[[Late]]")[0]
     assert vault.resolve(link) is None
     write(vault.root, "Late.md", "")
@@ -305,27 +306,27 @@ def test_what_others_change_is_seen_after_a_while(vault: Vault, monkeypatch: pyt
     assert vault.resolve(link) is None
 
 
-def test_a_vault_that_goes_away_keeps_its_names_and_says_so(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_that_goes_away_keeps_its_names_with_a_warning(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FRESH_S", 0.0)
     link = find_links("[[Ned]]")[0]
     assert linked.resolve(link) == "people/Ned.md"
     away = linked.root.rename(linked.root.with_name("away"))
     assert linked.resolve(link) == "people/Ned.md"
-    assert "there is no folder" in linked.notes[0]
+    assert "there is no folder" in linked.warnings[0]
     with pytest.raises(NotFound):
         linked.read("people/Ned.md")
     away.rename(linked.root)
     assert linked.resolve(link) == "people/Ned.md"
-    assert linked.notes == []
+    assert linked.warnings == []
 
 
-def test_a_damaged_cache_is_made_anew_while_it_is_asked(linked: Vault, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_rebuilt_during_a_query(linked: Vault, tmp_path: Path) -> None:
     assert len(linked.backlinks("Plan.md")) == 3
     with sqlite3.connect(tmp_path / "cache.db") as db:
         db.execute("DROP TABLE links")
     db.close()
     assert len(linked.backlinks("Plan.md")) == 3
-    assert "damaged" in linked.notes[0]
+    assert "damaged" in linked.warnings[0]
 
 
 def test_two_vaults_with_the_same_names_do_not_mix(tmp_path: Path) -> None:
@@ -333,7 +334,7 @@ def test_two_vaults_with_the_same_names_do_not_mix(tmp_path: Path) -> None:
         write(tmp_path / name, "Plan.md", f"plan {name} [[{name}]]")
     one, two = (Vault(tmp_path / name, tmp_path / f"{name}.db") for name in ("one", "two"))
     assert (one.read("plan").text, two.read("plan").text) == ("plan one [[one]]", "plan two [[two]]")
-    assert [each.link.target for each in one.broken()] == ["one"]
+    assert [each.link.target for each in one.broken_links()] == ["one"]
 
 
 def test_many_threads_use_one_vault(linked: Vault) -> None:
@@ -365,9 +366,9 @@ TEXTS = st.lists(
 ).map(" and ".join)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.dictionaries(NAMES, TEXTS, min_size=1), st.data())
-def test_after_a_renaming_every_link_leads_where_it_led(
+def test_after_a_rename_every_link_leads_where_it_led(
     tmp_path_factory: pytest.TempPathFactory, notes: dict[str, str], data: st.DataObject
 ) -> None:
     root = tmp_path_factory.mktemp("vault")
@@ -376,19 +377,19 @@ def test_after_a_renaming_every_link_leads_where_it_led(
     old = data.draw(st.sampled_from(sorted(notes)))
     new = data.draw(NAMES.filter(lambda name: name not in notes))
     vault = Vault(root)
-    before = {name: [each.path for each in vault.forward(f"{name}.md")] for name in notes}
+    before = {name: [each.path for each in vault.outgoing_links(f"{name}.md")] for name in notes}
     vault.rename(f"{old}.md", f"{new}.md")
     for name, paths in before.items():
-        now = [each.path for each in vault.forward(f"{new if name == old else name}.md")]
+        now = [each.path for each in vault.outgoing_links(f"{new if name == old else name}.md")]
         expected = [f"{new}.md" if path == f"{old}.md" else path for path in paths]
         # what was broken may by now have found a note
         assert [path for path, was in zip(now, expected, strict=True) if was] == [path for path in expected if path]
     assert len(find_all_links(" ".join(notes.values()))) == sum(
-        len(vault.forward(each.path)) for each in vault.documents()
+        len(vault.outgoing_links(each.path)) for each in vault.documents()
     )
 
 
-def test_what_its_owner_types_during_a_renaming_is_kept(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edits_during_a_rename_are_preserved(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     move = Folder.move
 
     def type_meanwhile(self: Folder, old: str, new: str) -> object:
@@ -404,7 +405,9 @@ def test_what_its_owner_types_during_a_renaming_is_kept(linked: Vault, monkeypat
     assert text.endswith("typed meanwhile")
 
 
-def test_one_note_that_cannot_be_written_keeps_back_no_other(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_note_that_cannot_be_written_does_not_hold_up_others(
+    linked: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(linked.root, "people/Zoe.md", "[[Plan]]")
     write_file = Folder.write
 
@@ -422,26 +425,26 @@ def test_one_note_that_cannot_be_written_keeps_back_no_other(linked: Vault, monk
 def test_ignored_notes_are_not_read_by_their_path(vault: Vault) -> None:
     write(vault.root, "private/p.md", "secret")
     write(vault.root, ".gitignore", "private/\n")
-    with pytest.raises(Invalid, match=r"left out by a \.gitignore"):
+    with pytest.raises(Invalid, match=r"excluded by a \.gitignore"):
         vault.read("private/p.md")
 
 
-def test_a_twin_is_the_same_path_in_other_letters(vault: Vault) -> None:
+def test_an_existing_file_is_found_by_another_spelling_of_its_path(vault: Vault) -> None:
     write(vault.root, "Budget.md", "")
     write(vault.root, "sub/Re\u0301sume\u0301.md", "")
-    assert vault.twin("budget.md") == "Budget.md"
-    assert vault.twin("Budget.md") == "Budget.md"
-    assert vault.twin("sub/R\u00e9sum\u00e9.md") == "sub/Re\u0301sume\u0301.md"
-    assert vault.twin("other/Budget.md") is None
-    assert vault.twin("n" * 400 + ".md") is None
+    assert vault.find_existing("budget.md") == "Budget.md"
+    assert vault.find_existing("Budget.md") == "Budget.md"
+    assert vault.find_existing("sub/R\u00e9sum\u00e9.md") == "sub/Re\u0301sume\u0301.md"
+    assert vault.find_existing("other/Budget.md") is None
+    assert vault.find_existing("n" * 400 + ".md") is None
 
 
-def test_backlinks_of_what_is_not_there_are_not_found(linked: Vault) -> None:
+def test_backlinks_of_a_missing_file_are_not_found(linked: Vault) -> None:
     with pytest.raises(NotFound, match=r"no document Plann in the vault; did you mean Plan.md\?"):
         linked.backlinks("Plann")
 
 
-def test_a_note_in_another_encoding_is_read_and_a_renaming_says_that_it_cannot_rewrite_it(linked: Vault) -> None:
+def test_a_note_in_another_encoding_is_read_but_a_rename_cannot_rewrite_it(linked: Vault) -> None:
     (linked.root / "wide.md").write_bytes("see [[Plan]]".encode("utf-16"))
     assert linked.read("wide.md").text == "see [[Plan]]"
     with pytest.raises(Invalid, match=r"wide.md first: wide.md is not in UTF-8"):

@@ -7,7 +7,7 @@ from recto.sources.pick import Pick
 from recto.sources.tools import CANCELLED
 from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.count import Count, estimate_message, estimate_text
-from recto.window.window import Tally, current_entry, entries_of
+from recto.window.window import SectionTally, current_entry, entries_of
 
 
 def test_every_call_gets_one_result_in_the_order_of_the_calls() -> None:
@@ -74,7 +74,7 @@ def test_with_shares_that_make_up_the_whole_messages_get_all_that_is_left(system
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "history", "message", "tools"]), st.integers(0, 99)), max_size=9))
 def test_sections_come_in_order_and_add_up(picks: list[tuple[str, int]]) -> None:
-    tally = Tally()
+    tally = SectionTally()
     for section, tokens in picks:
         tally.add(section, Pick("kind", "name", "because"), tokens)
     sections = tally.sections(Budget(1000, 100, 500))

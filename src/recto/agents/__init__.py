@@ -1,1 +1,1 @@
-"""Who a conversation belongs to: agents, read from their folders. Knows sources and settings, not the chat."""
+"""Agents: who a conversation belongs to. Reads their folders; knows sources and settings, not the chat."""

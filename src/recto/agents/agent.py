@@ -1,6 +1,6 @@
-"""Agent: who a conversation belongs to: a model, instructions, settings of its own, and the sources it may use.
+"""Agent: a model, instructions, settings and the sources a conversation may use.
 
-A value, as its files say; `agents.py` reads them.
+A plain value. `agents.py` reads it from files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,55 +8,52 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recto.sources.server import ServerConfig
-from recto.sources.source import Reference, Rule, SourceId
-
-DEFAULT = "default"
-"""The agent that is there without any file."""
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySwitches:
     facts: bool = True
-    """What was remembered may be told to this agent, and it may remember."""
+    """The agent sees remembered facts and may add to them."""
     files: bool = True
-    """Its memory files are read."""
+    """The agent's memory files are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    name: str = DEFAULT
+    name: str = DEFAULT_AGENT
     description: str = ""
     model: str = ""
-    """Who answers, as provider:model; empty leaves it to the settings."""
+    """As provider:model; empty uses the model of the settings."""
     system_prompt: str | None = None
-    """What the model is told first; None leaves it to the settings."""
+    """None uses the system prompt of the settings."""
     context: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of its own by dotted key: `context.strategy`, …; checked."""
+    """The agent's own settings by dotted key (`context.strategy`, …), already checked."""
     memory: MemorySwitches = MemorySwitches()
     rules: tuple[Rule, ...] = ()
-    """With the include modes in force, the highest priority first; those that are not enabled too."""
+    """With their effective include modes, highest priority first; disabled ones are listed too."""
     references: tuple[Reference, ...] = ()
     servers: tuple[ServerConfig, ...] = ()
-    """With the include modes in force; one named `recto` says what to do with the tools that are built in."""
+    """With their effective include modes; one named `recto` configures the built-in tools."""
     notes: tuple[str, ...] = ()
-    """What is wrong with its files, a sentence each; the rest of it works."""
+    """Problems found in its files, one sentence each. Everything else still works."""
     files: tuple[Path, ...] = ()
     """The agent.toml files that were read, the user's before the project's."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Which of them says it, by dotted key: `model`, `system_prompt`, `context.strategy`, `memory.facts`, …"""
+    """Which file sets a key: `model`, `system_prompt`, `context.strategy`, `memory.facts`, …"""
 
     @property
-    def written(self) -> Iterator[Rule | Reference]:
-        """What can be offered of rules and references."""
-        return (each for each in self._all if each.enabled)
+    def enabled_texts(self) -> Iterator[Rule | Reference]:
+        """The enabled rules and references."""
+        return (source for source in self._texts if source.enabled)
 
     def find(self, id: SourceId) -> Rule | Reference | None:
-        return next((each for each in self._all if each.id == id), None)
+        return next((source for source in self._texts if source.id == id), None)
 
     @property
-    def _all(self) -> tuple[Rule | Reference, ...]:
+    def _texts(self) -> tuple[Rule | Reference, ...]:
         return (*self.rules, *self.references)
 
     def server(self, name: str) -> ServerConfig | None:
-        return next((each for each in self.servers if each.name == name), None)
+        return next((server for server in self.servers if server.name == name), None)

@@ -1,40 +1,56 @@
-"""AgentFile: what one agent.toml, or one .mcp.json, says: checked, with a sentence for everything that is wrong.
+"""AgentFile: the content of an agent.toml or .mcp.json file.
 
-Knows no folder: it is given a text, and where that is from.
+Reads and checks the file, with one sentence per problem, and changes its text without losing comments.
 """
 
 import json
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-from recto import settings
-from recto.agents.server_table import ServerTable, read_tables
+from recto import settings, toml_file
+from recto.agents.server_table import ServerTable, read_server_tables
+from recto.agents.source_file import name_key
 from recto.errors import Invalid
 from recto.settings import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean
-from recto.vault.decoding import text_of
+from recto.vault.encoding import decode_text
 
-PROMPTS = ("system_prompt", "system_prompt_file")
-STRATEGY = "context.strategy"
+PROMPT_KEYS = ("system_prompt", "system_prompt_file")
+STRATEGY_KEY = "context.strategy"
 TABLES = ("context", "memory", "include", "mcpServers")
-ELSEWHERE = {
-    "include": "how a source comes in is changed with `recto sources mode`",
-    "mcpServers": "servers are changed in agent.toml itself, which `recto agent config NAME --edit` opens",
-    "context": "give one of the group, such as context.strategy",
-    "memory": "give memory.facts or memory.files",
+CHANGED_ELSEWHERE = {
+    "include": "change include modes with `recto sources mode`",
+    "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
+    "context": "set one of its keys, such as context.strategy",
+    "memory": "set memory.facts or memory.files",
 }
-"""What is no setting by itself, and what to do instead."""
-OWN_SPECS = (
+"""Tables that are not settings themselves, and what to do instead."""
+AGENT_SPECS = (
     Spec("description", "", "what the agent is for, in a sentence", None, None, ()),
-    Spec("model", "", "who answers, as provider:model; empty leaves it to the settings", None, None, ()),
-    Spec("system_prompt", "", "what the model is told first", None, None, ()),
-    Spec("system_prompt_file", "", "a file of its folder that holds it instead, read at every turn", None, None, ()),
-    Spec("memory.facts", True, "what was remembered is told to it, and it may remember", None, None, ()),
+    Spec("model", "", "the model that answers, as provider:model; empty uses the one of the settings", None, None, ()),
+    Spec("system_prompt", "", "the system prompt", None, None, ()),
+    Spec("system_prompt_file", "", "a file in its folder that holds the prompt, read at every turn", None, None, ()),
+    Spec("memory.facts", True, "it sees remembered facts and may remember new ones", None, None, ()),
     Spec("memory.files", True, "its memory files are read", None, None, ()),
+)
+BUILT_IN_TOOLS = (
+    "read_document",
+    "find_excerpts",
+    "find_documents",
+    "list_documents",
+    "find_backlinks",
+    "find_forward_links",
+    "resolve_wikilink",
+    "write_document",
+    "rename_document",
+    "delete_document",
+    "recall",
 )
 
 
@@ -42,27 +58,30 @@ OWN_SPECS = (
 class AgentFile:
     path: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """By dotted key, checked: `model`, `memory.facts`, `context.strategy`, …"""
+    """Checked values by dotted key: `model`, `memory.facts`, `context.strategy`, …"""
     include: Mapping[str, Include] = field(default_factory=dict)
-    """By what is written: `rule:style`, `tool:github`; whether there is such a source is not known here."""
+    """Include modes by the key as written: `rule:style`, `tool:github`. The source may not exist."""
     servers: tuple[ServerTable, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-SILENT = AgentFile()
-"""A file that is not there."""
+EMPTY_FILE = AgentFile()
+"""Stands for a file that does not exist."""
 
 
-def specs() -> Iterator[Spec]:
-    """All that can be set for an agent, its sources aside."""
-    yield from OWN_SPECS
+# -- settings
+
+
+def agent_specs() -> Iterator[Spec]:
+    """Every setting of an agent, except its sources."""
+    yield from AGENT_SPECS
     yield from (spec for spec in settings.specs() if spec.key.startswith("context."))
 
 
-def spec_of(key: str, where: str) -> Spec:
-    """What is known about a setting, also by its short name; Invalid names the nearest."""
-    known = {spec.key: spec for spec in specs()}
-    full = STRATEGY if key == "strategy" else key
+def agent_spec(key: str, where: str) -> Spec:
+    """Finds a setting by its full or short name. Raises Invalid with the closest match."""
+    known = {spec.key: spec for spec in agent_specs()}
+    full = STRATEGY_KEY if key == "strategy" else key
     if full in known:
         return known[full]
     raise Invalid(f"{where}: an agent has no setting {key}{_hint(key, list(known))}", key=key)
@@ -72,88 +91,93 @@ def _hint(key: str, known: list[str]) -> str:
     table = key.partition(".")[0]
     if near := get_close_matches(key, [*known, "strategy", *(TABLES if table not in TABLES else ())], 1):
         return f"; did you mean {near[0]}?"
-    plain = [name for name in known if "." not in name]
-    return f"; {ELSEWHERE[table]}" if table in ELSEWHERE else f"; there are: {', '.join([*plain, 'strategy', *TABLES])}"
+    if table in CHANGED_ELSEWHERE:
+        return f"; {CHANGED_ELSEWHERE[table]}"
+    top_level = [name for name in known if "." not in name]
+    return f"; it has {', '.join([*top_level, 'strategy', *TABLES])}"
 
 
-def check(key: str, value: Any, where: str) -> tuple[str, Any]:
-    """The key in full and the value as it would be set; Invalid names what is allowed."""
-    spec = spec_of(key, where)
+def parse_agent_setting(key: str, value: Any, where: str) -> tuple[str, Any]:
+    """Returns the full key and the typed value. Raises Invalid with the allowed values."""
+    spec = agent_spec(key, where)
     return spec.key, spec.read(value, where)
 
 
+# -- reading
+
+
 def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
-    """`raw` is what the file holds, or a sentence that says why that cannot be had."""
+    """`raw` is the content of the file, or a sentence that says why it cannot be read."""
     try:
-        data = tomllib.loads(_text(path, raw))
+        data = tomllib.loads(_decode(path, raw))
     except Invalid as why:
         return AgentFile(path, notes=(why.message,))
     except (tomllib.TOMLDecodeError, RecursionError) as why:
         return AgentFile(path, notes=(f"{path} is not valid TOML: {why}",))
     notes: list[str] = []
-    values = _values(path, data, notes)
-    include = _include(path, data.get("include", {}), notes)
-    servers, wrong = read_tables(data.get("mcpServers", {}), path, is_yours=is_yours, is_ours=True)
-    return AgentFile(path, values, include, servers, (*notes, *wrong))
+    values = _read_values(path, data, notes)
+    include = _read_include(path, data.get("include", {}), notes)
+    servers, problems = read_server_tables(data.get("mcpServers", {}), path, is_yours=is_yours, strict=True)
+    return AgentFile(path, values, include, servers, (*notes, *problems))
 
 
 def read_mcp_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
-    """A .mcp.json: servers alone."""
+    """Reads a .mcp.json file, which holds servers only."""
     try:
-        data = json.loads(_text(path, raw))
+        data = json.loads(_decode(path, raw))
     except Invalid as why:
         return AgentFile(path, notes=(why.message,))
     except (ValueError, RecursionError) as why:
         return AgentFile(path, notes=(f"{path} is not valid JSON: {why}",))
     if not isinstance(data, dict) or "mcpServers" not in data:
-        return AgentFile(path, notes=(f'{path} has no servers: it takes {{"mcpServers": {{NAME: {{…}}}}}}',))
-    servers, notes = read_tables(data["mcpServers"], path, is_yours=is_yours, is_ours=False)
+        return AgentFile(path, notes=(f'{path} has no servers; write {{"mcpServers": {{NAME: {{…}}}}}}',))
+    servers, notes = read_server_tables(data["mcpServers"], path, is_yours=is_yours, strict=False)
     return AgentFile(path, servers=servers, notes=notes)
 
 
-def _text(path: str, raw: bytes | str) -> str:
+def _decode(path: str, raw: bytes | str) -> str:
     if isinstance(raw, str):
         raise Invalid(raw)
-    return text_of(raw, path)
+    return decode_text(raw, path)
 
 
-def _values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for key, value in _flat(path, data, notes):
+    for key, value in _flatten(path, data, notes):
         try:
-            full, typed = check(key, value, path)
+            full, typed = parse_agent_setting(key, value, path)
         except Invalid as why:
             notes.append(why.message)
             continue
         if full in values:
-            notes.append(f"{path}: strategy and context.strategy are both given: context.strategy counts")
+            notes.append(f"{path}: strategy and context.strategy are both set; context.strategy is used")
         values[full] = clean(typed)[0] if isinstance(typed, str) else typed
-    if all(key in values for key in PROMPTS):
+    if all(key in values for key in PROMPT_KEYS):
         del values["system_prompt"]
-        notes.append(f"{path}: system_prompt and system_prompt_file are both given: the file counts")
+        notes.append(f"{path}: system_prompt and system_prompt_file are both set; the file is used")
     if "description" in values:
         values["description"] = " ".join(values["description"].split())
     return values
 
 
-def _flat(path: str, data: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """What is set, by dotted key; `strategy` first, so that the longer name comes second."""
+def _flatten(path: str, data: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yields values by dotted key; `strategy` comes first, so that context.strategy overrides it."""
     for key, value in sorted(data.items(), key=lambda item: item[0] != "strategy"):
         if key in ("context", "memory") and not isinstance(value, dict):
             notes.append(f"{path}: {key} must be a table: [{key}]")
         elif key == "context":
             yield from settings.flat({key: value})
         elif key == "memory":
-            yield from ((f"memory.{name}", each) for name, each in value.items())
+            yield from ((f"memory.{name}", switch) for name, switch in value.items())
         elif key not in TABLES:
             yield key, value
 
 
-def _include(path: str, table: Any, notes: list[str]) -> dict[str, Include]:
+def _read_include(path: str, table: Any, notes: list[str]) -> dict[str, Include]:
     if not isinstance(table, dict):
         notes.append(f"{path}: include must be a table: [include]")
         return {}
-    said: dict[str, Include] = {}
+    modes: dict[str, Include] = {}
     for key, value in table.items():
         try:
             SourceId.parse(key)
@@ -161,7 +185,105 @@ def _include(path: str, table: Any, notes: list[str]) -> dict[str, Include]:
             notes.append(f"{path}: include: {why.message}")
             continue
         if value in INCLUDES:
-            said[key] = value
+            modes[key] = value
         else:
             notes.append(f"{path}: include: {key} = {value!r} is not allowed; it takes {' or '.join(INCLUDES)}")
-    return said
+    return modes
+
+
+# -- changing
+
+# Two names for one setting: a change goes to the one that the file already has.
+_SHORT_NAMES = {STRATEGY_KEY: "strategy"}
+_TABLE_HEADER = re.compile(r"^(?:#[ \t]*)?\[", re.MULTILINE)
+
+
+def with_setting(text: str, path: Path, key: str, value: Any) -> str:
+    """Returns the text with a setting changed. Raises Invalid with the allowed values."""
+    key, typed = parse_agent_setting(key, value, str(path))
+    data = _parse_toml(text, path)
+    name = _name_in_file(key, data)
+    if key in PROMPT_KEYS:
+        # the two keys set the same thing, so the other one goes
+        text = _remove(text, path, PROMPT_KEYS[1 - PROMPT_KEYS.index(key)])
+        data = _parse_toml(text, path)
+    in_place = _insert_in_place(text, data, name, typed) if name not in data and "." not in name else None
+    return in_place or toml_file.with_value(text, path, name.split("."), typed)
+
+
+def _name_in_file(key: str, data: dict[str, Any]) -> str:
+    """The name under which the file has the setting; the long one where it has both."""
+    short, table = _SHORT_NAMES.get(key), data.get("context")
+    has_long = isinstance(table, dict) and key.removeprefix("context.") in table
+    return short if short in data and short and not has_long else key
+
+
+def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> str | None:
+    """Puts a top-level key where a commented line shows it as an example, or before commented-out tables.
+
+    After those tables, the first one to be uncommented would swallow the key. None where there is no such place.
+    """
+    import tomlkit  # only to write a file
+
+    line = f"{name} = {tomlkit.item(value).as_string()}"
+    table = _TABLE_HEADER.search(text)
+    end = table.start() if table else len(text)
+    example = re.compile(rf"^#[ \t]*{name}[ \t]*=.*$", re.MULTILINE).search(text, 0, end)
+    if example is None and (table is None or text[end] != "#"):
+        return None
+    place = example.span() if example else (end, end)
+    changed = f"{text[: place[0]]}{line}{'' if example else chr(10) * 2}{text[place[1] :]}"
+    try:
+        return changed if tomllib.loads(changed) == {**data, name: value} else None
+    except tomllib.TOMLDecodeError:  # the line was part of a text, not an example
+        return None
+
+
+def without_setting(text: str, path: Path, key: str) -> str | None:
+    """Returns the text without a setting; None when the file does not set it."""
+    changed = None
+    for name in filter(None, (key, _SHORT_NAMES.get(key))):
+        shorter = toml_file.without(text if changed is None else changed, path, name.split("."))
+        changed = shorter if shorter is not None else changed
+    return changed
+
+
+def with_include(text: str, path: Path, id: SourceId, include: Include, servers: Collection[str]) -> str:
+    """Returns the text with an include mode changed; a line for the same source is changed, not doubled.
+
+    An `id` without a name means a whole server.
+    """
+    table = _parse_toml(text, path).get("include")
+    keys = [key for key in table if _is_same_source(key, id, servers)] if isinstance(table, dict) else []
+    for duplicate in keys[1:]:
+        text = _remove(text, path, "include", duplicate)
+    return toml_file.with_value(text, path, ["include", keys[0] if keys else str(id).rstrip("/")], include)
+
+
+def parse_include_key(key: str, servers: Collection[str]) -> SourceId:
+    """The source that a key of [include] names. `tool:NAME` is the server of that name, or else a built-in tool."""
+    id = SourceId.parse(key)
+    name = key.partition(":")[2]
+    return SourceId("tool", "", name) if id.kind == "tool" and name in servers else id
+
+
+def _is_same_source(key: str, id: SourceId, servers: Collection[str]) -> bool:
+    try:
+        other = parse_include_key(key, servers)
+    except Invalid:
+        return False
+    if id.kind == "tool":
+        return other == id
+    return other.kind == id.kind and name_key(other.name) == name_key(id.name)
+
+
+def _remove(text: str, path: Path, *keys: str) -> str:
+    changed = toml_file.without(text, path, keys)
+    return text if changed is None else changed
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as why:
+        raise Invalid(f"{path} is not valid TOML: {why}; fix it first", file=str(path)) from why

@@ -1,9 +1,12 @@
-"""Agents: read from their folders, in the user's home and in the project, at every turn: what has not changed is not
-read again, and nothing that is wrong in one file ends a chat."""
+"""Agents: read from the folders of the user's home and of the project at every turn.
+
+Unchanged files are not read again, and a problem in a file becomes a note instead of ending a chat.
+"""
 
 import os
 import threading
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -11,249 +14,328 @@ from typing import Any
 
 from recto import settings as configuration
 from recto import toml_file
-from recto.agents.agent import DEFAULT, Agent
-from recto.agents.agent_file import PROMPTS, SILENT, AgentFile, check, read_agent_file, read_mcp_file, spec_of
-from recto.agents.agent_text import meant, with_include, with_setting, without_setting
-from recto.agents.built_in import BUILT_IN
-from recto.agents.front import key_of, read_sheet
-from recto.agents.layers import Layer, assemble
-from recto.agents.place import ALLOWED, FOLDER, SHARED, Place, Sight, check_name, is_name
-from recto.agents.readings import Entry, Readings, entry_of
-from recto.agents.suiting import laid, suited
+from recto.agents.agent import Agent
+from recto.agents.agent_file import (
+    BUILT_IN_TOOLS,
+    EMPTY_FILE,
+    PROMPT_KEYS,
+    AgentFile,
+    agent_spec,
+    agent_specs,
+    parse_agent_setting,
+    parse_include_key,
+    read_agent_file,
+    read_mcp_file,
+    with_include,
+    with_setting,
+    without_setting,
+)
+from recto.agents.agent_settings import apply_agent, with_agent_settings, without_conflicts
+from recto.agents.agents_folder import (
+    AGENTS_FOLDER,
+    MCP_FILE,
+    NAME_RULE,
+    AgentFiles,
+    AgentsFolder,
+    check_agent_name,
+    is_agent_name,
+)
+from recto.agents.file_cache import FileCache, FileEntry, stat_file
+from recto.agents.layers import AgentLayer, merge_layers
+from recto.agents.new_agent import agent_toml, make_agent
+from recto.agents.source_file import name_key, read_source_file
 from recto.errors import Invalid, NotFound
-from recto.settings import Settings
-from recto.sources.source import INCLUDES, OWN, Include, Reference, Rule, SourceId
-from recto.vault.decoding import text_of
+from recto.settings import Settings, Spec
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
+from recto.vault.encoding import decode_text
 
-FILE = "agent.toml"
+AGENT_FILE = "agent.toml"
 
 
-def apply(settings: Settings, agent: Agent) -> Settings:
-    """The settings with the agent's context on top; what was given by option still wins, and what does not suit them
-    is left out."""
-    return laid(settings, suited(settings, agent))
+@dataclass(frozen=True, slots=True)
+class AgentSetting:
+    """A setting as it holds for an agent."""
+
+    spec: Spec
+    value: Any
+    origin: str
+    """The file that says so, or `default`, an option, the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewAgent:
+    folder: Path
+    others: tuple[Path, ...]
+    """Folders of the same agent elsewhere: what the project says wins, key by key."""
 
 
 class Agents:
-    """Those of a home and a project, over these settings. May be asked from several threads."""
+    """The agents of a home and a project. Safe to use from several threads."""
 
     def __init__(self, home: Path, project: Path | None, settings: Settings | None = None) -> None:
         self.home, self.project = home, project
         self._settings = settings or Settings()
-        self._readings = Readings()
-        self._known: dict[str, tuple[tuple[Sight, ...] | None, Agent]] = {}
+        self._file_cache = FileCache()
+        self._cached: dict[str, tuple[tuple[AgentFiles, ...] | None, Agent]] = {}
         self._lock = threading.Lock()
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """The weakest first. A home that lies in the project is still the home."""
-        yours = Place(self.home, self.home, True)
+    def folders(self) -> tuple[AgentsFolder, ...]:
+        """The home, then the project, which overrides it. A home inside the project is still the home."""
+        yours = AgentsFolder(self.home, self.home, True)
         if self.project is None or os.path.realpath(self.project / ".recto") == os.path.realpath(self.home):
             return (yours,)
-        return (yours, Place(self.project / ".recto", self.project, False))
+        return (yours, AgentsFolder(self.project / ".recto", self.project, False))
 
-    # -- which there are
+    # -- listing
 
     def names(self) -> list[str]:
         """`default` first, the others by name."""
-        found = {name for place in self.places for name in place.names() if is_name(name)}
-        return [DEFAULT, *sorted(found - {DEFAULT})]
+        found = {name for place in self.folders for name in place.names() if is_agent_name(name)}
+        return [DEFAULT_AGENT, *sorted(found - {DEFAULT_AGENT})]
 
-    def strays(self) -> list[str]:
-        """Folders among the agents whose names nobody could say, a sentence each."""
-        found = [(place, name) for place in self.places for name in place.names()]
+    def invalid_folders(self) -> list[str]:
+        """A sentence for each folder whose name no agent can have."""
+        found = [(place, name) for place in self.folders for name in place.names()]
         return [
-            f"{place.agent(name)} is no agent: in its name {ALLOWED}"
+            f"{place.agent_folder(name)} is not an agent, because its name is invalid: {NAME_RULE}"
             for place, name in found
-            if not is_name(name) and not name.startswith(".")
+            if not is_agent_name(name) and not name.startswith(".")
         ]
 
     def check(self, name: str) -> None:
-        """NotFound unless there is such an agent; `default` is there without any file."""
-        check_name(name)
-        if name != DEFAULT and not self.folders(name):
+        """Raises NotFound unless the agent exists. `default` always does."""
+        check_agent_name(name)
+        if name != DEFAULT_AGENT and not self.agent_folders(name):
             near = get_close_matches(name, self.names(), 1)
-            hint = f"did you mean {near[0]}?" if near else f"it would be in {FOLDER}/{name}/{FILE}"
+            hint = f"did you mean {near[0]}?" if near else f"`recto agent new {name}` creates it"
             raise NotFound(f"there is no agent {name}: {hint}", name=name)
 
-    def folders(self, name: str) -> list[tuple[Place, Path]]:
-        """Where it has one, the weakest first."""
-        return [(place, place.agent(name)) for place in self.places if place.has(name)]
+    def agent_folders(self, name: str) -> list[tuple[AgentsFolder, Path]]:
+        """The agent's folders, the home's before the project's."""
+        return [(place, place.agent_folder(name)) for place in self.folders if place.has(name)]
 
     # -- reading
 
     def read(self, name: str) -> Agent:
-        """As its files say now. NotFound or Invalid for the name alone; whatever is wrong in the files is a note."""
+        """Reads the agent. Raises NotFound or Invalid for its name only; problems in its files become notes."""
         self.check(name)
         with self._lock:
-            seen = tuple(self._look(place, name) for place in self.places)
-            before, agent = self._known.get(name, (None, Agent(name)))
-            if seen != before:
-                is_settled = all(entry.is_settled for sight in seen for entry in sight.entries)
-                layers = [self._layer(place, sight) for place, sight in zip(self.places, seen, strict=True)]
-                agent = suited(self._settings, assemble(name, layers))
-                self._known[name] = (seen if is_settled else None, agent)
+            files = tuple(self._list_files(place, name) for place in self.folders)
+            cached_files, agent = self._cached.get(name, (None, Agent(name)))
+            if files != cached_files:
+                is_settled = all(entry.is_settled for each in files for entry in each.entries)
+                layers = [self._read_layer(place, each) for place, each in zip(self.folders, files, strict=True)]
+                agent = without_conflicts(self._settings, merge_layers(name, layers))
+                self._cached[name] = (files if is_settled else None, agent)
             return agent
 
-    def last(self, name: str) -> Agent:
-        """The same, for a conversation that goes on: an agent that is gone is as it was last read here, or bare."""
+    def read_or_last(self, name: str) -> Agent:
+        """Reads the agent of an existing conversation. One that is gone is returned as last read, or bare."""
         try:
             return self.read(name)
         except (Invalid, NotFound) as why:
-            known = self._known.get(name)
-            agent = known[1] if known else Agent(name)
-            gone = f"the agent {name} is gone" if isinstance(why, NotFound) else why.message
-        return replace(agent, notes=(*agent.notes, f"{gone}: {self._goes_on(name, bool(known))}"))
+            cached = self._cached.get(name)
+            agent = cached[1] if cached else Agent(name)
+            problem = f"the agent {name} no longer exists" if isinstance(why, NotFound) else why.message
+        return replace(agent, notes=(*agent.notes, f"{problem}: {self._fallback_text(name, bool(cached))}"))
 
-    def _goes_on(self, name: str, is_known: bool) -> str:
-        """How a conversation whose agent is gone goes on, and where the agent may be."""
-        wanted = " or ".join(str(place.agent(name)) for place in self.places)
-        if is_known:
-            return f"it goes on as it was; its folder would be {wanted}"
+    def _fallback_text(self, name: str, is_cached: bool) -> str:
+        """How the conversation continues, and where the agent should be."""
+        expected = " or ".join(str(place.agent_folder(name)) for place in self.folders)
+        if is_cached:
+            return f"the conversation continues with the agent as it was; its folder should be {expected}"
         return (
-            f"the conversation goes on without its rules, references and tools, and {self._settings.model} answers "
-            f"unless a model was chosen for it; its folder would be {wanted}, or in another project: then run it from "
-            "there"
+            f"the conversation continues without its rules, references and tools, and {self._settings.model} answers "
+            f"unless you chose a model for it; its folder should be {expected}; if the agent belongs to another "
+            "project, run Recto there"
         )
 
-    def said(self, name: str) -> dict[str, tuple[Any, str]]:
-        """What its agent.toml files say by dotted key, as it is written there, each with the file that counts."""
+    def file_values(self, name: str) -> dict[str, tuple[Any, str]]:
+        """The values of its agent.toml files by dotted key, as written, each with the file that sets it."""
         self.check(name)
         found: dict[str, tuple[Any, str]] = {}
-        for place in self.places:
-            entry = entry_of(place.agent(name) / FILE)
-            values = self._agent_file(place, entry).values if entry else {}
-            if any(key in values for key in PROMPTS):
-                found = {key: value for key, value in found.items() if key not in PROMPTS}
-            found |= {key: (value, str(place.agent(name) / FILE)) for key, value in values.items()}
+        for place in self.folders:
+            path = place.agent_folder(name) / AGENT_FILE
+            entry = stat_file(path)
+            values = self._read_agent_file(place, entry).values if entry else {}
+            if any(key in values for key in PROMPT_KEYS):
+                found = {key: value for key, value in found.items() if key not in PROMPT_KEYS}
+            found |= {key: (value, str(path)) for key, value in values.items()}
         return found
 
-    def whose(self, path: str | Path) -> str:
-        """`user` or `project`: where a file of an agent lies."""
-        theirs = self.places[-1]
-        is_theirs = Path(path).is_relative_to(theirs.folder) or Path(path) == theirs.root / SHARED
-        return "project" if is_theirs and not theirs.is_yours else "user"
+    def settings(self, name: str) -> list[AgentSetting]:
+        """All settings of an agent; those that it does not make itself are as the general settings have them."""
+        agent = self.read(name)
+        below = apply_agent(configuration.load(self.home, self.project), agent)
+        # what does not suit the other settings is written in the file, but not in force
+        said = {key: row for key, row in self.file_values(name).items() if key in agent.context or not _is_context(key)}
+        own_prompt = any(key in said for key in PROMPT_KEYS)
+        general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
+        return [_setting(spec, said, below, general) for spec in agent_specs()]
 
-    def _look(self, place: Place, name: str) -> Sight:
-        folder, notes = place.agent(name), list[str]()
-        file, shared = entry_of(folder / FILE), entry_of(place.root / SHARED)
-        prompt = self._prompt(place, folder, file, notes) if file else None
-        rules, references = (place.sheets(folder / part, notes) for part in ("rules", "references"))
-        return Sight(file, shared, prompt, rules, references, tuple(notes))
+    def setting(self, name: str, key: str) -> AgentSetting:
+        wanted = agent_spec(key, "agent config").key
+        return next(each for each in self.settings(name) if each.spec.key == wanted)
 
-    def _prompt(self, place: Place, folder: Path, file: Entry, notes: list[str]) -> Entry | None:
-        said = self._agent_file(place, file).values.get("system_prompt_file")
-        if not said:
+    def scope_of(self, path: str | Path) -> str:
+        """`user` or `project`: where a file of an agent is."""
+        last = self.folders[-1]
+        is_inside = Path(path).is_relative_to(last.folder) or Path(path) == last.root / MCP_FILE
+        return "project" if is_inside and not last.is_yours else "user"
+
+    def _list_files(self, place: AgentsFolder, name: str) -> AgentFiles:
+        folder, notes = place.agent_folder(name), list[str]()
+        file, mcp_file = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
+        prompt = self._prompt_file(place, folder, file, notes) if file else None
+        rules, references = (place.markdown_files(folder / part, notes) for part in ("rules", "references"))
+        return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes))
+
+    def _prompt_file(self, place: AgentsFolder, folder: Path, file: FileEntry, notes: list[str]) -> FileEntry | None:
+        name = self._read_agent_file(place, file).values.get("system_prompt_file")
+        if not name:
             return None
-        path = folder / os.path.expanduser(said)
-        if not place.holds(path):
-            notes.append(f"{file.path}: system_prompt_file leads out of the project: {path} is not read")
+        path = folder / os.path.expanduser(name)
+        if not place.contains(path):
+            notes.append(f"{file.path}: system_prompt_file points outside the project: {path} is ignored")
             return None
-        entry = entry_of(path)
+        entry = stat_file(path)
         if entry is None:
             notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
         return entry
 
-    def _layer(self, place: Place, sight: Sight) -> Layer:
-        of = self._readings.of
-        notes = list(sight.notes)
-        shared = partial(read_mcp_file, is_yours=place.is_yours)
-        return Layer(
-            file=self._agent_file(place, sight.file) if sight.file else SILENT,
-            shared=of(sight.shared, SHARED, shared) if sight.shared else SILENT,
-            prompt=_noted(of(sight.prompt, "prompt", _prompt_text), notes) if sight.prompt else None,
-            rules=tuple(of(entry, Rule.kind, partial(read_sheet, Rule)) for entry in sight.rules),
-            references=tuple(of(entry, Reference.kind, partial(read_sheet, Reference)) for entry in sight.references),
+    def _read_layer(self, place: AgentsFolder, files: AgentFiles) -> AgentLayer:
+        read = self._file_cache.get
+        notes = list(files.notes)
+        parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
+        parse_rule, parse_reference = partial(read_source_file, Rule), partial(read_source_file, Reference)
+        return AgentLayer(
+            file=self._read_agent_file(place, files.file) if files.file else EMPTY_FILE,
+            mcp_file=read(files.mcp_file, MCP_FILE, parse_mcp_file) if files.mcp_file else EMPTY_FILE,
+            prompt=self._read_prompt(files.prompt, notes) if files.prompt else None,
+            rules=tuple(read(entry, Rule.kind, parse_rule) for entry in files.rules),
+            references=tuple(read(entry, Reference.kind, parse_reference) for entry in files.references),
             notes=tuple(notes),
         )
 
-    def _agent_file(self, place: Place, entry: Entry) -> AgentFile:
-        return self._readings.of(entry, FILE, partial(read_agent_file, is_yours=place.is_yours))
+    def _read_agent_file(self, place: AgentsFolder, entry: FileEntry) -> AgentFile:
+        return self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=place.is_yours))
+
+    def _read_prompt(self, entry: FileEntry, notes: list[str]) -> str | None:
+        text, problem = self._file_cache.get(entry, "prompt", _parse_prompt)
+        notes += [problem] if problem else []
+        return text
 
     # -- writing
 
     def set_include(self, name: str, id: SourceId | str, include: Include) -> Path:
-        """Writes how a source of the agent comes in, and says where: a source by its id, a server by its name alone."""
+        """Writes the include mode of a source, named by its id, or of a server, named alone. Returns the file."""
         agent = self.read(name)
         if include not in INCLUDES:
             raise Invalid(f"{include!r} is not allowed; it takes {' or '.join(INCLUDES)}", include=include)
-        servers = {OWN, *(server.name for server in agent.servers)}
+        servers = {BUILT_IN_SERVER, *(server.name for server in agent.servers)}
         id = SourceId("tool", "", id) if isinstance(id, str) and id in servers else id
-        id = meant(id, servers) if isinstance(id, str) else id
-        path = self.file(name, self._home_of(agent, id))
+        id = parse_include_key(id, servers) if isinstance(id, str) else id
+        path = self.writable_file(name, self._source_file(agent, id))
         toml_file.write(path, with_include(configuration.file_text(path), path, id, include, servers))
         return path
 
     def set_value(self, name: str, key: str, value: Any) -> Path:
-        """Writes a setting of the agent, checked alone and together with the others, and says where."""
-        agent, path = self.read(name), self.file(name)
-        key, typed = check(key, value, str(path))
+        """Writes a setting, checked alone and together with the others. Returns the file."""
+        agent, path = self.read(name), self.writable_file(name)
+        key, typed = parse_agent_setting(key, value, str(path))
         text = with_setting(configuration.file_text(path), path, key, typed)
         if key.startswith("context."):
-            below = configuration.load(self.home, self.project)
-            context, origins = {**suited(below, agent).context, key: typed}, {**agent.origins, key: str(path)}
-            laid(below, replace(agent, context=context, origins=origins))
+            base = configuration.load(self.home, self.project)
+            context = {**without_conflicts(base, agent).context, key: typed}
+            with_agent_settings(base, replace(agent, context=context, origins={**agent.origins, key: str(path)}))
         toml_file.write(path, text)
         return path
 
+    def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> NewAgent:
+        """Makes the folder of a new agent, in the user's home or in the project. Invalid when it is there already."""
+        check_agent_name(name)
+        root = (self.project or Path.cwd()) / ".recto" if in_project else self.home
+        folder = root / AGENTS_FOLDER / name
+        others = tuple(other for _, other in self.agent_folders(name) if other != folder)
+        make_agent(folder, name, model, description)
+        return NewAgent(folder, others)
+
+    def text(self, name: str) -> str:
+        """What its agent.toml says, or a first one with comments where there is none."""
+        path = self.writable_file(name)
+        return configuration.file_text(path) if path.is_file() else agent_toml(name)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Replaces its agent.toml; whatever is wrong in the text becomes a note of the agent."""
+        path = self.writable_file(name)
+        toml_file.write(path, f"{text}\n")
+        return path
+
     def unset(self, name: str, key: str) -> Path:
-        """Takes a setting out of the file that says it, the strongest first, and says which."""
+        """Removes a setting from the file that sets it, the project's first. Returns the file."""
         self.check(name)
-        key = spec_of(key, f"the agent {name}").key
-        for place in reversed(self.places):
-            path = place.agent(name) / FILE
+        key = agent_spec(key, f"the agent {name}").key
+        for place in reversed(self.folders):
+            path = place.agent_folder(name) / AGENT_FILE
             text = without_setting(configuration.file_text(path), path, key)
             if text is not None:
                 toml_file.write(path, text)
                 return path
-        raise NotFound(f"the agent {name} does not say {key}: there is nothing to take out", key=key)
+        raise NotFound(f"the agent {name} does not set {key}: there is nothing to unset", key=key)
 
-    def _home_of(self, agent: Agent, id: SourceId) -> str:
-        """The file that a source comes from; NotFound when the agent has none of this name."""
-        noun = id.kind if id.kind != "tool" or _is_own(id) else "server"
-        if _is_own(id):
-            known, wanted = dict.fromkeys(BUILT_IN, _origin_of_own(agent)), id.name
+    def _source_file(self, agent: Agent, id: SourceId) -> str:
+        """The file that a source comes from. Raises NotFound when the agent has no such source."""
+        noun = id.kind if id.kind != "tool" or _is_built_in(id) else "server"
+        if _is_built_in(id):
+            built_in = agent.server(BUILT_IN_SERVER)
+            files, name = dict.fromkeys(BUILT_IN_TOOLS, built_in.origin if built_in else ""), id.name
         elif id.kind == "tool":
-            known = {OWN: "", **{server.name: server.origin for server in agent.servers}}
-            wanted = id.server
+            files = {BUILT_IN_SERVER: "", **{server.name: server.origin for server in agent.servers}}
+            name = id.server
         else:
-            known = {each.name: each.path for each in (*agent.rules, *agent.references) if each.kind == id.kind}
-            wanted = next((name for name in known if key_of(name) == key_of(id.name)), id.name)
-        if wanted not in known:
-            near = get_close_matches(wanted, known, 1)
+            files = {source.name: source.path for source in (*agent.rules, *agent.references) if source.kind == id.kind}
+            name = next((known for known in files if name_key(known) == name_key(id.name)), id.name)
+        if name not in files:
+            near = get_close_matches(name, files, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise NotFound(f"the agent {agent.name} has no {noun} {wanted}{hint}", name=wanted)
-        return known[wanted]
+            raise NotFound(f"the agent {agent.name} has no {noun} {name}{hint}", name=name)
+        return files[name]
 
-    def file(self, name: str, source: str = "") -> Path:
-        """Where changes go: the project's agent.toml where that is there already, or the source is, or the agent is in
-        the project alone; else the user's."""
-        yours, theirs = self.places[0].agent(name), self.places[-1].agent(name)
-        is_alone = self.places[-1].has(name) and not self.places[0].has(name)
-        is_theirs = bool(source) and self.whose(source) == "project"
-        return (theirs if os.path.isfile(theirs / FILE) or is_alone or is_theirs else yours) / FILE
+    def writable_file(self, name: str, source: str = "") -> Path:
+        """The agent.toml that changes go to.
 
-
-def _is_own(id: SourceId) -> bool:
-    return id.kind == "tool" and id.server == OWN and bool(id.name)
-
-
-def _origin_of_own(agent: Agent) -> str:
-    own = agent.server(OWN)
-    return own.origin if own else ""
+        The project's, if it exists, or the source is in the project, or the agent is only there; else the user's.
+        """
+        user, project = self.folders[0].agent_folder(name), self.folders[-1].agent_folder(name)
+        is_project_only = self.folders[-1].has(name) and not self.folders[0].has(name)
+        is_project_source = bool(source) and self.scope_of(source) == "project"
+        in_project = os.path.isfile(project / AGENT_FILE) or is_project_only or is_project_source
+        return (project if in_project else user) / AGENT_FILE
 
 
-def _prompt_text(path: str, raw: bytes | str) -> tuple[str | None, str]:
-    """The text, or what is wrong with it."""
+def _is_context(key: str) -> bool:
+    return key.startswith("context.")
+
+
+def _setting(spec: Spec, said: dict[str, tuple[Any, str]], below: Settings, general: Collection[str]) -> AgentSetting:
+    # an agent's empty model leaves it to the general settings
+    if spec.key in said and not (spec.key == "model" and not said["model"][0]):
+        return AgentSetting(spec, *said[spec.key])
+    if spec.key in general:
+        return AgentSetting(spec, below.get(spec.key), below.origin(spec.key))
+    return AgentSetting(spec, spec.default, "default")
+
+
+def _is_built_in(id: SourceId) -> bool:
+    return id.kind == "tool" and id.server == BUILT_IN_SERVER and bool(id.name)
+
+
+def _parse_prompt(path: str, raw: bytes | str) -> tuple[str | None, str]:
+    """The text, and the problem where it cannot be read."""
     if isinstance(raw, str):
         return None, raw
     try:
-        return text_of(raw, path).strip(), ""
+        return decode_text(raw, path).strip(), ""
     except Invalid as why:
         return None, why.message
-
-
-def _noted(read: tuple[Any, str], notes: list[str]) -> Any:
-    value, problem = read
-    notes += [problem] if problem else []
-    return value

@@ -1,5 +1,7 @@
-"""Layers: what the user's files and the project's say about one agent, put together: the project's wins, key by key,
-source by source. Knows no disk."""
+"""AgentLayer: what the user's home or the project says about an agent; and layers merged into an Agent.
+
+The project overrides the user key by key and source by source. Reads no files.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,46 +10,44 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from recto.agents.agent import Agent, MemorySwitches
-from recto.agents.agent_file import PROMPTS, SILENT, AgentFile
-from recto.agents.agent_text import meant
-from recto.agents.built_in import BUILT_IN
-from recto.agents.front import Sheet, key_of
-from recto.agents.server_table import lay
-from recto.sources.server import ServerConfig
-from recto.sources.source import OWN, Include, Reference, Rule, SourceId, Written
+from recto.agents.agent_file import BUILT_IN_TOOLS, EMPTY_FILE, PROMPT_KEYS, AgentFile, parse_include_key
+from recto.agents.server_table import merge_server_table
+from recto.agents.source_file import SourceFile, name_key
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import BUILT_IN_SERVER, Include, Reference, Rule, SourceId, TextSource
 from recto.text import clean
 
-W = TypeVar("W", bound=Written)
-_LONGEST_NOTE = 800
+TextSourceT = TypeVar("TextSourceT", bound=TextSource)
+_MAX_NOTE_CHARS = 800
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class AgentLayer:
     """What one place says: the user's home, or the project."""
 
-    file: AgentFile = SILENT
-    shared: AgentFile = SILENT
-    """The .mcp.json beside it, which is for all agents."""
+    file: AgentFile = EMPTY_FILE
+    mcp_file: AgentFile = EMPTY_FILE
+    """The .mcp.json of the place, which applies to all agents."""
     prompt: str | None = None
-    """What its system_prompt_file holds."""
-    rules: tuple[Sheet, ...] = ()
-    references: tuple[Sheet, ...] = ()
+    """The content of its system_prompt_file."""
+    rules: tuple[SourceFile, ...] = ()
+    references: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def assemble(name: str, layers: Sequence[Layer]) -> Agent:
-    """The agent of this name as its layers say, the strongest last."""
-    notes = [note for layer in layers for note in _notes(layer)]
-    values, origins = _values(layers)
-    rules = _merged(Rule, [layer.rules for layer in layers], notes)
-    references = _merged(Reference, [layer.references for layer in layers], notes)
+def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
+    """Merges layers into an agent; later layers override earlier ones."""
+    notes = [note for layer in layers for note in _layer_notes(layer)]
+    values, origins = _merge_values(layers)
+    rules = _merge_sources(Rule, [layer.rules for layer in layers], notes)
+    references = _merge_sources(Reference, [layer.references for layer in layers], notes)
     servers: dict[str, ServerConfig] = {}
-    for file in (*(layer.shared for layer in layers), *(layer.file for layer in layers)):
+    for file in (*(layer.mcp_file for layer in layers), *(layer.file for layer in layers)):
         for table in file.servers:
-            lay(servers, table, notes)
-    modes = _Modes(rules, references, servers, notes)
+            merge_server_table(servers, table, notes)
+    modes = _IncludeModes(rules, references, servers, notes)
     for layer in layers:
-        modes.put(layer.file)
+        modes.apply(layer.file)
     return Agent(
         name,
         values.get("description", ""),
@@ -55,63 +55,65 @@ def assemble(name: str, layers: Sequence[Layer]) -> Agent:
         values.get("system_prompt"),
         {key: value for key, value in values.items() if key.startswith("context.")},
         MemorySwitches(values.get("memory.facts", True), values.get("memory.files", True)),
-        _sorted(modes.rules.values()),
-        _sorted(modes.references.values()),
+        _by_priority(modes.rules.values()),
+        _by_priority(modes.references.values()),
         tuple(modes.servers.values()),
-        tuple(dict.fromkeys(map(_bounded, notes))),
+        tuple(dict.fromkeys(map(_shorten, notes))),
         tuple(Path(layer.file.path) for layer in layers if layer.file.path),
         origins,
     )
 
 
-def _notes(layer: Layer) -> Iterable[str]:
-    sheets = (note for sheet in (*layer.rules, *layer.references) for note in sheet.notes)
-    return (*layer.file.notes, *layer.shared.notes, *layer.notes, *sheets)
+def _layer_notes(layer: AgentLayer) -> Iterable[str]:
+    source_notes = (note for file in (*layer.rules, *layer.references) for note in file.notes)
+    return (*layer.file.notes, *layer.mcp_file.notes, *layer.notes, *source_notes)
 
 
-def _bounded(note: str) -> str:
-    """A value may be a whole file; what is wrong with it is said before and behind it."""
+def _shorten(note: str) -> str:
+    """A note may quote a whole file; its beginning and its end say what is wrong."""
     text = clean(note)[0]
-    return text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 200]} … {text[-200:]}"
+    return text if len(text) <= _MAX_NOTE_CHARS else f"{text[: _MAX_NOTE_CHARS - 200]} … {text[-200:]}"
 
 
-def _values(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """By dotted key, each with the file that says it. A prompt is one thing, whichever way it is given."""
+def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values by dotted key, and the file that sets each. The two prompt keys set the same value."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        said = {key: value for key, value in layer.file.values.items() if key != "system_prompt_file"}
+        own = {key: value for key, value in layer.file.values.items() if key != "system_prompt_file"}
         if layer.prompt is not None:
-            said["system_prompt"] = layer.prompt
-        values |= said
-        origins |= dict.fromkeys(said, layer.file.path)
+            own["system_prompt"] = layer.prompt
+        values |= own
+        origins |= dict.fromkeys(own, layer.file.path)
         if layer.prompt is not None:
             origins["system_prompt_file"] = layer.file.path
-        elif "system_prompt" in said:
-            origins.pop(PROMPTS[1], None)
+        elif "system_prompt" in own:
+            origins.pop(PROMPT_KEYS[1], None)
     return values, origins
 
 
-def _merged(kind: type[W], sheets: Sequence[Sequence[Sheet]], notes: list[str]) -> dict[str, W]:
-    """By name, without regard to case. Of two in one folder the first counts."""
-    merged: dict[str, W] = {}
-    for folder in sheets:
-        here: dict[str, W] = {}
-        found = [sheet.source for sheet in folder if isinstance(sheet.source, kind)]
-        for source in sorted(found, key=lambda each: (each.name.casefold(), each.name)):
-            first = here.setdefault(key_of(source.name), source)
+def _merge_sources(
+    kind: type[TextSourceT], layers: Sequence[Sequence[SourceFile]], notes: list[str]
+) -> dict[str, TextSourceT]:
+    """Sources by case-insensitive name. Of two in one folder the first is used."""
+    merged: dict[str, TextSourceT] = {}
+    for files in layers:
+        own: dict[str, TextSourceT] = {}
+        found = [file.source for file in files if isinstance(file.source, kind)]
+        for source in sorted(found, key=lambda source: (source.name.casefold(), source.name)):
+            first = own.setdefault(name_key(source.name), source)
             if first is not source:
-                notes.append(f"{source.path}: there is a {kind.kind} {first.name} already, which counts: {first.path}")
-        merged |= here
+                notes.append(f"{source.path} is ignored: {first.path} is already the {kind.kind} {first.name}")
+        merged |= own
     return merged
 
 
-def _sorted(sources: Iterable[W]) -> tuple[W, ...]:
-    return tuple(sorted(sources, key=lambda each: (-each.priority, each.name.casefold(), each.name)))
+def _by_priority(sources: Iterable[TextSourceT]) -> tuple[TextSourceT, ...]:
+    return tuple(sorted(sources, key=lambda source: (-source.priority, source.name.casefold(), source.name)))
 
 
-class _Modes:
-    """Sources with the include modes that agent.toml gives them."""
+class _IncludeModes:
+    """Applies the include modes of agent.toml to sources."""
 
     def __init__(
         self,
@@ -123,26 +125,26 @@ class _Modes:
         self.rules, self.references, self.servers = rules, references, servers
         self._notes = notes
 
-    def put(self, file: AgentFile) -> None:
-        for written, include in file.include.items():
-            id = meant(written, {OWN, *self.servers})
-            known = self._put(id, include)
+    def apply(self, file: AgentFile) -> None:
+        for key, include in file.include.items():
+            id = parse_include_key(key, {BUILT_IN_SERVER, *self.servers})
+            known = self._set(id, include)
             if known is not None:
-                near = get_close_matches(id.name if id.server in ("", OWN) else id.server, known, 1)
+                near = get_close_matches(id.name if id.server in ("", BUILT_IN_SERVER) else id.server, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                self._notes.append(f"{file.path}: include: there is no {written}{hint}")
+                self._notes.append(f"{file.path}: include: there is no {key}{hint}")
 
-    def _put(self, id: SourceId, include: Include) -> list[str] | None:
-        """None when it was done; else the names that there are."""
+    def _set(self, id: SourceId, include: Include) -> list[str] | None:
+        """Returns None on success, else the names that exist."""
         if id.kind == "rule":
-            return _put_written(self.rules, id.name, include)
+            return _set_include(self.rules, id.name, include)
         if id.kind == "reference":
-            return _put_written(self.references, id.name, include)
-        if id.server != OWN and id.server not in self.servers:
+            return _set_include(self.references, id.name, include)
+        if id.server != BUILT_IN_SERVER and id.server not in self.servers:
             return list(self.servers)
-        if id.server == OWN and id.name and id.name not in BUILT_IN:
-            return [*BUILT_IN, *self.servers]
-        server = self._server(id.server)
+        if id.server == BUILT_IN_SERVER and id.name and id.name not in BUILT_IN_TOOLS:
+            return [*BUILT_IN_TOOLS, *self.servers]
+        server = self.servers.get(id.server) or ServerConfig(id.server)
         if id.name:
             tool = replace(server.tool(id.name), include=include)
             self.servers[id.server] = replace(server, tools={**server.tools, id.name: tool})
@@ -150,13 +152,10 @@ class _Modes:
             self.servers[id.server] = replace(server, include=include)
         return None
 
-    def _server(self, name: str) -> ServerConfig:
-        return self.servers.get(name) or ServerConfig(name)
 
-
-def _put_written(sources: dict[str, W], name: str, include: Include) -> list[str] | None:
-    key = key_of(name)
+def _set_include(sources: dict[str, TextSourceT], name: str, include: Include) -> list[str] | None:
+    key = name_key(name)
     if key not in sources:
-        return [each.name for each in sources.values()]
+        return [source.name for source in sources.values()]
     sources[key] = replace(sources[key], include=include)
     return None

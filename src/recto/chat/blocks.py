@@ -1,14 +1,14 @@
-"""What a message is made of. A block keeps verbatim what a provider needs back: ids, raw arguments, signatures."""
+"""Blocks: the parts of a message. A block keeps verbatim what a provider needs back: ids, raw arguments, signatures."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from recto.chat.references import DocumentReference
+from recto.chat.document_reference import DocumentReference
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Who made a block, and how long it took."""
+    """The provider and model that made a block, and how long it took."""
 
     provider: str
     model: str
@@ -24,7 +24,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A model's reasoning. `signature` proves it to its provider; `redacted` is what came only encrypted."""
+    """A model's reasoning. `signature` proves its origin to the provider; `redacted` holds encrypted reasoning."""
 
     type: ClassVar[str] = "thinking"
     text: str
@@ -50,41 +50,52 @@ class ToolResult:
     call_id: str
     name: str
     text: str
-    """As the model reads it."""
+    """The text that the model reads."""
     is_error: bool = False
     approval: str = ""
-    """Who let it run, or did not, where somebody was to be asked: allowed, always, denied, unanswered; and `forbidden`
-    where a setting denies it."""
+    """The user's answer where the tool needed approval: allowed, always, denied or unanswered; `forbidden` where a
+    setting denies the tool."""
     whole: str = ""
-    """The sha256 of all of the text, which the store keeps, where `text` is only its beginning."""
+    """The sha256 of the full text in the store, where `text` is only its beginning."""
     media: tuple[str, ...] = ()
-    """What came besides text and is kept by the store: `image/png SHA256`."""
+    """Media of the result that the store holds, as `image/png SHA256`."""
     made: Made | None = None
+    attachments: "tuple[Image | File, ...]" = ()
+    """Images and files of the result as data, which a wire format can send."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file given with a message, as text."""
+    """A file attached to a message: its text, or its bytes (`base64`) or `url` where the model reads files itself."""
 
     type: ClassVar[str] = "file"
     name: str
     text: str
     media_type: str = "text/plain"
     made: Made | None = None
+    base64: str = ""
+    url: str = ""
+    sha256: str = ""
+    """The hash of the bytes in the store; `base64` is then filled in when the file is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
+    """An image: bytes in `base64`, bytes in the store by `sha256`, or a `url` that the provider fetches."""
+
     type: ClassVar[str] = "image"
     media_type: str
-    base64: str
+    base64: str = ""
     made: Made | None = None
+    url: str = ""
+    name: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The documents of a message. What the model was told of them stays with the message in later windows, as it was
-    told; the user's own text stays untouched."""
+    """The documents that a message refers to. `told` is the text about them that the model reads; later windows repeat
+    it unchanged. The user's own text is never edited."""
 
     type: ClassVar[str] = "document_references"
     references: tuple[DocumentReference, ...]
@@ -96,12 +107,12 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Covers root..`last`; the only thing that changes the stable part of the window.
+    """A compaction of root..`last`. Nothing else changes the stable part of the window.
 
-    `last` is None when it covers nothing (only pins or excerpts, or a compaction that was taken back). `lifted` are
-    covered messages still sent verbatim, in order of time; `pinned` those that every later Compaction has to lift,
-    covered yet or not; `excerpts` maps a message (or `message/call` for a tool result) to the shorter text sent in
-    its place.
+    `last` is None when nothing is covered (only pins or excerpts, or a compaction that was undone). `lifted` are
+    covered messages that are still sent verbatim, in order of time. `pinned` are messages that every later Compaction
+    has to lift, whether they are covered yet or not. `excerpts` maps a message (or `message/call` for a tool result)
+    to the shorter text that is sent in its place.
     """
 
     type: ClassVar[str] = "context_compaction"
@@ -113,25 +124,25 @@ class Compaction:
     context_size_before: int
     context_size_after: int
     made_by: str
-    """Who wrote the summary: model, extractive, truncated, user; discard and clear write none."""
+    """How the summary was made: model, extractive, truncated, user; discard and clear write none."""
     because: str
     lifted: tuple[str, ...] = ()
     excerpts: dict[str, str] = field(default_factory=dict)
     checks: dict[str, int] = field(default_factory=dict)
-    """What the summary was made of, and how many facts it kept, lost and made up."""
+    """Counts of the checked summary: its input, and the facts it kept, lost and invented."""
     pinned: tuple[str, ...] = ()
     action: str = "compact"
     """compact, clear, pin, unpin, edit or undo."""
     little: int = 0
     """How many automatic compactions in a row, this one included, have freed little."""
     notes: tuple[str, ...] = ()
-    """What went wrong on the way to the summary: attempts that failed, parts that no model read."""
+    """Problems while the summary was written: failed attempts, parts that no model read."""
     ledger: tuple[str, ...] = ()
-    """Facts that the summary leaves out, a line for each message that said them: `#57 src/app.py:42; 3.5 ms`."""
+    """Facts that the summary leaves out, one line for each source message: `#57 src/app.py:42; 3.5 ms`."""
     places: dict[str, int] = field(default_factory=dict)
-    """Facts that the summary tells, and which message said each: a later summary may lose them."""
+    """Facts in the summary, and the number of the message that each comes from: a later summary may lose them."""
     cleared: str | None = None
-    """The last message that a clear put out of reach: nothing up to it is recalled."""
+    """The last message before a clear: nothing up to it is recalled."""
     made: Made | None = None
 
 

@@ -1,4 +1,4 @@
-"""Conversation, View, units: values, loaded newest first and bounded. The tree itself lives in the store."""
+"""Conversation, and View: the part of it that may be sent. Values; the tree of messages itself is in the store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from recto.chat.message import Message
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A tree of messages with a head; grows only."""
+    """A tree of messages with a head. Messages are only ever added."""
 
     id: str
     title: str
@@ -19,16 +19,19 @@ class Conversation:
     updated: str
     agent: str = "default"
     details: dict[str, Any] = field(default_factory=dict)
-    """Choices that belong to this conversation: model, strategy, system prompt file."""
+    """Settings of this conversation: model, strategy, system prompt file."""
     messages: int = 0
+    number: int = 0
+    """The short number that people see, such as `#3`; it belongs to this store."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What may be sent: the newest Compaction, what it lifted, and everything after what it covers.
+    """The messages that may be sent: the newest Compaction, the messages it lifts, and all messages after those it
+    covers.
 
-    `older` is not 0 when messages after `last` were not loaded because they could not fit in any case. `current` is the
-    user's message that is being answered: what follows it are the rounds of tool calls of this turn.
+    `older` counts messages after `last` that were not loaded because they cannot fit. `current` is the user's message
+    that is being answered; the messages after it are the tool rounds of this turn.
     """
 
     tail: tuple[Message, ...]
@@ -39,7 +42,7 @@ class View:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """What of the tail came before the current message; none of it when that one is lifted."""
+        """The messages of the tail before the current one; empty when the current message is lifted."""
         place = self._place
         return self.tail[:place] if place is not None else () if self.current_is_lifted else self.tail
 
@@ -50,12 +53,12 @@ class View:
 
     @property
     def still_sent(self) -> tuple[Message, ...]:
-        """What is lifted besides the current message."""
+        """The lifted messages, without the current one."""
         return tuple(message for message in self.lifted if message.id != self.current)
 
     @property
     def _place(self) -> int | None:
-        # from the end: that is where it is
+        # searched from the end, because the current message is near it
         places = range(len(self.tail) - 1, -1, -1)
         return next((place for place in places if self.tail[place].id == self.current), None) if self.current else None
 
@@ -64,13 +67,13 @@ class View:
         return any(message.id == self.current for message in self.lifted)
 
     def split(self, last: str | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """What of the tail a cut up to `last` covers, and what stays; nothing is covered when `last` is before it."""
+        """The tail up to and with `last`, and the rest. The first part is empty when `last` is not in the tail."""
         place = next((place for place, message in enumerate(self.tail, 1) if message.id == last), 0)
         return self.tail[:place], self.tail[place:]
 
 
 def view(path: Sequence[Message], older: int = 0, current: str | None = None) -> View:
-    """The view of a path that is loaded whole (`older` = 0) or back to what its newest Compaction covers."""
+    """The view of a path that is complete, or loaded back to the last message that its newest Compaction covers."""
     newest = next((message for message in reversed(path) if message.compaction), None)
     compaction = newest.compaction if newest else None
     if compaction is None:
@@ -83,7 +86,7 @@ def view(path: Sequence[Message], older: int = 0, current: str | None = None) ->
 
 
 def units(messages: Iterable[Message]) -> list[tuple[Message, ...]]:
-    """Messages in groups that belong together: a message with tool calls and the results that answer it."""
+    """Groups messages that must stay together: a message with tool calls and the messages with their results."""
     groups: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and groups and any(earlier.calls for earlier in groups[-1]):

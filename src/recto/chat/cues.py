@@ -1,4 +1,4 @@
-"""Cues: phrases that say something about the sentence they are in, in four languages, and how they are found."""
+"""Cues: phrases that classify the sentence they occur in, in four languages, and the search for them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from itertools import product
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A phrase that says something about the sentence it is in: its beginning, and what must follow behind gaps."""
+    """A phrase that classifies its sentence. `phrase` is its beginning; the parts in `rest` follow after gaps."""
 
     kind: str
     phrase: str
@@ -195,11 +195,11 @@ _NUMBER = re.compile(r"\d[\d.,:]*")
 TOKEN = re.compile(r"[^\W\d_][\w']*(?:-\w+)*|[0,;:–—(!]")
 
 
-def heard(sentence: str) -> frozenset[str]:
+def cues_in(sentence: str) -> frozenset[str]:
     """The kinds of cue in a sentence."""
     tokens = TOKEN.findall(_NUMBER.sub("0", sentence.lower().replace("’", "'")))
-    kinds = _found(tokens, _cues())
-    if "likely" in kinds and _found(tokens, _harmless()):
+    kinds = _kinds_in(tokens, _cues())
+    if "likely" in kinds and _kinds_in(tokens, _harmless()):
         kinds -= {"likely"}
     if "0" in tokens:
         kinds |= {"number"}
@@ -208,35 +208,35 @@ def heard(sentence: str) -> frozenset[str]:
     return kinds
 
 
-def _found(tokens: Sequence[str], cues: Cues) -> frozenset[str]:
+def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:
     candidates = [cue for word in set(tokens) if word in cues for cue in cues[word]]
-    spoken = _spoken(tokens) if candidates else ""
-    return frozenset([cue.kind for cue in candidates if cue.phrase in spoken and _goes_on(spoken, cue)])
+    text = _normalize(tokens) if candidates else ""
+    return frozenset([cue.kind for cue in candidates if cue.phrase in text and _rest_follows(text, cue)])
 
 
 def _is_chatter(sentence: str, tokens: Sequence[str]) -> bool:
-    """Thanks, greetings, applause, "go on": nothing would be missed. A name may follow a greeting."""
+    """True for thanks, greetings, applause and "go on": nothing would be missed. A name may follow a greeting."""
     others = [token for token in tokens if token not in SMALL_WORDS]
     if len(others) == 1 and len(tokens) < 6 and tokens[0] in _GREETINGS:
         others = [token for token in others if token.capitalize() not in sentence]
     return not others and (not tokens or any(token in _CHATTER for token in tokens))
 
 
-def _goes_on(spoken: str, cue: Cue) -> bool:
-    at = spoken.find(cue.phrase) if cue.rest else 0
+def _rest_follows(text: str, cue: Cue) -> bool:
+    at = text.find(cue.phrase) if cue.rest else 0
     for piece in cue.rest:
-        at = spoken.find(piece, at + 1)
+        at = text.find(piece, at + 1)
         if at < 0:
             return False
     return True
 
 
-def _spoken(tokens: Sequence[str]) -> str:
-    """The words with a space around each, in the signs of the tables."""
-    spoken = f" ^ | {' '.join([_READ_AS.get(token, token) for token in tokens])} | "
-    while " | | " in spoken:
-        spoken = spoken.replace(" | | ", " | ")
-    return spoken.replace(" actually | ", " actually ")
+def _normalize(tokens: Sequence[str]) -> str:
+    """Joins the tokens with spaces, in the notation of the tables."""
+    text = f" ^ | {' '.join([_READ_AS.get(token, token) for token in tokens])} | "
+    while " | | " in text:
+        text = text.replace(" | | ", " | ")
+    return text.replace(" actually | ", " actually ")
 
 
 @cache
@@ -250,7 +250,7 @@ def _harmless() -> Cues:
 
 
 def _by_word(tables: Mapping[str, str]) -> Cues:
-    """By the word that tells most, so that few are looked at; made when first needed, not by every command."""
+    """Cues by their rarest word, so that few are compared. Built on first use: most commands need no cues."""
     found: dict[str, list[Cue]] = {}
     for kind, table in tables.items():
         for phrase in table.replace("#", "0").split(";"):

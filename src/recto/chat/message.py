@@ -1,20 +1,21 @@
-"""Message: a role and its blocks, with all that is known about how it came to be."""
+"""Message: a role and its blocks, with the model, usage and other facts about its origin."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
 from recto.chat.blocks import Block, Compaction, References, Text, ToolCall, ToolResult
-from recto.chat.references import DocumentReference
+from recto.chat.document_reference import DocumentReference
 
 Role = Literal["system", "user", "assistant", "tool"]
-Status = Literal["done", "unfinished", "stopped", "error"]
+Status = Literal["done", "unfinished", "stopped", "error", "pending"]
+"""`pending`: complete, but the caller has not yet sent the results of some tool calls."""
 ContextType = Literal["primary", "summary", "memory", "tool_output"]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a provider reported. `input` counts all prompt tokens, cached ones included."""
+    """The usage that a provider reported. `input` counts all prompt tokens, cached ones included."""
 
     input: int = 0
     output: int = 0
@@ -25,7 +26,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Counts of one message: its own text, as augmented for the model, its tools. Unknown in old data."""
+    """Token counts of one message: its own text, the text augmented for the model, its tools. None in old data."""
 
     own: int | None = None
     augmented: int | None = None
@@ -40,7 +41,7 @@ class Message:
     parent: str | None = None
     depth: int = 1
     said: int = 1
-    """How many messages were said on the path up to this one, Compactions not counted."""
+    """The message's number on its path, which people see as `#12`; Compactions are not counted."""
     created: str = ""
     status: Status = "done"
     error: str | None = None
@@ -70,8 +71,10 @@ class Message:
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
-        """The documents that it speaks of, or was made with."""
-        return tuple(each for block in self.blocks if isinstance(block, References) for each in block.references)
+        """The documents that the message names or was made with."""
+        return tuple(
+            reference for block in self.blocks if isinstance(block, References) for reference in block.references
+        )
 
     @property
     def compaction(self) -> Compaction | None:

@@ -1,24 +1,24 @@
-"""How important a message is by itself, 1–10, told by its role and its words. Knows no conversation and no model.
+"""The priority of a message, 1–10, judged by its role and its words alone. Knows no conversation and no model.
 
-What binds later turns is high: the task, decisions, constraints, corrections, facts about the user. Cues are phrases
-in English, German, French and Spanish; numbers, paths, code and length speak for themselves in any language.
+Messages that bind later turns rank high: the task, decisions, constraints, corrections, facts about the user. Cues are
+phrases in English, German, French and Spanish; numbers, paths, code and length count in any language.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from recto.chat.cues import SHORT, SMALL_WORDS, TOKEN
-from recto.chat.cues import heard as heard_in
+from recto.chat.cues import SHORT, SMALL_WORDS, TOKEN, cues_in
 from recto.chat.message import Message
 
 SUMMARY, TASK, BINDING, TELLING, NORMAL, MINOR, SMALL, CHATTER, NOTHING = 9, 8, 7, 6, 5, 4, 3, 2, 1
 
 
-Heard = tuple[str, frozenset[str]]
+CuedSentence = tuple[str, frozenset[str]]
 """A sentence and the kinds of cue in it."""
 
-_LOOKED_AT = 2000
+# Of a longer text, only so many characters at its start and its end are examined.
+_EXAMINED = 2000
 _LONG_RESULT = 4000
 _MANY_LINES, _TOO_MANY_LINES = 20, 100
 _BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
@@ -41,7 +41,7 @@ _FAILED = re.compile(r"\s*(?:\w*(?:Error|Exception)\b|error\b|ERROR\b|Traceback\
 
 
 def priority_of(message: Message, *, is_first: bool = False) -> int:
-    """From 1 (may go first) to 10. The first thing the user said is the task, whatever it is."""
+    """From 1 (dropped first) to 10. The user's first message is the task, whatever it says."""
     if message.compaction:
         return SUMMARY
     if message.role == "system" or (message.role == "user" and is_first):
@@ -51,14 +51,14 @@ def priority_of(message: Message, *, is_first: bool = False) -> int:
     return _of_reply(message) if message.role == "assistant" else _of_user(message)
 
 
-def weigh(sentence: str) -> int:
-    """One sentence on the same scale: binding, telling, normal or chatter."""
-    heard = heard_in(sentence)
-    if _is_binding(sentence, heard):
+def sentence_priority(sentence: str) -> int:
+    """The priority of one sentence on the same scale: binding, informative, normal or chatter."""
+    cues = cues_in(sentence)
+    if _is_binding(sentence, cues):
         return BINDING
-    if "outcome" in heard or _is_fact(sentence, heard):
+    if "outcome" in cues or _is_fact(sentence, cues):
         return TELLING
-    return CHATTER if _is_polite(sentence, heard) else NORMAL
+    return CHATTER if _is_polite(sentence, cues) else NORMAL
 
 
 def _of_results(message: Message) -> int:
@@ -69,81 +69,81 @@ def _of_results(message: Message) -> int:
 
 
 def _of_reply(message: Message) -> int:
-    text = _looked_at(message.text)
+    text = _examined(message.text)
     if not text.strip():
         return MINOR if message.calls else SMALL
-    said = [(sentence, heard_in(sentence)) for sentence in _sentences(_FENCED.sub("\n\n", text))]
-    if any("outcome" in heard or _is_binding(sentence, heard) for sentence, heard in said):
+    sentences = [(sentence, cues_in(sentence)) for sentence in _sentences(_FENCED.sub("\n\n", text))]
+    if any("outcome" in cues or _is_binding(sentence, cues) for sentence, cues in sentences):
         return TELLING
     # numbers are everywhere in longer answers; a day or a month in a short one is news
-    if len(text) <= 4 * SHORT and any("when" in heard and not _is_asked(sentence) for sentence, heard in said):
+    if len(text) <= 4 * SHORT and any("when" in cues and not _is_asked(sentence) for sentence, cues in sentences):
         return TELLING
-    return _of_the_rest(text, said, SMALL)
+    return _of_the_rest(text, sentences, SMALL)
 
 
 def _of_user(message: Message) -> int:
     text = message.text.strip()
-    if not _SAYS.search(text[:_LOOKED_AT]):
+    if not _SAYS.search(text[:_EXAMINED]):
         return NOTHING if text or not message.blocks else NORMAL
-    said = [(sentence, heard_in(sentence)) for sentence in _sentences(_own_words(text))]
-    binding = sum(_is_binding(*each) for each in said)
+    sentences = [(sentence, cues_in(sentence)) for sentence in _sentences(_own_words(text))]
+    binding = sum(_is_binding(*sentence) for sentence in sentences)
     if binding:
         return BINDING if binding == 1 else BINDING + 1
-    if len(text) <= _LOOKED_AT and (_HARD.search(text) or any(_is_fact(*each) for each in said)):
+    if len(text) <= _EXAMINED and (_HARD.search(text) or any(_is_fact(*sentence) for sentence in sentences)):
         return TELLING
-    return _of_the_rest(text, said, CHATTER)
+    return _of_the_rest(text, sentences, CHATTER)
 
 
-def _of_the_rest(text: str, said: Sequence[Heard], small_talk: int) -> int:
-    """What no cue has placed: small talk, a word or two, a mere reaction, or something normal."""
-    if not said or len(text) > 2 * SHORT:
+def _of_the_rest(text: str, sentences: Sequence[CuedSentence], small_talk: int) -> int:
+    """The priority of a text without decisive cues: small talk, a word or two, a reaction, or normal."""
+    if not sentences or len(text) > 2 * SHORT:
         return NORMAL
-    if all(_is_polite(*each) for each in said):
+    if all(_is_polite(*sentence) for sentence in sentences):
         return small_talk
     if _FEW_WORDS.fullmatch(text.strip()):
         return MINOR if _is_asked(text) else SMALL
-    return MINOR if all(_is_reaction(*each) for each in said) else NORMAL
+    return MINOR if all(_is_reaction(*sentence) for sentence in sentences) else NORMAL
 
 
-def _is_polite(sentence: str, heard: frozenset[str]) -> bool:
-    return "chatter" in heard or ("courtesy" in heard and len(sentence) <= SHORT)
+def _is_polite(sentence: str, cues: frozenset[str]) -> bool:
+    return "chatter" in cues or ("courtesy" in cues and len(sentence) <= SHORT)
 
 
-def _is_reaction(sentence: str, heard: frozenset[str]) -> bool:
+def _is_reaction(sentence: str, cues: frozenset[str]) -> bool:
     """ "That sounds like fun!" """
     first = TOKEN.match(sentence.lower())
-    return "chatter" in heard or (sentence.endswith("!") and first is not None and first[0] in SMALL_WORDS)
+    return "chatter" in cues or (sentence.endswith("!") and first is not None and first[0] in SMALL_WORDS)
 
 
 def _is_asked(sentence: str) -> bool:
     return sentence.rstrip("\"')*_ ").endswith(("?", "？"))
 
 
-def _is_fact(sentence: str, heard: frozenset[str]) -> bool:
-    return ("when" in heard or "number" in heard) and not _is_asked(sentence)
+def _is_fact(sentence: str, cues: frozenset[str]) -> bool:
+    return ("when" in cues or "number" in cues) and not _is_asked(sentence)
 
 
-def _is_binding(sentence: str, heard: frozenset[str]) -> bool:
-    return "binds even asked" in heard or (not _is_asked(sentence) and ("binds" in heard or "likely" in heard))
+def _is_binding(sentence: str, cues: frozenset[str]) -> bool:
+    return "binds even asked" in cues or (not _is_asked(sentence) and ("binds" in cues or "likely" in cues))
 
 
-def _looked_at(text: str) -> str:
-    return text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
+def _examined(text: str) -> str:
+    return text if len(text) <= 2 * _EXAMINED else f"{text[:_EXAMINED]}\n\n{text[-_EXAMINED:]}"
 
 
 def _own_words(text: str) -> str:
-    """What was written, not pasted: of a log or a long document only what stands before and after it."""
+    """The text that the user wrote: of a pasted log or long document, only the paragraphs around it."""
     if len(text) <= SHORT:
         return text
-    seen = _FENCED.sub("\n\n", _looked_at(text))
-    if len(text) <= 2 * _LOOKED_AT and not _is_pasted(seen.splitlines()):
-        return seen
-    around = [part for part in _PARAGRAPH.split(seen) if part.strip()]
+    examined = _FENCED.sub("\n\n", _examined(text))
+    if len(text) <= 2 * _EXAMINED and not _is_pasted(examined.splitlines()):
+        return examined
+    around = [part for part in _PARAGRAPH.split(examined) if part.strip()]
     return "\n".join(part for part in (around[0], around[-1]) if part.count("\n") < 3) if len(around) > 1 else ""
 
 
 def _is_pasted(lines: list[str]) -> bool:
-    """Lines that a machine wrote, or that nearly all begin alike."""
+    """True for many lines that a machine wrote, or that mostly begin with the same word."""
     lines = [_BULLET.sub("", line) for line in lines if line.strip()]
     if len(lines) <= _MANY_LINES:
         return False
@@ -153,7 +153,7 @@ def _is_pasted(lines: list[str]) -> bool:
 
 
 def _sentences(text: str) -> list[str]:
-    """Good enough to tell a question from a statement. A "No." belongs to what is wanted instead."""
+    """Splits well enough to tell a question from a statement. A leading "No." stays with the sentence after it."""
     if text.startswith(("n", "N")):
         text = _REFUSAL.sub(r"\1, ", text, count=1)
     return [part for part in _BREAK.split(text) if part and not _MACHINE.match(part)]

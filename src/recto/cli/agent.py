@@ -1,21 +1,21 @@
-"""`recto agent`: which agents there are, what each may use and where that is said; making and configuring one.
+"""`recto agent`: which agents there are, what each may use and which file says so; making and configuring one.
 
 Reads files alone: no store is opened, no server started.
 """
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from recto import places
+from recto import locations
 from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.agents.agents import Agents
-    from recto.settings import Settings, Spec
+    from recto.agents.agents import Agents, AgentSetting
+    from recto.settings import Settings
 
 name_argument = click.argument("name", metavar="NAME")
 
@@ -31,12 +31,12 @@ def command() -> None:
 def _agents() -> "Agents":
     from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
 
-    home, project = places.find_home(), places.find_project(Path.cwd())
+    home, project = locations.find_home(), locations.find_project(Path.cwd())
     return Agents(home, project, _settings(home, project))
 
 
 def _settings(home: Path, project: Path | None) -> "Settings":
-    """What an agent's settings are laid over; agents can be seen and mended where that cannot be read, too."""
+    """The settings below an agent's own. Where they cannot be read, agents can still be seen and corrected."""
     from recto import settings
 
     try:
@@ -51,21 +51,21 @@ def _settings(home: Path, project: Path | None) -> "Settings":
 @command.command("list")
 @options.as_json_option
 def list_agents(as_json: bool) -> None:
-    """List the agents there are, yours and those of this project.
+    """List your agents and those of this project.
 
     Example: recto agent list
     """
-    from recto.cli import agent_show
+    from recto.cli.drawing.agents import agent_summary, agent_table  # agents' values: `--help` does without
 
     agents = _agents()
     found = [agents.read(name) for name in agents.names()]
     if as_json:
         for agent in found:
-            show.emit(agent_show.summary(agents, agent))
+            show.emit(agent_summary(agents, agent))
     else:
-        for line in agent_show.table(agents, found):
+        for line in agent_table(agents, found):
             show.say(line)
-    for note in (*agents.strays(), *(note for agent in found for note in agent.notes if not as_json)):
+    for note in (*agents.invalid_folders(), *(note for agent in found for note in agent.notes if not as_json)):
         show.note(note)
 
 
@@ -73,20 +73,20 @@ def list_agents(as_json: bool) -> None:
 @click.argument("name", metavar="[NAME]", required=False, default="default")
 @options.as_json_option
 def show_agent(name: str, as_json: bool) -> None:
-    """Show all that is in force for an agent, and which file says so.
+    """Show everything in force for an agent, and which file says so.
 
-    Values of variables and headers of MCP servers are not shown: they may be secret.
+    Values of variables and headers of MCP servers are hidden: they may be secret.
 
     Example: recto agent show clerk
     """
-    from recto.cli import agent_show
+    from recto.cli.drawing.agents import agent_lines, agent_to_json  # as above
 
     agents = _agents()
     agent = agents.read(name)
     if as_json:
-        show.emit(agent_show.to_json(agents, agent))
+        show.emit(agent_to_json(agents, agent))
         return
-    for line in agent_show.lines(agents, agent):
+    for line in agent_lines(agents, agent):
         click.echo(line)
     for note in agent.notes:
         show.note(note)
@@ -102,28 +102,21 @@ def show_agent(name: str, as_json: bool) -> None:
 @click.option("--description", "-d", metavar="TEXT", default="", help="What the agent is for.")
 @options.as_json_option
 def new_agent(name: str, project: bool, model: str, description: str, as_json: bool) -> None:
-    """Make an agent: a folder with a file of settings, and folders of rules and references.
+    """Make an agent: a folder with a settings file, and folders for rules and references.
 
     Example: recto agent new clerk --description "Answers letters"
     """
-    from recto.agents.place import FOLDER, check_name
-    from recto.cli.agent_new import make
-
-    check_name(name)
-    root = (places.find_project(Path.cwd()) or Path.cwd()) / ".recto" if project else places.find_home()
-    folder = root / FOLDER / name
-    beside = [str(other) for _, other in _agents().folders(name) if other != folder]
-    make(folder, name, model, description)
+    made = _agents().create(name, in_project=project, model=model, description=description)
     if as_json:
-        show.emit({"name": name, "folder": str(folder)})
+        show.emit({"name": name, "folder": str(made.folder)})
         return
-    show.say(f"agent {name} is made: {folder}")
-    for other in beside:
+    show.say(f"agent {name} is made: {made.folder}")
+    for other in made.others:
         show.say(f"  there is one in {other} too: what the project says wins, key by key")
-    show.say("  agent.toml     model, instructions, settings, MCP servers; its comments say how")
+    show.say("  agent.toml     model, instructions, settings, MCP servers; its comments explain them")
     show.say("  rules/         how it is to behave, a Markdown file each; one is there as an example")
     show.say("  references/    what it is to know, likewise")
-    show.say(f"`recto agent show {name}` tells what is in force; `recto chat --agent {name}` talks with it")
+    show.say(f"`recto agent show {name}` shows what is in force; `recto chat --agent {name}` talks with it")
 
 
 # -- configuring
@@ -148,8 +141,8 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
     if edit:
         _edit(agents, name, as_json)
     elif key is None:
-        for spec, now, origin in _in_force(agents, name):
-            _tell_setting(spec, now, origin, as_json)
+        for setting in agents.settings(name):
+            _tell_setting(setting, as_json)
         _tell_notes(agents, name)
     elif unset:
         _unset(agents, name, key, as_json)
@@ -159,111 +152,71 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
         _get(agents, name, key, as_json)
 
 
-def _in_force(agents: "Agents", name: str) -> list[tuple["Spec", Any, str]]:
-    """All settings of an agent; what it does not say itself is as the settings have it."""
-    from recto import settings
-    from recto.agents.agent_file import PROMPTS, specs
-    from recto.agents.agents import apply
+def _tell_setting(setting: "AgentSetting", as_json: bool) -> None:
+    from recto.agents.agents import AGENT_FILE  # as in _agents
 
-    agent = agents.read(name)
-    below = apply(settings.load(agents.home, agents.project), agent)
-    # what does not suit the others is written there, but not in force
-    said = {key: row for key, row in agents.said(name).items() if key in agent.context or not _is_context(key)}
-    is_told = any(key in said for key in PROMPTS)
-    general = {spec.key for spec in settings.specs()} - set(PROMPTS if is_told else ())
-    rows = []
-    for spec in specs():
-        if spec.key in said and not (spec.key == "model" and not said["model"][0]):
-            rows.append((spec, *said[spec.key]))
-        elif spec.key in general:
-            rows.append((spec, below.get(spec.key), below.origin(spec.key)))
-        else:
-            rows.append((spec, spec.default, "default"))
-    return rows
-
-
-def _is_context(key: str) -> bool:
-    return key.startswith("context.")
-
-
-def _tell_setting(spec: "Spec", value: Any, origin: str, as_json: bool) -> None:
-    from recto.agents.agents import FILE
-    from recto.cli.config import literal
-
+    spec, value, origin = setting.spec, setting.value, setting.origin
     if as_json:
         show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
     else:
-        is_own = Path(origin).name == FILE
-        show.say(f"{spec.key} = {show.shortened(literal(value), 80)}  [{origin}]", bold=is_own, dim=not is_own)
-
-
-def _find(agents: "Agents", name: str, key: str) -> tuple["Spec", Any, str]:
-    from recto.agents.agent_file import spec_of
-
-    wanted = spec_of(key, "agent config").key
-    return next(row for row in _in_force(agents, name) if row[0].key == wanted)
+        is_own = Path(origin).name == AGENT_FILE
+        show.say(f"{spec.key} = {show.shortened(show.literal(value), 80)}  [{origin}]", bold=is_own, dim=not is_own)
 
 
 def _get(agents: "Agents", name: str, key: str, as_json: bool) -> None:
-    from recto.cli.config import literal
-
-    spec, value, origin = _find(agents, name, key)
+    found = agents.setting(name, key)
     if as_json:
-        show.emit({"key": spec.key, "value": value, "from": origin})
+        show.emit({"key": found.spec.key, "value": found.value, "from": found.origin})
     else:
-        show.say(value if isinstance(value, str) else literal(value))
-    _tell_notes(agents, name, about=spec.key)
+        show.say(found.value if isinstance(found.value, str) else show.literal(found.value))
+    _tell_notes(agents, name, about=found.spec.key)
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
-    from recto.agents.agent_file import check
-    from recto.cli.config import literal
+    from recto.agents.agent_file import parse_agent_setting  # as in _agents
 
-    key, typed = check(key, value, "agent config")
+    key, typed = parse_agent_setting(key, value, "agent config")
     if key == "system_prompt_file":
-        typed = _from_its_folder(typed, agents.file(name).parent)
+        typed = _from_its_folder(typed, agents.writable_file(name).parent)
     path = agents.set_value(name, key, typed)
     if as_json:
         show.emit({"agent": name, "key": key, "value": typed, "file": str(path)})
     else:
-        show.say(f"{key} = {literal(typed)} in {path}")
+        show.say(f"{key} = {show.literal(typed)} in {path}")
     _tell_notes(agents, name)
 
 
 def _tell_notes(agents: "Agents", name: str, about: str = "") -> None:
-    """What is wrong with its files, and may be what one has come for."""
+    """What is wrong with its files: that may be why the command was called."""
     for note in agents.read(name).notes:
         if about in note:
             show.note(note)
 
 
 def _from_its_folder(value: str, folder: Path) -> str:
-    """A path is meant from the agent's folder; one that a shell has completed is meant from here."""
+    """A path counts from the agent's folder; one that a shell has completed counts from the current folder."""
     here = Path(os.path.expanduser(value)).absolute()
     return str(here) if here.is_file() and not (folder / value).is_file() else value
 
 
 def _unset(agents: "Agents", name: str, key: str, as_json: bool) -> None:
-    from recto.cli.config import literal
-
     path = agents.unset(name, key)
-    spec, value, origin = _find(agents, name, key)
+    found = agents.setting(name, key)
     if as_json:
-        show.emit({"agent": name, "key": spec.key, "value": value, "from": origin, "file": str(path)})
+        out = {"agent": name, "key": found.spec.key, "value": found.value, "from": found.origin, "file": str(path)}
+        show.emit(out)
     else:
-        show.say(f"{spec.key} is taken out of {path}; it is {literal(value)} now  [{origin}]")
+        now = f"it is {show.literal(found.value)} now  [{found.origin}]"
+        show.say(f"{found.spec.key} is taken out of {path}; {now}")
 
 
 def _edit(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto import toml_file
-    from recto.cli.agent_new import agent_toml
-    from recto.cli.editor import edited
-    from recto.settings import file_text
+    from recto.cli.terminal import edited  # only to edit
 
-    path = agents.file(name)
-    text = edited(file_text(path) if path.is_file() else agent_toml(name))
+    path = agents.writable_file(name)
+    text = edited(agents.text(name))
     if text is not None:
-        toml_file.write(path, f"{text}\n")
+        agents.write_text(name, text)
     notes = agents.read(name).notes
     if as_json:
         show.emit({"agent": name, "file": str(path), "changed": text is not None, "notes": notes})

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto import wire
 from recto.cli import options, show
-from recto.cli.hearing import open_listener
-from recto.cli.listen import follow
 
 if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.talk import Reply, Talk
+    from recto.ask_options import Reply
+    from recto.blocking import Desk, Talk
+    from recto.cli.listener import Listener
 
 
 @click.command()
@@ -23,8 +21,11 @@ if TYPE_CHECKING:
 @options.place_options
 @options.document_option
 @options.allow_tool_option
-@click.option("--show-context", is_flag=True, help="Show what goes in before the answer.")
-@click.option("--thinking", is_flag=True, help="Show what the model thinks before it answers.")
+@click.option(
+    "--attach", "attachments", multiple=True, metavar="FILE", help="Send an image, a PDF or a text file along."
+)
+@click.option("--show-context", is_flag=True, help="Show what is sent before the answer.")
+@click.option("--thinking", is_flag=True, help="Show the model's thinking before the answer.")
 @options.as_json_option
 def command(
     text: tuple[str, ...],
@@ -32,42 +33,32 @@ def command(
     place: Callable[["Desk"], "Talk"],
     document: str | None,
     allowed: tuple[str, ...],
+    attachments: tuple[str, ...],
     show_context: bool,
     thinking: bool,
     as_json: bool,
 ) -> None:
-    """Ask one question and print the answer. What is piped in follows the question, or is the question.
+    """Ask one question and print the answer. Piped input is added to the question, or is the question.
 
     Example: recto ask "Sum this up" < report.txt
     """
     message = _message(" ".join(text))
-    # what is written behind a reply would be cut off by the end of the command, and paid for all the same
+    # the command would end before these lines are written, and they would still cost money
     flags.setdefault("references.gists", "off")
     with options.open_desk(flags) as desk:
         talk = place(desk)
         if document:
             talk.open_document(document)
-        options.allow_tools(desk, talk, allowed)
+        for tool in allowed:
+            talk.allow(tool)
         if as_json:
-            before = talk.compaction()
-            reply = talk.ask(message)
-            block = talk.compaction()
-            made = {"compaction": wire.block_to_json(block) if block and block != before else None}
-            context = {"context": reply.window.to_json()} if show_context else {}
-            show.emit(_to_json(reply) | made | context)
+            show.emit(_answer_as_json(talk, message, attachments, show_context))
         else:
-            listener = open_listener(thinking=thinking, shows_context=show_context, starting=lambda: _starting(desk))
-            follow(talk.stream(message, answers=listener.answers), listener)
-
-
-def _starting(desk: "Desk") -> str:
-    from recto.cli.source_lists import starting_in_words  # rich: a tenth of a second
-
-    return starting_in_words(desk.servers.states())
+            _print_answer(desk, talk, message, attachments, thinking=thinking, shows_context=show_context)
 
 
 def _message(text: str) -> bytes:
-    """The question with what is piped in, as bytes: what is not valid in them the engine repairs and tells."""
+    """The question followed by the piped input, as bytes: the engine repairs invalid ones and says so."""
     said = text.encode("utf-8", "surrogateescape")
     if sys.stdin is None or options.has_keyboard():
         return said
@@ -77,7 +68,35 @@ def _message(text: str) -> bytes:
     return said + b"\n\n" + piped if text.strip() else piped
 
 
-def _to_json(reply: "Reply") -> dict[str, Any]:
+def _print_answer(
+    desk: "Desk", talk: "Talk", message: bytes, attachments: tuple[str, ...], *, thinking: bool, shows_context: bool
+) -> None:
+    from recto.cli.listener import follow  # the engine's events: only to ask
+
+    listener = open_listener(thinking=thinking, shows_context=shows_context, starting=lambda: _starting(desk))
+    follow(talk.stream(message, can_ask=listener.answers, attachments=attachments), listener)
+
+
+def _starting(desk: "Desk") -> str:
+    from recto.cli.drawing.sources import starting_in_words  # rich: a tenth of a second
+
+    return starting_in_words(desk.servers.statuses())
+
+
+def _answer_as_json(talk: "Talk", message: bytes, attachments: tuple[str, ...], shows_context: bool) -> dict[str, Any]:
+    from recto import wire  # the message types: only for JSON
+
+    before = talk.compaction()
+    reply = talk.ask(message, attachments=attachments)
+    block = talk.compaction()
+    made = {"compaction": wire.block_to_json(block) if block and block != before else None}
+    context = {"context": reply.window.to_json()} if shows_context else {}
+    return _reply_to_json(reply) | made | context
+
+
+def _reply_to_json(reply: "Reply") -> dict[str, Any]:
+    from recto import wire  # the message types: only for JSON
+
     window, usage = reply.window, asdict(reply.usage)
     return {
         "conversation": window.conversation,
@@ -94,3 +113,23 @@ def _to_json(reply: "Reply") -> dict[str, Any]:
         },
         "notes": list(reply.notes),
     }
+
+
+def open_listener(
+    *,
+    thinking: bool = False,
+    shows_context: bool = False,
+    stopped: str = "",
+    starting: Callable[[], str] = lambda: "",
+) -> "Listener":
+    """The listener that suits stdout. `stopped` is printed after Ctrl-C; `starting` names the servers being started."""
+    from recto.cli.listener import KEPT, Lines  # the engine's events: only to ask
+
+    if not sys.stdout.isatty():
+        return Lines(shows_context=shows_context)
+    console = show.console()
+    if console.is_dumb_terminal:
+        return Lines(shows_context=shows_context)
+    from recto.cli.screen import Screen  # rich: a tenth of a second
+
+    return Screen(console, thinking=thinking, shows_context=shows_context, stopped=stopped or KEPT, starting=starting)

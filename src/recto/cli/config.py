@@ -1,17 +1,11 @@
-"""`recto config`: settings, where they came from, and changing them in a file without losing its comments."""
+"""`recto config`: settings, where they came from, and changing them."""
 
-import os
 from pathlib import Path
-from typing import Any
 
 import click
 
-from recto import places, settings, toml_file
+from recto import locations, settings
 from recto.cli import options, show
-
-FILE = "config.toml"
-# Their values are meant from where the command runs; in a file they are meant from where the file belongs.
-PATHS = ("vault", "system_prompt_file")
 
 
 @click.group()
@@ -23,13 +17,13 @@ def command() -> None:
 
 
 def _loaded() -> settings.Settings:
-    return settings.load(places.find_home(), places.find_project(Path.cwd()))
+    return settings.load(locations.find_home(), locations.find_project(Path.cwd()))
 
 
 @command.command("show")
 @options.as_json_option
 def show_settings(as_json: bool) -> None:
-    """Show every setting: its value, where that came from, and what it is for.
+    """Show every setting: its value, where that comes from, and what it is for.
 
     Example: recto config show
     """
@@ -40,7 +34,7 @@ def show_settings(as_json: bool) -> None:
             known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help}
             show.emit({"key": spec.key, "value": value, "from": origin} | known)
         else:
-            show.say(f"{spec.key} = {literal(value)}", bold=origin != "default" or None)
+            show.say(f"{spec.key} = {show.literal(value)}", bold=origin != "default" or None)
             show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
 
 
@@ -57,7 +51,7 @@ def get(key: str, as_json: bool) -> None:
     if as_json:
         show.emit({"key": key, "value": value, "from": loaded.origin(key)})
     else:
-        show.say(value if isinstance(value, str) else literal(value))
+        show.say(value if isinstance(value, str) else show.literal(value))
 
 
 @command.command("set")
@@ -66,37 +60,15 @@ def get(key: str, as_json: bool) -> None:
 @click.option("--project", is_flag=True, help="For this project only, in its .recto folder.")
 @options.as_json_option
 def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
-    """Change a setting for good, after checking it.
+    """Check a setting and write it to a file.
 
     Example: recto config set model openai:gpt-4o
     """
-    typed = settings.check(key, value, "config set")
-    root = (places.find_project(Path.cwd()) or Path.cwd()) if project else None
-    path = (root / ".recto" if root else places.find_home()) / FILE
-    if key in PATHS and typed:
-        typed = _rooted(typed, root)
-    toml_file.write(path, _changed(path, key, typed))
+    from recto.settings_file import set_setting  # only to write a file
+
+    root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
+    change = set_setting(key, value, home=locations.find_home(), project=root)
     if as_json:
-        show.emit({"key": key, "value": typed, "file": str(path)})
+        show.emit({"key": key, "value": change.value, "file": str(change.file)})
     else:
-        show.say(f"{key} = {literal(typed)} in {path}")
-
-
-def literal(value: Any) -> str:
-    """As TOML writes it."""
-    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
-
-
-def _rooted(value: str, root: Path | None) -> str:
-    """A path that means the same file from anywhere: relative to its project, or whole."""
-    if value.startswith("~"):
-        return value
-    place = Path(value).absolute()
-    return os.path.relpath(place, root) if root and place.is_relative_to(root) else str(place)
-
-
-def _changed(path: Path, key: str, value: Any) -> str:
-    """The file's text with the setting changed and everything else as it was; checked as a whole."""
-    text = toml_file.with_value(settings.file_text(path), path, key.split("."), value)
-    settings.check_text(text, str(path))
-    return text
+        show.say(f"{key} = {show.literal(change.value)} in {change.file}")

@@ -1,4 +1,4 @@
-"""`recto context`: what the model would be sent now, numbers over a conversation, its summaries, and starting anew."""
+"""`recto context`: what the model would be sent now, statistics of a conversation, its summaries, its strategy."""
 
 import sys
 from contextlib import closing
@@ -7,31 +7,29 @@ from typing import TYPE_CHECKING
 import click
 
 from recto.cli import options, show
-from recto.cli import strategy as strategies
-from recto.cli.compaction import (
+from recto.cli.ask import open_listener
+from recto.cli.drawing.compactions import (
     NO_SUMMARY,
     NOTHING_COMPACTED,
-    besides,
     block_in_words,
+    compaction_facts,
     compaction_to_json,
-    in_force,
     in_one_line,
-    numbers,
+    remarks,
     request_in_words,
     restored,
     undone_in_words,
 )
-from recto.cli.hearing import open_listener
-from recto.cli.listen import follow
+from recto.cli.drawing.plans import FOLLOWS_SETTINGS, outlook, strategy_in_words
+from recto.cli.listener import follow
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryRequested
-from recto.settings import STRATEGIES
+from recto.strategy import STRATEGIES
 from recto.text import clean
 
 if TYPE_CHECKING:
+    from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
-    from recto.desk import Desk
-    from recto.talk import Talk
 
 
 @click.group()
@@ -65,9 +63,10 @@ def show_context(
         if as_json:
             show.emit(window.to_json())
             return
-        from recto.cli.picture import draw_window  # rich: a tenth of a second
+        from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
 
-        draw_window(show.console(), window.to_json(), outlook=strategies.outlook(desk, talk, window.plan), whole=whole)
+        drawn = talk.numbered(window.to_json())
+        draw_window(show.console(), drawn, outlook=outlook(talk.context_settings, window.plan), whole=whole)
 
 
 def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
@@ -80,33 +79,34 @@ def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Tal
 @options.conversation_argument
 @options.as_json_option
 def stats(id: str | None, as_json: bool) -> None:
-    """Show numbers over a conversation: messages, tokens, window, compactions, requests, cost.
+    """Show statistics of a conversation: messages, tokens, window, compactions, requests, cost.
 
     Example: recto context stats
     """
-    from recto.cli.stats import gather, in_words
+    from recto.cli.drawing.stats import stats_in_words  # statistics: other commands do without
 
     with options.open_desk() as desk:
-        gathered = gather(desk, options.find_talk(desk, id))
+        talk = options.find_talk(desk, id)
+        found = talk.stats()
         if as_json:
-            show.emit(gathered)
+            show.emit(found.to_json())
             return
-        for name, value in in_words(gathered):
+        for name, value in stats_in_words(talk.name, found):
             show.say(f"{name:<14}{value}")
 
 
 @command.command("compact")
 @options.conversation_argument
 @click.argument("words", nargs=-1)
-@click.option("--keep", default="", metavar="TEXT", help="What must be in the summary above all.")
+@click.option("--keep", default="", metavar="TEXT", help="What the summary must keep above all.")
 @options.settings_options
 @options.as_json_option
 def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
-    """Sum up all but the latest messages now. Words behind the ID say what to keep, as --keep does.
+    """Sum up all but the latest messages now. Words after the ID say what to keep, as --keep does.
 
     Example: recto context compact --keep "the names of the API"
     """
-    if id and not id.isalnum():  # ids are letters and digits: this is what to keep
+    if id and not id.removeprefix("#").isalnum():  # ids are letters and digits: this is what to keep
         words, id = (id, *words), None
     wanted = " ".join((keep, *words)).strip()
     with options.open_desk(flags) as desk:
@@ -114,20 +114,20 @@ def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, 
         if as_json:
             show.emit(compaction_to_json(talk, talk.compact(wanted)))
         elif sys.stdout.isatty():
-            follow(talk.compacting(wanted), open_listener(stopped=NOTHING_COMPACTED))
+            follow(talk.stream_compaction(wanted), open_listener(stopped=NOTHING_COMPACTED))
         else:
             _compact_in_lines(talk, wanted)
 
 
 def _compact_in_lines(talk: "Talk", keep: str) -> None:
-    with closing(talk.compacting(keep)) as events:
+    with closing(talk.stream_compaction(keep)) as events:
         for event in events:
             if isinstance(event, SummaryRequested):
                 show.note(request_in_words(event))
     block = talk.compaction()
     assert block is not None
     show.say(block_in_words(block))
-    for line in besides(block.notes, len(block.excerpts), block.checks):
+    for line in remarks(block.notes, len(block.excerpts), block.checks):
         show.note(line)
 
 
@@ -146,20 +146,20 @@ def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, a
         raise click.UsageError("Give only one of --all, --edit and --text.")
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
-        blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [in_force(talk)]
+        blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [talk.summary_block()]
         if edit or source is not None:
             blocks = [_changed(talk, blocks[0], _edited(blocks[0]) if source is None else _read(source))]
         if not blocks:
-            raise NotFound(f"there was no compaction yet in conversation {talk.id}")
+            raise NotFound(f"there was no compaction yet in {talk.name}")
         for block in blocks:
             if as_json:
                 show.emit(compaction_to_json(talk, block))
             else:
-                show.say(in_one_line(block)) if all_of_them else _tell_summary(block)
+                show.say(in_one_line(block)) if all_of_them else _tell_summary(talk, block)
 
 
 def _edited(block: "Compaction") -> str | None:
-    from recto.cli.editor import edited  # only to edit
+    from recto.cli.terminal import edited  # only to edit
 
     return edited(block.summary)
 
@@ -173,15 +173,15 @@ def _read(source: str) -> str:
 
 
 def _changed(talk: "Talk", block: "Compaction", text: str | None) -> "Compaction":
-    """The block in force once the text is its summary; the same text changes nothing."""
+    """The block with the new summary; the same text changes nothing."""
     if text is None or text == block.summary:
         show.note("the summary is unchanged")
         return block
     return talk.edit_summary(text)
 
 
-def _tell_summary(block: "Compaction") -> None:
-    for name, value in numbers(block):
+def _tell_summary(talk: "Talk", block: "Compaction") -> None:
+    for name, value in talk.numbered(list(compaction_facts(block))):
         show.say(f"{name:<12}{value}")
     show.say("")
     show.say(block.summary or NO_SUMMARY, dim=not block.summary or None)
@@ -191,7 +191,7 @@ def _tell_summary(block: "Compaction") -> None:
 @options.conversation_argument
 @options.as_json_option
 def uncompact(id: str | None, as_json: bool) -> None:
-    """Take the newest compaction back: what it covered is in the window again, and what was said since stays.
+    """Take the newest compaction back: the messages it covered are in the window again, and later ones stay.
 
     Example: recto context uncompact
     """
@@ -202,7 +202,7 @@ def uncompact(id: str | None, as_json: bool) -> None:
         if as_json:
             show.emit(compaction_to_json(talk, block) | {"restored": restored(before, block)})
         else:
-            show.say(f"{talk.id}: {undone_in_words(before, block)}")
+            show.say(f"{talk.name}: {undone_in_words(before, block)}")
 
 
 @command.command("strategy")
@@ -218,17 +218,17 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
         name, id = _which(desk, name, id)
         talk = options.find_talk(desk, id)
         if name:
-            strategies.choose(talk, name)
-        used = strategies.in_force(desk, talk)
+            talk.use_strategy(None if name == FOLLOWS_SETTINGS else name)
+        used = talk.strategy_in_force()
         if as_json:
             show.emit({"conversation": talk.id, "strategy": used, "chosen": talk.strategy})
         else:
-            show.say(f"{talk.id}: {strategies.in_words(talk.strategy, used)}")
+            show.say(f"{talk.name}: {strategy_in_words(talk.strategy, used)}")
 
 
 def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, str | None]:
     """A single argument may also be the conversation whose strategy is to be shown."""
-    if name in (None, strategies.FOLLOWS_SETTINGS, *STRATEGIES) or id is not None:
+    if name in (None, FOLLOWS_SETTINGS, *STRATEGIES) or id is not None:
         return name, id
     try:
         return None, desk.conversation(name).id
@@ -240,7 +240,7 @@ def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, 
 @options.conversation_argument
 @options.as_json_option
 def clear(id: str | None, as_json: bool) -> None:
-    """Start anew for the model; everything said stays in the store.
+    """Start over for the model; every message stays in the store.
 
     Example: recto context clear
     """
@@ -250,4 +250,4 @@ def clear(id: str | None, as_json: bool) -> None:
         if as_json:
             show.emit(compaction_to_json(talk, block))
         else:
-            show.say(f"{talk.id}: {block_in_words(block)}")
+            show.say(f"{talk.name}: {block_in_words(block)}")

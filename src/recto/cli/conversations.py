@@ -1,25 +1,25 @@
-"""`recto conversations`: what was said, and where one stands in it."""
+"""`recto conversations`: reading, renaming and branching conversations; pins, priorities and tool results."""
 
-from collections.abc import Iterator
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from recto import wire
-from recto.chat.message import Message
-from recto.cli import options, pins, results, search, show
-from recto.cli.moment import Moment
+from recto.cli import conversation_search, options, show
 from recto.errors import Invalid
-from recto.text import clean
 
 if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.talk import Talk
+    from recto.blocking import Talk
 
 
 @click.group()
 def command() -> None:
     """List, read, search, rename and branch conversations; pin messages.
+
+    A conversation is named by its number, such as 3, or by its id; a message likewise by its number in a
+    conversation. Programs get ids with --json.
 
     Example: recto conversations list
     """
@@ -33,20 +33,22 @@ def list_conversations(limit: int, as_json: bool) -> None:
 
     Example: recto conversations list --limit 10
     """
-    with options.open_store() as store:
-        for found in store.tree.conversations(limit=limit):
-            if as_json:
-                show.emit(wire.conversation_to_json(found))
-            else:
-                title = show.shortened(found.title, 70) or "(no title)"
-                show.say(f"{found.id}  {show.when(found.updated)}  {found.messages:>5}  {title}")
+    with options.open_reader() as reader:
+        found = reader.conversations(limit=limit)
+    width = max((len(f"#{each.number}") for each in found), default=0)
+    for each in found:
+        if as_json:
+            show.emit(wire.conversation_to_json(each))
+        else:
+            title = show.shortened(each.title, 70) or "(no title)"
+            show.say(f"{f'#{each.number}':>{width}}  {show.when(each.updated)}  {each.messages:>5}  {title}")
 
 
 @command.command("show")
 @options.conversation_argument
 @click.option("--limit", type=click.IntRange(1), help="Only the last N messages.")
-@click.option("--since", type=Moment(), help="Only messages from this time on.")
-@click.option("--before", type=Moment(), help="Only messages from before this time.")
+@click.option("--since", type=options.Moment(), help="Only messages from this time on.")
+@click.option("--before", type=options.Moment(), help="Only messages before this time.")
 @click.option("--no-tools", is_flag=True, help="Without tool calls and their results.")
 @click.option("--branches", is_flag=True, help="List the ends of all branches instead.")
 @options.as_json_option
@@ -59,45 +61,37 @@ def show_conversation(
     branches: bool,
     as_json: bool,
 ) -> None:
-    """Show what was said in a conversation (by default the latest).
+    """Show the messages of a conversation (by default the latest).
 
     Example: recto conversations show --limit 20
     """
-    from recto.cli.transcript import place_of, tell_message  # all events: `list` does without
+    from recto.cli.drawing.transcripts import tell_entry  # all events: `list` does without
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if branches:
-            _show_branches(desk, talk, as_json)
+            _show_branches(talk, as_json)
             return
-        covered, block = talk.covered(), talk.compaction()
-        chosen = [message for message in _between(talk, since, before) if not (no_tools and message.role == "tool")]
-        for message in reversed(chosen[:limit]):
-            place = place_of(message, covered, block)
+        for entry in talk.transcript(since=since, before=before, limit=limit, with_tools=not no_tools):
+            message, block = entry.message, entry.message.compaction
             if as_json:
-                marks = {"pinned": place.pinned, "lifted": place.lifted}
-                show.emit(wire.message_to_json(message, active=place.active) | marks)
+                marks = {"pinned": entry.pinned, "lifted": entry.lifted}
+                show.emit(wire.message_to_json(message, active=entry.active) | marks)
             else:
-                tell_message(message, place, with_tools=not no_tools)
+                tell_entry(entry, talk.numbered(block.because) if block else "", with_tools=not no_tools)
 
 
-def _between(talk: "Talk", since: str | None, before: str | None) -> Iterator[Message]:
-    for message in talk.path():
-        if (not since or message.created >= since) and (not before or message.created < before):
-            yield message
-
-
-def _show_branches(desk: "Desk", talk: "Talk", as_json: bool) -> None:
-    assert talk.id is not None
-    head = talk.standing.head
-    for leaf in desk.store.tree.leaves(talk.id):
+def _show_branches(talk: "Talk", as_json: bool) -> None:
+    """A number names a message of the current path only, so branches are told with ids."""
+    for end in talk.branches():
+        leaf = end.message
         if as_json:
             said = {"id": leaf.id, "role": leaf.role, "text": leaf.text, "created": leaf.created}
-            show.emit(said | {"messages": leaf.said, "head": leaf.id == head})
+            show.emit(said | {"messages": leaf.said, "head": end.is_head})
         else:
-            mark = "*" if leaf.id == head else " "
+            mark = "*" if end.is_head else " "
             text = show.shortened(leaf.text, 50)
-            show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  {leaf.said:>5}  {leaf.role}: {text}")
+            show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  #{leaf.said:<4}  {leaf.role}: {text}")
 
 
 @command.command("rename")
@@ -107,17 +101,14 @@ def _show_branches(desk: "Desk", talk: "Talk", as_json: bool) -> None:
 def rename(id: str, title: tuple[str, ...], as_json: bool) -> None:
     """Give a conversation another title.
 
-    Example: recto conversations rename 01J8ZQ4V9XKQW3M5T7B2N6D8F0 The new mast
+    Example: recto conversations rename 3 The new mast
     """
-    named = " ".join(clean(" ".join(title))[0].split())
-    if not named:
-        raise Invalid("the title is empty: write something to call it by")
     with options.open_desk() as desk:
-        changed = desk.store.tree.change(id, title=named)
-        if as_json:
-            show.emit(wire.conversation_to_json(changed))
-        else:
-            show.say(f"{changed.id} is now called {changed.title}")
+        changed = desk.rename(id, " ".join(title))
+    if as_json:
+        show.emit(wire.conversation_to_json(changed))
+    else:
+        show.say(f"conversation #{changed.number} is now called {changed.title}")
 
 
 @command.command("fork")
@@ -127,16 +118,17 @@ def rename(id: str, title: tuple[str, ...], as_json: bool) -> None:
 def fork(message: str, conversation: str | None, as_json: bool) -> None:
     """Go on from an earlier message: the next one starts a branch there.
 
-    Example: recto conversations fork 01J8ZQ4V9XKQW3M5T7B2N6D8F0
+    `recto conversations show --branches` lists the ends of branches, by id.
+
+    Example: recto conversations fork 4
     """
     with options.open_desk() as desk:
-        message = options.message_of(desk, message, conversation)
-        talk = desk.conversation(conversation or desk.store.tree.owner(message))
-        talk.fork(message)
+        talk = desk.talk_with(message, conversation)
+        found = talk.fork(message)
         if as_json:
-            show.emit({"conversation": talk.id, "head": talk.standing.head})
+            show.emit({"conversation": talk.id, "head": talk.head})
         else:
-            show.say(f"the next message of {talk.id} follows {message}")
+            show.say(f"the next message of {talk.name} follows #{found.said}: {_text(found.text)}")
 
 
 @command.command("undo")
@@ -152,10 +144,107 @@ def undo(id: str | None, as_json: bool) -> None:
         taken = talk.undo()
         if as_json:
             undone = {"undone": taken.id, "text": taken.text}
-            show.emit({"conversation": talk.id, "head": talk.standing.head} | undone)
+            show.emit({"conversation": talk.id, "head": talk.head} | undone)
         else:
-            show.say(f"taken back in {talk.id}: {show.shortened(taken.text, 70) or 'the clear'}")
+            show.say(f"taken back in {talk.name}: {_text(taken.text) or 'the clear'}")
 
 
-for each in (search.search, search.index, pins.pin, pins.unpin, pins.priority, results.result):
+@command.command("pin")
+@options.message_argument
+@options.home_option
+@options.as_json_option
+def pin(message: str, conversation: str | None, as_json: bool) -> None:
+    """Keep a message in every window from now on, however long the conversation gets.
+
+    Example: recto conversations pin 57
+    """
+    from recto.cli.drawing.compactions import compaction_to_json  # all events: `list` does without
+
+    with options.open_desk() as desk:
+        talk = desk.talk_with(message, conversation)
+        found, block = talk.message(message), talk.pin(message)
+        if as_json:
+            show.emit(compaction_to_json(talk, block))
+        else:
+            show.say(f"#{found.said} is pinned, in every window of {talk.name} from now on: {_text(found.text)}")
+
+
+@command.command("unpin")
+@options.message_argument
+@options.home_option
+@options.as_json_option
+def unpin(message: str, conversation: str | None, as_json: bool) -> None:
+    """Let a pinned message be archived like any other.
+
+    Example: recto conversations unpin 57
+    """
+    from recto.cli.drawing.compactions import compaction_to_json  # all events: `list` does without
+
+    with options.open_desk() as desk:
+        talk = desk.talk_with(message, conversation)
+        found, block = talk.message(message), talk.unpin(message)
+        if as_json:
+            show.emit(compaction_to_json(talk, block))
+        else:
+            show.say(f"#{found.said} is no longer pinned in {talk.name}: {_text(found.text)}")
+
+
+@command.command("priority")
+@options.message_argument
+@click.argument("priority", metavar="N", type=int)
+@options.home_option
+@options.as_json_option
+def priority(message: str, priority: int, conversation: str | None, as_json: bool) -> None:
+    """Say how much a message matters to the strategy hybrid, from 1 to 10.
+
+    Example: recto conversations priority 57 9
+    """
+    with options.open_desk() as desk:
+        talk = desk.talk_with(message, conversation)
+        found = talk.set_priority(message, priority)
+        if as_json:
+            show.emit({"conversation": talk.id, "message": found.id, "priority": priority})
+        else:
+            show.say(f"#{found.said} has priority {priority} in {talk.name}: {_text(found.text)}")
+
+
+def _text(text: str) -> str:
+    return show.shortened(text, 70)
+
+
+@command.command("result")
+@options.message_argument
+@click.option("--call", "number", type=click.IntRange(1), default=1, show_default=True, help="Which of its results.")
+@click.option("--media", type=click.IntRange(1), help="Its picture or file of this number instead of its text.")
+@click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+@options.home_option
+def result(message: str, number: int, media: int | None, output: str | None, conversation: str | None) -> None:
+    """Print the whole result of a tool, also where the model saw only its beginning.
+
+    MESSAGE is the one that holds the results, as `recto conversations show` numbers it.
+
+    Example: recto conversations result 12 -o result.txt
+    """
+    with options.open_desk() as desk:
+        data = desk.talk_with(message, conversation).tool_result(message, call=number, media=media)
+    if output is None and sys.stdout.isatty():
+        _print_safely(data, media is not None)
+        return
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        Path(output).write_bytes(data)
+    except OSError as why:
+        raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+
+
+def _print_safely(data: bytes, is_media: bool) -> None:
+    """What a server gave must not be able to control the terminal."""
+    if is_media:
+        raise Invalid("a picture or file cannot be printed: give -o FILE")
+    show.say(data.decode(errors="replace"))
+
+
+for each in (conversation_search.search, conversation_search.index):
     command.add_command(each)

@@ -1,13 +1,13 @@
-"""The console entry: a table of commands, each imported only when it is called; the one place where errors are told.
+"""The entry point: a table of commands, each imported when it is called, and the one place that reports errors.
 
-Knows no command from the inside, so that `recto --help` costs no more than click itself.
+Knows no command from the inside, so `recto --help` takes hardly longer than click itself.
 """
 
 import gc
 import io
 import os
 import sys
-import traceback
+import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -15,13 +15,11 @@ from typing import Any, NoReturn
 
 import click
 
-from recto import __version__, wire
-from recto.chat.message import now
-from recto.cli.signals import end_in_order
+from recto import __version__
+from recto.cli.terminal import end_in_order
 from recto.errors import RectoError
-from recto.places import find_home
 
-# Name -> its one line of help. The command itself is `command` in the module of the same name in this package.
+# Name -> its line of help. The command itself is `command` in the module of the same name in this package.
 COMMANDS = {
     "chat": "Talk with a model, in the terminal or line by line.",
     "ask": "Ask one question and print the answer.",
@@ -34,12 +32,11 @@ COMMANDS = {
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
 }
-CRASH_FILE = "crash.log"
 INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Commands by name; their modules are imported when one of them is called, not before."""
+    """Commands by name. A command's module is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -80,20 +77,34 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="recto %(version)s")
-def recto() -> None:
+@click.option(
+    "--log",
+    "log_file",
+    metavar="FILE",
+    envvar="RECTO_LOG_FILE",
+    help="Log to FILE (or set RECTO_LOG_FILE); RECTO_LOG=debug, info, warning or error says how much.",
+)
+@click.pass_context
+def recto(ctx: click.Context, log_file: str | None) -> None:
     """Chat with language models, and see exactly what they are sent.
 
     Example: recto chat --vault notes
     """
+    level = os.environ.get("RECTO_LOG")
+    if level or log_file:
+        from recto.cli.log import set_up  # logging: only when it is wanted
+
+        set_up(level, log_file, ctx.invoked_subcommand or "")
 
 
 def main() -> None:
-    # a command allocates much while it imports and lets go of little: collecting meanwhile is a tenth of its time
+    # imports allocate much and free little: collecting garbage meanwhile is a tenth of a command's time
     gc.set_threshold(50_000, 20, 50)
     end_in_order()
+    threading.excepthook = _log_thread_failure
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the caller, who does not want to hear
+        if stream is None:  # closed by the caller
             setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
         elif isinstance(stream, io.TextIOWrapper):
             # a console that cannot show a character must not end the command
@@ -102,18 +113,20 @@ def main() -> None:
 
 
 def _wants_json(args: list[str]) -> bool:
-    """Looked up in the words themselves: a usage error comes before the options are known."""
+    """Looks at the words themselves: a usage error comes before click knows the options."""
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
 def _tell(why: Exception, *, as_json: bool) -> int:
-    """Says on stderr what went wrong, in one sentence, and gives the exit code."""
+    """Reports an error on stderr in one sentence, and gives the exit code."""
     if isinstance(why, BrokenPipeError):
-        # whoever read our output has left; what is still buffered must not complain at exit
+        # the reader of our output has left; Python must not complain about the buffered rest at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     kind, message, code = _described(why)
     if as_json:
+        from recto import wire  # the message types: only for JSON
+
         click.echo(wire.dumps({"error": {"type": kind, "message": message}}), err=True)
     elif isinstance(why, click.ClickException):
         why.show()
@@ -123,22 +136,21 @@ def _tell(why: Exception, *, as_json: bool) -> int:
 
 
 def _described(why: Exception) -> tuple[str, str, int]:
-    if isinstance(why, RectoError):
-        return why.type, why.message, 1
     if isinstance(why, click.UsageError):
         return "Usage", why.format_message(), 2
     if isinstance(why, click.ClickException):
         return "Invalid", why.format_message(), why.exit_code
-    return "Bug", f"{type(why).__name__}: this is a bug in Recto{_keep(why)}", 1
+    from recto.cli.log import describe_bug, log_failure  # logging: only for failures
+
+    if isinstance(why, RectoError):
+        log_failure(why)
+        return why.type, why.message, 1
+    return "Bug", describe_bug(why), 1
 
 
-def _keep(why: Exception) -> str:
-    """Writes the traceback to a file, and says where; a home that cannot be written must not hide the error."""
-    path = find_home() / CRASH_FILE
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
-            log.write(f"{now()} recto {__version__}\n{''.join(traceback.format_exception(why))}\n")
-    except OSError:
-        return f" ({why})"
-    return f"; what happened is written to {path}"
+def _log_thread_failure(args: threading.ExceptHookArgs) -> None:
+    """Keeps the traceback of a background thread from the screen; it goes to the log and the crash file."""
+    from recto.cli.log import describe_bug  # logging: only for failures
+
+    if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+        describe_bug(args.exc_value)

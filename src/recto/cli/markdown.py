@@ -1,5 +1,6 @@
-"""Markdown as it streams: which blocks are finished, and how a block is drawn. Knows text only, no events."""
+"""Markdown as it streams: which blocks are finished, and how a block is drawn. Knows text, no events."""
 
+import logging
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
@@ -10,23 +11,25 @@ from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.segment import Segment
 from rich.text import Text
 
-# Lines longer than this are hard to read, however wide the terminal is.
+# Longer lines are hard to read, however wide the terminal is.
 WIDEST = 100
+
+log = logging.getLogger(__name__)
 
 
 def _parser() -> MarkdownIt:
-    # tags and link definitions would vanish from the screen, and with them what was said
+    # rendered, tags and link definitions would vanish from the screen
     return MarkdownIt().enable(["strikethrough", "table"]).disable(["html_block", "html_inline", "reference"])
 
 
 class LeftHeading(Heading):
-    """At the left, as the text is."""
+    """A heading at the left, like the text."""
 
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
 class WholeMarkdown(Markdown):
-    """Markdown with nothing that was said left out."""
+    """Markdown that leaves nothing out."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": LeftHeading}
 
@@ -36,7 +39,7 @@ class WholeMarkdown(Markdown):
 
 
 class Page:
-    """A text drawn as Markdown, without the empty lines that some blocks bring along."""
+    """A text drawn as Markdown, without the empty lines that some blocks add at their ends."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,7 +48,8 @@ class Page:
         narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
         try:
             lines = console.render_lines(WholeMarkdown(self._text), narrow, pad=False)
-        except Exception:  # a renderer that stumbles over odd Markdown must not cost the user the reply
+        except Exception:  # the user must see the reply, whatever the renderer makes of it
+            log.exception("Markdown could not be drawn; it is shown as plain text")
             lines = console.render_lines(Text(self._text), narrow, pad=False)
         told = [place for place, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
         for line in lines[told[0] : told[-1] + 1] if told else ():
@@ -55,13 +59,13 @@ class Page:
 
 @dataclass(slots=True)
 class Growing:
-    """A text that comes in pieces. Blocks that can no longer change are handed out; the rest is the tail."""
+    """A text that comes in pieces. `add()` gives the blocks that can no longer change; the rest is the tail."""
 
     tail: str = ""
     _parser: MarkdownIt = field(default_factory=_parser)
 
     def add(self, text: str) -> list[str]:
-        """The blocks that are finished by this text."""
+        """Adds text; gives the blocks that it finishes."""
         self.tail += text
         if "\n" not in text:
             return []
@@ -73,18 +77,18 @@ class Growing:
         return ["\n".join(lines[one:other]) for one, other in pairwise(starts)]
 
     def end(self) -> list[str]:
-        """What is left, as blocks."""
+        """The rest, as blocks."""
         left, self.tail = self.tail, ""
         return [left] if left.strip() else []
 
     def _starts(self) -> list[int]:
-        """The lines where top-level blocks begin. Only whole lines count: the last one may still become anything."""
+        """The lines where top-level blocks begin. Only whole lines count: the last one may still change its meaning."""
         whole = self.tail[: self.tail.rindex("\n") + 1]
         return [token.map[0] for token in self._parser.parse(whole) if token.level == 0 and token.map]
 
 
 def last_lines(tail: str, most: int) -> str:
-    """The end of a long block, still drawn as what it is: a code block keeps its opening fence."""
+    """The last lines of a long block; a code block keeps its opening fence."""
     lines = tail.split("\n")
     if len(lines) <= most:
         return tail

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from recto import places
+from recto import locations
 from recto.cli import options, show
 from recto.providers.model import ASSUMED_WINDOW, Model
 
@@ -27,9 +27,9 @@ def list_models(word: str, as_json: bool) -> None:
 
     Example: recto models list gpt-4o
     """
-    from recto.providers.catalog import Catalog  # only what is listed
+    from recto.providers.catalog import ModelCatalog  # only what is listed
 
-    catalog = Catalog(places.find_home(), places.find_project(Path.cwd()))
+    catalog = ModelCatalog(locations.find_home(), locations.find_project(Path.cwd()))
     found = [model for model in catalog.all() if word.lower() in model.name.lower()]
     for model in sorted(found, key=lambda model: (model.provider != "embedded", model.name)):
         if as_json:
@@ -90,6 +90,7 @@ def _facts(model: Model) -> list[tuple[str, str]]:
         ("prices", prices),
         ("counts", f"{counts}, with {model.tokenizer}{factor}"),
         ("tools", "can be called" if model.tools else "cannot be called"),
+        ("takes", ", ".join(["text", *["images"] * model.images, *["PDFs"] * model.files])),
     ]
 
 
@@ -102,7 +103,7 @@ def pull(as_json: bool) -> None:
     """
     from recto.providers.weights import pull_weights  # only for fetching
 
-    path = pull_weights(places.find_home(), lambda text: click.echo(show.visible(text), err=True))
+    path = pull_weights(locations.find_home(), lambda text: click.echo(show.visible(text), err=True))
     if as_json:
         show.emit({"model": "embedded:smollm2", "path": str(path)})
     else:

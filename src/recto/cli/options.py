@@ -1,26 +1,26 @@
 """Options that several commands share, and the desk they ask for. Nothing heavy is imported before a command runs."""
 
 import sys
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from recto.cli.terminal import bar
 from recto.errors import NotFound
-from recto.places import STORE_FILE, find_home
-from recto.sources.source import OWN
 
 if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.store.store import Store
-    from recto.talk import Talk
+    from recto.blocking import Desk, Talk
+    from recto.store_reader import StoreReader
+    from recto.vault.vault import VaultChanges
+    from recto.vault_reader import VaultReader
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What an option of its own sets; every other setting goes through --set.
+# Settings that have an option of their own; all others go through --set.
 SETTINGS = {
     "vault": "vault",
     "model": "model",
@@ -29,9 +29,23 @@ SETTINGS = {
     "allow_write": "tools.allow_write",
 }
 
+
+class Moment(click.ParamType[str]):
+    """A date or time, as stored times are written. Without a zone it is the user's own time."""
+
+    name = "time"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            moment = datetime.fromisoformat(value).astimezone(UTC)
+            return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        except (ValueError, OverflowError):
+            self.fail(f"{value} is no time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
+
+
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
-conversation_argument = click.argument("id", required=False)
+conversation_argument = click.argument("id", metavar="[ID]", required=False)
 message_argument = click.argument("message", metavar="MESSAGE")
 document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
 allow_tool_option = click.option(
@@ -39,10 +53,12 @@ allow_tool_option = click.option(
     "allowed",
     metavar="SERVER[/TOOL]",
     multiple=True,
-    help="Let a tool, or all tools of a server, run unasked; can be given several times.",
+    help="Let a tool, or all tools of a server, run without asking; can be given several times.",
 )
-conversation_option = click.option("--conversation", "-c", metavar="ID", help="Which one (default: the latest).")
-home_option = click.option("--conversation", "-c", metavar="ID", help="The conversation it is in (found by itself).")
+conversation_option = click.option("--conversation", "-c", metavar="ID", help="Its number or id (default: the latest).")
+home_option = click.option(
+    "--conversation", "-c", metavar="ID", help="Its conversation (default: where the id is; for a number the latest)."
+)
 
 
 def settings_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -51,7 +67,7 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
     @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
     @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
-    @click.option("--system-file", metavar="FILE", help="File with what the model is told first.")
+    @click.option("--system-file", metavar="FILE", help="File with the instructions for the model.")
     @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
     @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call.")
     @wraps(command)
@@ -71,7 +87,7 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation.")
     @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
     @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
-    @click.option("--agent", metavar="NAME", help="Whose settings a new conversation follows.")
+    @click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
         if (conversation is not None) + goes_on + new > 1:
@@ -93,7 +109,7 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say whose sources are meant; the command gets `place`, a function of the desk."""
 
     @click.option("--conversation", "-c", metavar="ID", help="Of this conversation (default: the latest).")
-    @click.option("--agent", metavar="NAME", help="Of this agent, as a new conversation would begin with them.")
+    @click.option("--agent", metavar="NAME", help="Of this agent, as a new conversation would start.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, agent: str | None, **named: Any) -> R:
         if conversation is not None and agent is not None:
@@ -110,76 +126,49 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def has_keyboard() -> bool:
-    """Whether someone sits there and types; a closed stdin is nobody."""
+    """Whether someone can type; a closed stdin is nobody."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":
-    """A desk with these settings; without any it is for reading what was said, which needs no vault."""
-    from recto import desk  # the store: a third of a second
+    """A desk with these settings; without any it opens no vault, for commands that need none."""
+    from recto import blocking  # the store: a third of a second
 
-    return desk.open_desk(settings={"vault": ""} if flags is None else dict(flags))
+    return blocking.open_desk(settings={"vault": ""} if flags is None else dict(flags))
 
 
-def open_store() -> "Store":
-    """For commands that only look something up: neither settings nor an engine are needed."""
-    from recto.store.store import Store  # sqlalchemy: a fifth of a second
+def open_reader() -> "StoreReader":
+    """For commands that only look something up: they need neither settings nor an engine."""
+    from recto import store_reader  # sqlalchemy: a fifth of a second
 
-    return Store(find_home() / STORE_FILE)
+    return store_reader.open_reader()
+
+
+def vault_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options that every command over a vault has."""
+    option = click.option("--vault", "folder", metavar="DIR", help="Folder of notes (default: the setting `vault`).")
+    return option(as_json_option(command))
+
+
+def open_vault(folder: str | None) -> "VaultReader":
+    """The vault that is named, or the one of the settings."""
+    from recto.vault_reader import open_vault_reader  # with its links and names, a twentieth of a second
+
+    return open_vault_reader(folder)
+
+
+def read_notes(reader: "VaultReader") -> "VaultChanges":
+    """Reads the notes that have changed, with a bar: the first time in a large vault takes a while."""
+    with bar("reading notes") as tell:
+        return reader.refresh(tell)
 
 
 def find_talk(desk: "Desk", id: str | None) -> "Talk":
-    """The conversation of this id, or the latest."""
+    """The conversation of this id or number, or the latest."""
     talk = desk.conversation(id) if id else desk.latest()
     if talk is None:
         raise NotFound("there is no conversation yet: `recto chat` starts one")
     return talk
-
-
-def allow_tools(desk: "Desk", talk: "Talk", allowed: Sequence[str]) -> None:
-    """What --allow-tool names may run as long as this talk lasts. NotFound for a server that its agent has not, or a
-    tool that the server has not, as far as that is known."""
-    servers = [OWN, *(each.name for each in talk.agent.servers if each.name != OWN)] if allowed else []
-    for named in allowed:
-        tool = named.removeprefix("tool:")
-        if tool.partition("/")[0] not in servers:
-            known = ", ".join(servers)
-            raise NotFound(
-                f"--allow-tool takes SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named
-            )
-        _check_tool(desk, talk, *tool.partition("/")[::2])
-        talk.allow(tool)
-
-
-def _check_tool(desk: "Desk", talk: "Talk", server: str, tool: str) -> None:
-    """No server is started to know it: where nothing is known of its tools, any name may be right."""
-    config = talk.agent.server(server)
-    known = desk.servers.known(config, desk.project) if config and tool and server != OWN else None
-    if known is not None and tool not in known:
-        near = get_close_matches(tool, known, 3) or sorted(known)[:10]
-        raise NotFound(f"the MCP server {server} has no tool {tool}; it has: {', '.join(near)}", name=tool)
-
-
-def message_of(desk: "Desk", named: str, conversation: str | None) -> str:
-    """The id of a message that is given by id, or by its number in a conversation (the latest unless told): #57."""
-    number = named.removeprefix("#")
-    if not number.isdecimal() or len(number) > 9:
-        return named
-    talk = find_talk(desk, conversation)
-    head = talk.standing.head
-    found = desk.store.tree.numbered(head, [int(number)]) if head else {}
-    if not found:
-        raise NotFound(f"conversation {talk.id} has no message {named}", id=named)
-    return found[int(number)].id
-
-
-def home_of(desk: "Desk", message: str, conversation: str | None) -> "Talk":
-    """The conversation that a message is in; NotFound when that is not the one that is named."""
-    owner = desk.store.tree.owner(message)
-    if conversation and conversation != owner:
-        desk.conversation(conversation)  # says so when it is this that there is not
-        raise NotFound(f"message {message} is not part of conversation {conversation}", id=message)
-    return desk.conversation(owner)
 
 
 def _assignment(text: str) -> tuple[str, str]:

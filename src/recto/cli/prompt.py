@@ -1,22 +1,19 @@
-"""The line where the user types: history, several lines, completion, and the toolbar below. Knows no engine."""
+"""The prompt of the chat: history, several lines, completion, and the toolbar below. Knows no engine."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import Completer, merge_completers
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
-
-from recto.cli.complete import FileCompleter, LinkCompleter, OpenVault
 
 MARK = "› "
 HISTORY_FILE = "history"
@@ -29,12 +26,9 @@ STYLE = Style.from_dict(
     }
 )
 
-Commands = Mapping[str, tuple[str, tuple[str, ...]]]
-"""Name -> what it is for, and the words that may follow it."""
 
-
-class KeptHistory(FileHistory):
-    """What was typed, kept for the next time; a file that cannot be used costs the history, not the chat."""
+class HistoryFile(FileHistory):
+    """Typed lines, kept in a file that only the user can read. When the file cannot be used, there is no history."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -52,40 +46,14 @@ class KeptHistory(FileHistory):
             super().store_string(string)
 
 
-class SlashCompleter(Completer):
-    def __init__(self, commands: Commands) -> None:
-        self._commands = commands
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        if not typed.startswith("/") or "\n" in typed:
-            return
-        name, space, word = typed[1:].partition(" ")
-        if not space:
-            yield from self._names(name)
-        elif name in self._commands:
-            _, words = self._commands[name]
-            yield from (Completion(each, start_position=-len(word)) for each in words if each.startswith(word))
-
-    def _names(self, typed: str) -> Iterable[Completion]:
-        for name, (help, _) in self._commands.items():
-            if name.startswith(typed):
-                yield Completion(f"/{name}", start_position=-len(typed) - 1, display_meta=help)
-
-
 def open_prompt(
-    home: Path,
-    commands: Commands,
-    toolbar: Callable[[], FormattedText],
-    vault: OpenVault = lambda: None,
-    project: Path | None = None,
+    home: Path, completers: Sequence[Completer], toolbar: Callable[[], FormattedText]
 ) -> PromptSession[str]:
-    completers = [SlashCompleter(commands), LinkCompleter(vault), FileCompleter(vault, project)]
     return PromptSession(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
-        history=KeptHistory(home / HISTORY_FILE),
+        history=HistoryFile(home / HISTORY_FILE),
         completer=merge_completers(completers),
         complete_while_typing=True,
         complete_in_thread=True,
@@ -118,6 +86,6 @@ def _keys() -> KeyBindings:
 
 
 def _is_choosing(buffer: Buffer) -> bool:
-    """Whether a name in the menu was chosen within a message; a command that was chosen is carried out."""
+    """Whether Enter takes a name from the menu into a message. A slash command from the menu runs at once."""
     state = buffer.complete_state
     return state is not None and state.current_completion is not None and not buffer.text.startswith("/")

@@ -1,18 +1,13 @@
-"""`recto request`: what was sent: explained, compared, rebuilt to the byte, and proved."""
+"""`recto request`: requests that were sent: explained, compared, rebuilt to the byte, and verified."""
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto.cli import options, show
-from recto.errors import Invalid, NotFound
-
-if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.store.records import Record
+from recto.errors import Invalid
+from recto.reports.numbers import ids_in
 
 
 @click.group()
@@ -23,67 +18,30 @@ def command() -> None:
     """
 
 
-def record_to_json(record: "Record") -> dict[str, Any]:
-    """The record as one object: its own fields, then what was decided, then what became of it."""
-    fields = asdict(record)
-    account, outcome = fields.pop("account"), fields.pop("outcome")
-    return {**fields, **account, **outcome}
-
-
 @command.command("show")
 @click.argument("id", required=False)
 @click.option("--all", "whole", is_flag=True, help="Fold no list, however long.")
 @click.option("--source", metavar="SOURCE", help="Print the text of rule:NAME, ref:NAME or tool:SERVER/NAME as sent.")
 @options.as_json_option
 def show_request(id: str | None, whole: bool, source: str | None, as_json: bool) -> None:
-    """Explain a request, or the one behind a reply (by default the last one of the latest conversation).
+    """Explain a request (by default the last one of the latest conversation).
+
+    ID is the number of the reply that it got, such as 12, its own id or that of a message.
 
     Example: recto request show --all
     """
-    with options.open_desk() as desk:
-        record = record_to_json(desk.record(_found(desk, id)))
+    with options.open_reader() as reader:
         if source is not None:
-            _print_source(desk, record, source, as_json=as_json)
+            sent = reader.sent_source(id, source)
+            show.emit({**sent.pick.to_json(), "text": sent.text}) if as_json else show.say(sent.text)
             return
-    if as_json:
-        show.emit(record)
-        return
-    from recto.cli.picture import draw_request  # rich: a tenth of a second
+        record = reader.record(id).to_json()
+        if as_json:
+            show.emit(record)
+            return
+        from recto.cli.drawing.requests import draw_request  # rich: a tenth of a second
 
-    draw_request(show.console(), record, whole=whole)
-
-
-def _print_source(desk: "Desk", record: dict[str, Any], source: str, *, as_json: bool) -> None:
-    """By its hash: whatever its file says today."""
-    from recto.sources.source import SourceId  # with what it stands on, only here
-    from recto.store.side import item_of
-
-    wanted = SourceId.parse(source)
-    key = wanted.kind, wanted.name, wanted.server
-    picks = [pick for section in record.get("sections") or () for pick in section.get("picks") or ()]
-    sent = [pick for pick in picks if item_of("", pick).key == key]
-    if not sent:
-        raise NotFound(f"{wanted} was not sent with request {record['id']}", source=source)
-    if not (sha256 := sent[0].get("sha256")):
-        raise NotFound(f"the text of {wanted} is not kept: request {record['id']} names it without a hash")
-    text = desk.store.kept.get(sha256).decode(errors="replace")
-    show.emit({**sent[0], "text": text}) if as_json else show.say(text)
-
-
-def _found(desk: "Desk", id: str | None) -> str:
-    """The request that is meant: by its id, by a message's, as `last` or `previous`, or the last."""
-    if id in (None, "last", "previous"):
-        last = _latest(desk)
-        return desk.store.records.before(last) if id == "previous" else last
-    return desk.store.records.named(str(id))
-
-
-def _latest(desk: "Desk") -> str:
-    talk = options.find_talk(desk, None)
-    assert talk.id is not None
-    if (found := desk.store.records.latest(talk.id)) is None:
-        raise NotFound(f"nothing was sent yet in conversation {talk.id}")
-    return found
+        draw_request(show.console(), reader.numbered(record), whole=whole)
 
 
 @command.command("diff")
@@ -94,21 +52,20 @@ def _latest(desk: "Desk") -> str:
 def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> None:
     """Compare request A with B: what came in, went out and changed, and what broke the prefix.
 
-    A alone is compared with the one before it; nothing named, the last one is. A reply's id stands for its request,
-    `last` and `previous` for the last two of the latest conversation.
+    A alone is compared with the one before it; without A, the last one is. A reply's number or id stands for its
+    request, `last` and `previous` for the last two of the latest conversation.
 
     Example: recto request diff previous last
     """
-    with options.open_desk() as desk:
-        records = desk.store.records
-        one = _found(desk, before)
-        found = records.compare(one, _found(desk, after)) if after else records.compare(records.before(one), one)
-    if as_json:
-        show.emit(found.to_json())
-        return
-    from recto.cli.difference import draw_difference  # rich: a tenth of a second
+    with options.open_reader() as reader:
+        found = reader.compare(before, after)
+        if as_json:
+            show.emit(found.to_json())
+            return
+        from recto.cli.drawing.differences import draw_difference  # rich: a tenth of a second
 
-    draw_difference(show.console(), found, whole=whole)
+        names = reader.short_names(ids_in(found.to_json()))
+    draw_difference(show.console(), found, names=names, whole=whole)
 
 
 @command.command("rebuild")
@@ -119,8 +76,8 @@ def rebuild(id: str | None, output: str | None) -> None:
 
     Example: recto request rebuild -o request.json
     """
-    with options.open_desk() as desk:
-        body = desk.rebuild(_found(desk, id))
+    with options.open_reader() as reader:
+        body = reader.rebuild(id)
     if output is None:
         sys.stdout.buffer.write(body)
         return
@@ -142,10 +99,8 @@ def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
     if bool(ids) == all_of_them:
         raise click.UsageError("Name the requests to verify, or give --all.")
     differs = False
-    with options.open_desk() as desk:
-        records = desk.store.records
-        wanted = records.ids() if all_of_them else [_found(desk, id) for id in ids]
-        for id, difference in records.differences(wanted):
+    with options.open_reader() as reader:
+        for id, difference in reader.verify(None if all_of_them else ids):
             differs = differs or difference is not None
             if as_json:
                 show.emit({"request": id, "ok": difference is None, "difference": difference})

@@ -1,10 +1,11 @@
-"""The listener for terminals: finished Markdown is printed for good, only the unfinished tail is redrawn.
+"""The listener for terminals: prints finished Markdown once and redraws only the unfinished tail.
 
-Nothing ever scrolls while it may still change, so a reply longer than the screen is neither torn nor doubled.
+Lines that may still change never scroll, so a reply longer than the screen is neither torn nor doubled.
 """
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
@@ -12,19 +13,18 @@ from typing import Self
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.segment import Segment
+from rich.spinner import Spinner
 from rich.text import Text
 
-from recto.cli import approval
-from recto.cli.compaction import besides, event_in_words, request_in_words
-from recto.cli.gathered import Gathered
-from recto.cli.keys import echo
-from recto.cli.listen import KEPT, in_words, tool_named
+from recto.cli.drawing.compactions import event_in_words, remarks, request_in_words
+from recto.cli.drawing.references import ReferenceListener
+from recto.cli.drawing.windows import draw_window, rule
+from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.picture import draw_window, rule
-from recto.cli.proposal import ask_user
+from recto.cli.questions import ask_approval, ask_compaction
 from recto.cli.show import shortened, visible
-from recto.cli.waiting import Starting, Waiting
+from recto.cli.terminal import echo
 from recto.events import (
     ApprovalAsked,
     CompactionProposed,
@@ -42,6 +42,42 @@ from recto.events import (
 REFRESHES_PER_S = 12
 READY = "getting ready"
 RUNNING_WIDTH = 60
+# A shorter wait is not shown.
+PATIENCE_S = 0.3
+
+Starting = Callable[[], str]
+"""Names the servers that are being started; empty when there are none."""
+
+
+class Waiting:
+    """A spinner with a word and the seconds, once a wait is long enough to wonder about."""
+
+    def __init__(self, label: str, instead: Starting | None = None) -> None:
+        self.label = label
+        self._instead = instead
+        self._since = time.monotonic()
+        self._spinner = Spinner("dots", style="dim")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        waited_s = time.monotonic() - self._since
+        if self.label and waited_s >= PATIENCE_S:
+            seconds = f" {waited_s:.0f} s" if waited_s >= 3 else ""
+            label = (self._instead and self._instead()) or self.label
+            self._spinner.update(text=Text(f"{visible(label)}…{seconds}", "dim"))
+            yield self._spinner
+
+
+class Bottom:
+    """The last lines of something taller."""
+
+    def __init__(self, shown: RenderableType, most: int) -> None:
+        self._shown, self._most = shown, most
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._shown, options, pad=False)
+        for line in lines[-self._most :]:
+            yield from line
+            yield Segment.line()
 
 
 class Screen:
@@ -62,19 +98,19 @@ class Screen:
         self._reply = Growing()
         self._thought = ""
         self._writer = ""
-        """Who was last asked for a summary."""
+        """The model that was last asked for a summary."""
         self._is_sent = False
         self._starting = starting
         self._running: dict[str, str] = {}
-        """Tools at work: call -> name."""
+        """Running tools: call id -> name."""
         self._is_interrupted = False
-        """Ctrl-C has answered a question of this turn."""
-        self._gathered = Gathered(is_terminal=console.is_terminal, hint=more)
+        """Whether Ctrl-C has answered a question of this turn."""
+        self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more)
         self._last = ""
-        """What was printed last, a block of the reply or a line beside it: an empty line goes between the two."""
+        """The last print: "block" of the reply or "line" beside it. An empty line separates the two."""
         self._waiting = self._wait(READY)
         self._live = self._new_live()
-        # rich's own refreshing may draw between the two halves of a print, which then erases the wrong lines
+        # rich's own refresh thread may draw between the two halves of a print, which then erases the wrong lines
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="recto-screen", daemon=True)
@@ -121,7 +157,7 @@ class Screen:
 
     def hear(self, event: Event) -> None:
         with self._lock:
-            # first, since whatever is printed draws the wait again below itself
+            # first, because every print redraws the wait below itself
             self._wait_for(event)
             self._tell(event)
             for line in self._gathered.hear(event):
@@ -176,17 +212,17 @@ class Screen:
         return f"running {shortened(names, RUNNING_WIDTH)}" if names else READY
 
     def _wait(self, label: str) -> Waiting:
-        """A model that answers waits for nothing that is being started; whatever goes on here may."""
+        """Only work on this side may wait for servers; a model that answers does not."""
         return Waiting(label, self._starting if label == self._at_work() else None)
 
     def _mark(self, event: ContextCompacted) -> None:
         self._print_line(rule(event_in_words(event, self._writer), self._console.width))
-        for line in besides(event.notes, event.excerpts, event.checks):
+        for line in remarks(event.notes, event.excerpts, event.checks):
             self._line(line)
         self._writer = ""
 
     def _tell_sent(self, event: Sent) -> None:
-        """Once: further rounds of tool calls go out with what was recalled for the first."""
+        """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
         if self._shows_context and not self._is_sent:
             draw_window(self._console, event.window.to_json())
         elif not self._is_sent and (words := in_words(event)):
@@ -194,17 +230,17 @@ class Screen:
         self._is_sent = True
 
     def _propose(self, event: CompactionProposed) -> None:
-        """Where nobody can answer, nothing is said: the engine notes it."""
+        """Asks about a compaction. Without a keyboard it asks nothing, and the engine notes that."""
         if not has_keyboard():
             return
         with self._paused():
-            summary = ask_user(self._console, event.block)
+            summary = ask_compaction(self._console, event.block)
         event.refuse() if summary is None else event.accept(summary)
         self._last = "line"
 
     def _approve(self, event: ApprovalAsked) -> None:
-        """Where nobody can answer, nothing is said: the engine notes it. Ctrl-C says no, and stops the turn when it
-        did so before."""
+        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no; the
+        second one stops the turn."""
         if not has_keyboard():
             return
         if self._last == "block":
@@ -212,7 +248,7 @@ class Screen:
         self._last = "line"
         try:
             with self._paused():
-                answer = approval.ask_user(self._console, event)
+                answer = ask_approval(self._console, event)
         except KeyboardInterrupt:
             event.deny()
             self._print_line("")
@@ -224,14 +260,14 @@ class Screen:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        """The screen stands still, and keys are the user's; we hold the lock, so nothing is drawn meanwhile."""
+        """Stops drawing and lets the user type. The caller holds the lock, so nothing is drawn meanwhile."""
         self._waiting = Waiting("")
         self._live.stop()
         try:
             with echo(True):
                 yield
         finally:
-            # a Live that starts again would go up over the lines that it had drawn before
+            # a restarted Live would move up over the lines that it drew before
             self._live, self._waiting = self._new_live(), self._wait(self._at_work())
             self._live.start()
 
@@ -261,7 +297,7 @@ class Screen:
         self._last = "line"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The bottom of the screen: what may still change."""
+        """The bottom of the screen, which may still change."""
         most = max(4, console.size.height - 3)
         if tail := self._reply.tail:
             if self._last:
@@ -271,16 +307,3 @@ class Screen:
             yield Bottom(Text(self._thought, "dim italic"), most)
         else:
             yield self._waiting
-
-
-class Bottom:
-    """Only the last lines of something, however tall it is."""
-
-    def __init__(self, shown: RenderableType, most: int) -> None:
-        self._shown, self._most = shown, most
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(self._shown, options, pad=False)
-        for line in lines[-self._most :]:
-            yield from line
-            yield Segment.line()

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto import wire
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -18,6 +16,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def emit(value: Any) -> None:
     """One JSON object on one line."""
+    from recto import wire  # the message types: `recto --help` needs none of them
+
     click.echo(wire.dumps(value))
 
 
@@ -50,6 +50,11 @@ def shortened(text: str, width: int) -> str:
 def when(created: str) -> str:
     """A stored time as the user's clock shows it."""
     return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def literal(value: Any) -> str:
+    """As TOML writes it."""
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""What can be typed in the chat besides messages: commands that begin with a slash, with and without a terminal."""
+"""Slash commands: what can be typed in the chat besides messages, at a terminal and in a pipe."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from difflib import get_close_matches
 
 from rich.text import Text
 
+from recto.chat.message import Message
+from recto.cli import slash_context as context
 from recto.cli import slash_sources as sources
-from recto.cli import steer
-from recto.cli.compaction import block_in_words
-from recto.cli.hits import lines
-from recto.cli.ongoing import Chat
-from recto.cli.picture import draw_request, draw_window
-from recto.cli.request import record_to_json
-from recto.cli.show import shortened, when
-from recto.cli.strategy import FOLLOWS_SETTINGS, outlook
+from recto.cli.chat_state import ChatState
+from recto.cli.drawing.hits import hit_lines
+from recto.cli.drawing.plans import FOLLOWS_SETTINGS
+from recto.cli.drawing.requests import draw_request
+from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
-from recto.settings import STRATEGIES
+from recto.sources.attachment import read_attachment
+from recto.strategy import STRATEGIES
 
-# How many messages `/search` shows.
+# Messages that `/search` shows.
 SHOWN = 8
 STRATEGY_WORDS = (*STRATEGIES, FOLLOWS_SETTINGS)
 
 
-def run(chat: Chat, line: str) -> None:
-    """Carries out a line that begins with a slash. Invalid for a command that there is not."""
+def run(chat: ChatState, line: str) -> None:
+    """Runs a line that begins with a slash. Invalid for an unknown command."""
     name, _, argument = line[1:].partition(" ")
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
@@ -33,128 +33,140 @@ def run(chat: Chat, line: str) -> None:
     COMMANDS[name].run(chat, argument.strip())
 
 
-def _help(chat: Chat, argument: str) -> None:
+def _help(chat: ChatState, argument: str) -> None:
     for name, known in COMMANDS.items():
         chat.console.print(Text.assemble((f"/{name}".ljust(12), "bold"), known.help))
+    chat.tell("MESSAGE is a number that /fork and /pin list, such as #12, or an id.")
     chat.tell("Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line.")
-    chat.tell("@rule:NAME or @ref:NAME in a message takes a rule or a reference along from then on.")
+    chat.tell("@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.")
     chat.tell("Ctrl-C stops a reply and keeps what came; Ctrl-D quits.")
 
 
-def _context(chat: Chat, argument: str) -> None:
-    with chat.console.status("counting…"):
-        window = chat.talk.window(argument, strategy=chat.strategy)
-    draw_window(chat.console, window.to_json(), outlook=outlook(chat.desk, chat.talk, window.plan))
-
-
-def _search(chat: Chat, argument: str) -> None:
+def _search(chat: ChatState, argument: str) -> None:
     if not argument:
         raise Invalid("/search takes the words to look for")
     with chat.console.status("searching…"):
         found = chat.desk.search(argument, limit=SHOWN)
     for hit in found:
-        for line in lines(hit, argument):
+        for line in hit_lines(hit, argument):
             chat.console.print(Text.from_ansi(line))
     for text in filter(None, (found.note, "" if found else "nothing was found")):
         chat.tell(text)
 
 
-def _document(chat: Chat, argument: str) -> None:
+def _document(chat: ChatState, argument: str) -> None:
     if argument:
         chat.talk.open_document(None if argument == "none" else argument)
     now = chat.talk.document
     chat.tell(f"{now} goes with every message; /document none closes it" if now else "no document is open")
 
 
-def _undo(chat: Chat, argument: str) -> None:
+def _attach(chat: ChatState, argument: str) -> None:
+    if argument == "none":
+        chat.attachments.clear()
+    elif argument:
+        read_attachment(argument)  # refused now, not with the message
+        chat.attachments.append(argument)
+    files = ", ".join(chat.attachments)
+    chat.tell(f"with your next message: {files}; /attach none clears this" if files else "nothing is attached")
+
+
+def _undo(chat: ChatState, argument: str) -> None:
+    before = chat.talk.messages(limit=1)
     taken = chat.talk.undo()
+    chat.undone += [message.id for message in before]
     what = shortened(taken.text, 70) or "the clear"
-    chat.tell(f"taken back: {what} (it stays in the store; /fork {taken.id} returns to it)")
+    chat.tell(f"taken back: {what} (nothing is deleted; /redo returns to it)")
 
 
-def _fork(chat: Chat, argument: str) -> None:
+def _redo(chat: ChatState, argument: str) -> None:
+    if not chat.undone:
+        raise Invalid("there is nothing to redo: /undo was not used since the last message")
+    chat.talk.fork(chat.undone.pop())
+    _tell_follows(chat, next(message for message in chat.talk.path() if not message.compaction))
+
+
+def _fork(chat: ChatState, argument: str) -> None:
     if argument:
-        chat.talk.fork(argument)
-        chat.tell(f"the next message follows {argument}")
+        message = chat.talk.message(argument)
+        chat.talk.fork(message.id)
+        _tell_follows(chat, message)
         return
     chat.offer("fork at")
-    chat.tell("/fork MESSAGE goes on from one of them")
+    chat.tell("/fork MESSAGE continues from one of them")
 
 
-def _model(chat: Chat, argument: str) -> None:
+def _tell_follows(chat: ChatState, message: Message) -> None:
+    text = shortened(message.text, 60)
+    chat.tell(f"the next message follows #{message.said}" + (f": {text}" if text else ""))
+
+
+def _model(chat: ChatState, argument: str) -> None:
     if argument:
         chat.talk.use(argument)
     chat.tell(f"{chat.talk.model} answers" + ("" if argument else "; /model NAME changes that"))
 
 
-def _clear(chat: Chat, argument: str) -> None:
-    block = chat.talk.clear()
-    chat.resized(block)
-    chat.tell(f"{block_in_words(block)}; the model starts anew, nothing is deleted")
+def _request(chat: ChatState, argument: str) -> None:
+    record = chat.talk.request(argument) if argument else chat.talk.last_request()
+    if record is None:
+        raise NotFound("nothing has been sent yet in this conversation")
+    draw_request(chat.console, chat.talk.numbered(record.to_json()))
 
 
-def _request(chat: Chat, argument: str) -> None:
-    last = argument or (chat.desk.store.records.latest(chat.talk.id) if chat.talk.id else None)
-    if last is None:
-        raise NotFound("nothing was sent yet in this conversation")
-    draw_request(chat.console, record_to_json(chat.desk.record(chat.desk.store.records.named(last))))
-
-
-def _thinking(chat: Chat, argument: str) -> None:
+def _thinking(chat: ChatState, argument: str) -> None:
     if argument not in ("on", "off", ""):
         raise Invalid("/thinking takes on or off")
     chat.thinking = argument == "on" if argument else not chat.thinking
     chat.tell(f"thinking is {'shown' if chat.thinking else 'not shown'}")
 
 
-def _quit(chat: Chat, argument: str) -> None:
+def _quit(chat: ChatState, argument: str) -> None:
     chat.over = True
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     help: str
-    run: Callable[[Chat, str], None]
+    run: Callable[[ChatState, str], None]
     words: tuple[str, ...] = ()
-    """What may be typed behind it, for completion."""
+    """Words that may follow it, for completion."""
 
 
 COMMANDS = {
-    "help": Command("what can be typed here", _help),
-    "context": Command("what the model would be sent with your next message, and why", _context),
-    "compact": Command("sum up all but the latest messages now; say behind it what to keep", steer.compact),
-    "uncompact": Command("take the newest compaction back", steer.uncompact),
-    "summary": Command("the summary of what is archived; edit changes it", steer.summary, ("edit",)),
-    "pin": Command("keep a message in every window: MESSAGE, or last for your last one", steer.pin, ("last",)),
-    "unpin": Command("let a pinned message be archived like any other; alone, list them", steer.unpin),
-    "priority": Command("MESSAGE N: how much a message matters to hybrid, from 1 to 10", steer.priority),
-    "strategy": Command("what happens when the window is full, or NAME to change that", steer.strategy, STRATEGY_WORDS),
-    "search": Command("find messages by words and meaning, in all conversations", _search),
-    "rules": Command("rules that go along, and that could; add, remove, mode NAME", sources.rules, sources.WORDS),
-    "references": Command(
-        "the same for references; documents of the last turn, or of all",
+    "help": SlashCommand("list these commands", _help),
+    "context": SlashCommand("show what would be sent with your next message, and why", context.show_window),
+    "compact": SlashCommand("summarize all but the latest messages now; KEEP says what to keep", context.compact),
+    "uncompact": SlashCommand("take back the newest compaction", context.uncompact),
+    "summary": SlashCommand("show the summary of archived messages; edit changes it", context.summary, ("edit",)),
+    "pin": SlashCommand("keep a MESSAGE in every window; last is your last one", context.pin, ("last",)),
+    "unpin": SlashCommand("let a pinned MESSAGE be archived again; alone, list pinned messages", context.unpin),
+    "priority": SlashCommand("MESSAGE N: how much a message matters to hybrid, from 1 to 10", context.priority),
+    "strategy": SlashCommand(
+        "show what happens when the window is full; NAME changes it", context.strategy, STRATEGY_WORDS
+    ),
+    "search": SlashCommand("find messages by words and meaning, in all conversations", _search),
+    "rules": SlashCommand("list rules; add, remove or mode NAME changes them", sources.rules, sources.WORDS),
+    "references": SlashCommand(
+        "the same for references, and list documents of the last turn; all: of all turns",
         sources.references,
         sources.WORDS,
     ),
-    "tools": Command(
-        "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers for how they are doing",
+    "tools": SlashCommand(
+        "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers shows their state",
         sources.tools,
         sources.TOOL_WORDS,
     ),
-    "document": Command("a note that goes with every message: PATH, or none to close it", _document, ("none",)),
-    "undo": Command("take back your last message and its reply", _undo),
-    "fork": Command("go on from an earlier message, on a branch of its own", _fork),
-    "model": Command("who answers, or NAME to change that", _model),
-    "clear": Command("start anew for the model; nothing is deleted", _clear),
-    "request": Command("what was sent last, and why", _request),
-    "thinking": Command("on or off: show what a model thinks before it answers", _thinking, ("on", "off")),
-    "quit": Command("leave the chat", _quit),
+    "document": SlashCommand("send a note with every message: PATH, or none to close it", _document, ("none",)),
+    "attach": SlashCommand(
+        "send an image, a PDF or a text FILE with your next message; none clears", _attach, ("none",)
+    ),
+    "undo": SlashCommand("take back your last message and its reply", _undo),
+    "redo": SlashCommand("return to what /undo took back", _redo),
+    "fork": SlashCommand("continue from an earlier MESSAGE, on a new branch", _fork),
+    "model": SlashCommand("show which model answers; NAME changes it", _model),
+    "clear": SlashCommand("start with an empty window; nothing is deleted", context.clear),
+    "request": SlashCommand("show what was sent last, or for a MESSAGE, and why", _request),
+    "thinking": SlashCommand("on or off: show the model's thinking before it answers", _thinking, ("on", "off")),
+    "quit": SlashCommand("leave the chat", _quit),
 }
-
-
-def began(chat: Chat) -> str:
-    """Where a chat stands, in one line."""
-    latest = chat.talk.messages(limit=1)
-    if not latest:
-        return "a new conversation"
-    return f"conversation {chat.talk.id}, last used {when(latest[-1].created)}"

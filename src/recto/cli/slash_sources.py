@@ -1,69 +1,63 @@
-"""Slash commands about sources: what is in the session, what else the agent has, taking in, taking out, modes."""
-
-from typing import TYPE_CHECKING
+"""Slash commands about sources: list, add and remove rules, references and tools, and change their modes."""
 
 from rich.rule import Rule
 from rich.text import Text
 
-from recto.cli import source_lists as lists
-from recto.cli.always import take_back
-from recto.cli.gathered import shown
-from recto.cli.modes import change
+from recto.cli.chat_state import ChatState
+from recto.cli.drawing import sources as lists
+from recto.cli.drawing.references import message_references
 from recto.errors import Invalid
-
-if TYPE_CHECKING:
-    from recto.cli.ongoing import Chat
-    from recto.sources.source import Kind
+from recto.sources.source import SourceKind
 
 ALL = "all"
 VERBS = ("add", "remove", "mode")
 WORDS = (*VERBS, ALL)
 ASK = "ask"
 TOOL_WORDS = (*WORDS, ASK, "servers")
-# So many of what is merely available are listed unless all are asked for.
+# Without `all`, at most this many available sources are listed.
 FOLD = 12
-# So many messages back `/references` looks for a turn that has any.
+# `/references` looks for documents in this many of the latest messages.
 LATEST = 200
-NAMED: dict[str, "Kind"] = {"rules": "rule", "references": "reference", "tools": "tool"}
+NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
 PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
 
 
-def rules(chat: "Chat", argument: str) -> None:
+def rules(chat: ChatState, argument: str) -> None:
     _sources(chat, "rules", argument)
 
 
-def references(chat: "Chat", argument: str) -> None:
-    """Those of the session; below them the documents of the last turn, or of all turns."""
+def references(chat: ChatState, argument: str) -> None:
+    """Lists references; below them the documents of the last turn, or of all turns."""
     _sources(chat, "references", argument)
     if argument in ("", ALL):
         chat.console.print(Rule(style="dim") if chat.console.is_terminal else "")
         _documents(chat, argument)
 
 
-def tools(chat: "Chat", argument: str) -> None:
+def tools(chat: ChatState, argument: str) -> None:
     verb, _, name = argument.partition(" ")
     if verb == ASK and name.strip():
-        chat.tell(take_back(chat.desk, chat.talk, name).in_words())
+        chat.tell(lists.approval_in_words(chat.talk.ask_again(name)))
         return
     if argument != "servers":
         if argument in ("", ALL):
-            chat.desk.servers.renew()
+            chat.desk.servers.refresh()
         _sources(chat, "tools", argument)
         return
-    servers = lists.Servers(chat.talk.agent.servers, chat.desk.servers.states())
+    servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
     servers.draw(chat.console)
     if not servers:
         chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
 
 
-def _sources(chat: "Chat", command: str, argument: str) -> None:
+def _sources(chat: ChatState, command: str, argument: str) -> None:
     verb, _, rest = argument.partition(" ")
     name = rest.strip()
     if verb in ("", ALL) and not name:
         _list(chat, command, fold=None if verb else FOLD)
     elif verb == "mode" and " " in name:
         name, _, mode = name.rpartition(" ")
-        chat.tell(change(chat.desk, chat.talk, _id(command, name), mode).in_words())
+        chat.tell(lists.include_in_words(chat.talk.set_include(_id(command, name), mode)))
     elif verb in ("add", "remove") and name:
         _move(chat, verb, _id(command, name))
     else:
@@ -72,7 +66,7 @@ def _sources(chat: "Chat", command: str, argument: str) -> None:
 
 
 def _id(command: str, name: str) -> str:
-    """The name as it is typed, with or without quotes, with or without its kind: `/rules add rule:latin` too."""
+    """The id for a typed name, with or without quotes and kind: `/rules add rule:latin` works too."""
     typed, colon, rest = name.strip().partition(":")
     unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
     if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
@@ -80,14 +74,14 @@ def _id(command: str, name: str) -> str:
     return f"{NAMED[command]}:{unquoted}"
 
 
-def _move(chat: "Chat", verb: str, id: str) -> None:
+def _move(chat: ChatState, verb: str, id: str) -> None:
     if verb == "add":
-        chat.tell(f"{chat.talk.add_source(id).source.id} goes along from the next message on")
+        chat.tell(f"{chat.talk.add_source(id).source.id} is included from the next message on")
     else:
-        chat.tell(f"{chat.talk.remove_source(id).source.id} goes along no longer")
+        chat.tell(f"{chat.talk.remove_source(id).source.id} is no longer included")
 
 
-def _list(chat: "Chat", command: str, fold: int | None) -> None:
+def _list(chat: ChatState, command: str, fold: int | None) -> None:
     kind = NAMED[command]
     with chat.console.status("looking…"):
         found = chat.talk.sources((kind,))
@@ -100,8 +94,8 @@ def _list(chat: "Chat", command: str, fold: int | None) -> None:
         chat.tell(f"· {text}")
 
 
-def _documents(chat: "Chat", argument: str) -> None:
-    """Of the last turn that has any, all of them; of all turns with `all`."""
+def _documents(chat: ChatState, argument: str) -> None:
+    """Lists the documents of the last turn that has any; with `all`, of every turn."""
     found = chat.talk.messages(limit=None if argument == ALL else LATEST)
     turns = [message for message in found if message.references]
     if not turns:
@@ -111,5 +105,5 @@ def _documents(chat: "Chat", argument: str) -> None:
         last = max(at for at, message in enumerate(found) if message.references)
         starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
         turns = found[starts[-1] if starts else last : last + 1]
-    for line in shown(turns, is_terminal=chat.console.is_terminal, fold=None):
+    for line in message_references(turns, is_terminal=chat.console.is_terminal, fold=None):
         chat.console.print(Text.from_ansi(line))

@@ -1,32 +1,36 @@
 """`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from recto.cli import options, show, sources_stats
-from recto.errors import Invalid
-from recto.sources.source import INCLUDES, KINDS, Include, Kind
+from recto import wire
+from recto.cli import options, show
+from recto.errors import Altered, Invalid
+from recto.sources.source import INCLUDES, SOURCE_KINDS, Include, SourceKind
 
 if TYPE_CHECKING:
-    from recto.desk import Desk
-    from recto.sources.server import ServerConfig
-    from recto.sources.session import Listed
-    from recto.talk import Talk
+    from recto.blocking import Desk, Talk
+    from recto.sources.overrides import SourceStatus
+    from recto.sources.server_config import ServerConfig
 
-Place = Callable[["Desk"], "Talk"]
+FindTalk = Callable[["Desk"], "Talk"]
 
 
-class OneKind(click.Choice[Kind]):
+class OneKind(click.Choice[SourceKind]):
     """A kind of sources, also by the short name that ids take."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Kind:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SourceKind:
         return super().convert("reference" if value == "ref" else value, param, ctx)
 
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 server_argument = click.argument("server", metavar="SERVER")
+agent_option = click.option("--agent", metavar="NAME", help="Conversations of this agent alone.")
+since_option = click.option("--since", type=options.Moment(), metavar="DATE", help="From this day or time on.")
 
 
 @click.group()
@@ -40,36 +44,32 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--kind", type=OneKind(KINDS), help="Only these; ref stands for reference.")
-@click.option("--fresh", is_flag=True, help="Ask the MCP servers for their tools, whatever is kept of them.")
+@click.option("--kind", type=OneKind(SOURCE_KINDS), help="Only these; ref stands for reference.")
+@click.option("--fresh", is_flag=True, help="Ask every MCP server for its tools now.")
 @options.session_options
 @options.as_json_option
-def list_sources(kind: Kind | None, fresh: bool, place: Place, as_json: bool) -> None:
+def list_sources(kind: SourceKind | None, fresh: bool, place: FindTalk, as_json: bool) -> None:
     """List the sources of a conversation and its agent.
 
-    What the agent has, how it is included, what of it is in the conversation (by default the latest), and how its MCP
-    servers are doing. The tools of a server are those that it had when it was last asked, a day ago at most.
+    Shows what the agent has, how each source is included, which are in the conversation (by default the latest), and
+    the state of its MCP servers. Lists of tools are kept for a day; --fresh asks the servers again.
 
     Example: recto sources list --kind tool --fresh
     """
-    from recto.cli import source_lists as lists  # rich: a tenth of a second
+    from recto.cli.drawing.sources import ServerList, draw_source_list, source_to_json  # rich: a tenth of a second
 
-    kinds = (kind,) if kind else KINDS
+    kinds = (kind,) if kind else SOURCE_KINDS
     with options.open_desk({}) as desk:
         talk = place(desk)
         found = talk.sources(kinds, fresh=fresh)
-        servers = lists.Servers(talk.agent.servers if "tool" in kinds else (), desk.servers.states())
+        servers = ServerList(talk.agent.servers if "tool" in kinds else (), desk.servers.statuses())
         if as_json:
-            for row in (*map(lists.to_json, found.items), *servers.to_json()):
+            for row in (*map(source_to_json, found.items), *servers.to_json()):
                 show.emit(row)
         else:
-            lists.draw(show.console(), _whose(talk), found.items, kinds, servers)
+            draw_source_list(show.console(), f"agent {talk.agent.name}, {talk.name}", found.items, kinds, servers)
         for text in found.notes:
             show.note(text)
-
-
-def _whose(talk: "Talk") -> str:
-    return f"agent {talk.agent.name}, {f'conversation {talk.id}' if talk.id else 'a new conversation'}"
 
 
 @command.command("add")
@@ -77,18 +77,16 @@ def _whose(talk: "Talk") -> str:
 @options.conversation_option
 @options.as_json_option
 def add_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
-    """Take sources into a conversation.
+    """Add sources to a conversation.
 
     Whatever their mode, they go with every message of it (by default the latest) until they are removed. Where one of
-    them cannot be taken in, none is.
+    them cannot be added, none is.
 
     Example: recto sources add rule:style tool:github/create_issue
     """
-    from recto.cli.taking import take_in
-
     with options.open_desk({}) as desk:
         talk = options.find_talk(desk, conversation)
-        for listed in take_in(desk, talk, ids):
+        for listed in talk.add_sources(ids):
             _tell(talk, listed, "goes along from the next message on", as_json)
 
 
@@ -97,28 +95,26 @@ def add_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) ->
 @options.conversation_option
 @options.as_json_option
 def remove_source(ids: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
-    """Take sources out of a conversation.
+    """Remove sources from a conversation.
 
-    The agent keeps them: those that it always includes are in other conversations as before. Where one of them cannot
-    be taken out, none is.
+    The agent keeps them: those that it always includes stay in other conversations. Where one of them cannot be
+    removed, none is.
 
     Example: recto sources remove ref:api
     """
-    from recto.cli.taking import take_out
-
     with options.open_desk({}) as desk:
         talk = options.find_talk(desk, conversation)
-        for listed in take_out(desk, talk, ids):
+        for listed in talk.remove_sources(ids):
             _tell(talk, listed, "goes along no longer", as_json)
 
 
-def _tell(talk: "Talk", listed: "Listed", said: str, as_json: bool) -> None:
-    from recto.cli.source_lists import to_json  # rich: a tenth of a second
+def _tell(talk: "Talk", listed: "SourceStatus", said: str, as_json: bool) -> None:
+    from recto.cli.drawing.sources import source_to_json  # rich: a tenth of a second
 
     if as_json:
-        show.emit({"conversation": talk.id} | to_json(listed))
+        show.emit({"conversation": talk.id} | source_to_json(listed))
     else:
-        show.say(f"{listed.source.id} {said}, in conversation {talk.id}")
+        show.say(f"{listed.source.id} {said}, in {talk.name}")
 
 
 @command.command("mode")
@@ -126,7 +122,7 @@ def _tell(talk: "Talk", listed: "Listed", said: str, as_json: bool) -> None:
 @click.argument("mode", type=click.Choice(INCLUDES))
 @options.session_options
 @options.as_json_option
-def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
+def set_mode(id: str, mode: Include, place: FindTalk, as_json: bool) -> None:
     """Change how a source comes in, in its agent's file.
 
     It comes in always, by hand (manual), or when a message needs it (agent). tool:SERVER stands for all tools of a
@@ -134,15 +130,14 @@ def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
 
     Example: recto sources mode tool:github agent
     """
-    from recto.cli.modes import change  # as /rules, /references, /tools do
+    from recto.cli.drawing.sources import include_in_words  # rich: a tenth of a second
 
     with options.open_desk({}) as desk:
-        talk = place(desk)
-        changed = change(desk, talk, id, mode)
+        changed = place(desk).set_include(id, mode)
         if as_json:
             show.emit({"id": changed.name, "include": mode, "agent": changed.agent, "file": str(changed.file)})
         else:
-            show.say(changed.in_words())
+            show.say(include_in_words(changed))
 
 
 @command.command("ask")
@@ -152,31 +147,31 @@ def set_mode(id: str, mode: Include, place: Place, as_json: bool) -> None:
 def ask_again(tool: str, conversation: str | None, as_json: bool) -> None:
     """Ask again before a tool runs.
 
-    Takes back an "always" that was given in a conversation (by default the latest), for tool:SERVER/NAME or for all
+    Takes back an "always" that you gave in a conversation (by default the latest), for tool:SERVER/NAME or for all
     tools of a SERVER.
 
     Example: recto sources ask tool:github/create_issue
     """
-    from recto.cli.always import take_back
+    from recto.cli.drawing.sources import approval_in_words  # rich: a tenth of a second
 
     with options.open_desk({}) as desk:
         talk = options.find_talk(desk, conversation)
-        taken = take_back(desk, talk, tool)
+        change = talk.ask_again(tool)
         if as_json:
-            show.emit({"conversation": talk.id, "tool": taken.tool, "asks": taken.asks})
+            show.emit({"conversation": talk.id, "tool": change.tool, "asks": change.asks})
         else:
-            show.say(f"{taken.in_words()}, in conversation {talk.id}")
+            show.say(f"{approval_in_words(change)}, in {talk.name}")
 
 
 @command.command("trust")
 @server_argument
 @options.session_options
 @options.as_json_option
-def trust(server: str, place: Place, as_json: bool) -> None:
+def trust(server: str, place: FindTalk, as_json: bool) -> None:
     """Let an MCP server of the project run.
 
-    What is trusted is all that is shown: command line, address, values, which tools run without asking. Once any of it
-    is changed, the server is not started until it is trusted again.
+    You trust everything that is shown: command line, address, values, which tools run without asking. Once any of it
+    changes, the server is not started until you trust it again.
 
     Example: recto sources trust github
     """
@@ -189,8 +184,8 @@ def trust(server: str, place: Place, as_json: bool) -> None:
 @server_argument
 @options.session_options
 @options.as_json_option
-def distrust(server: str, place: Place, as_json: bool) -> None:
-    """Let an MCP server of the project run no more.
+def distrust(server: str, place: FindTalk, as_json: bool) -> None:
+    """Stop trusting an MCP server of the project: it is not started any more.
 
     Example: recto sources distrust github
     """
@@ -200,7 +195,7 @@ def distrust(server: str, place: Place, as_json: bool) -> None:
 
 
 def _agent_with(server: str, talk: "Talk") -> str:
-    """Whose server it is. Invalid for one of the user's own: whether that runs is no question of trust."""
+    """The agent whose server it is. Invalid for one of the user's own, which needs no trust."""
     config = talk.agent.server(server)
     if config and config.is_yours:
         raise Invalid(
@@ -210,7 +205,7 @@ def _agent_with(server: str, talk: "Talk") -> str:
 
 
 def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: bool) -> None:
-    from recto.cli.source_lists import runs, unasked_in_words  # rich: a tenth of a second
+    from recto.cli.drawing.sources import runs, unasked_in_words  # rich: a tenth of a second
 
     line, unasked = runs(config, whole=True), unasked_in_words(config)
     if as_json:
@@ -224,5 +219,66 @@ def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: b
     show.say(f"  said in  {config.origin}")
 
 
-for each in (sources_stats.stats, sources_stats.export):
-    command.add_command(each)
+@command.command("stats")
+@agent_option
+@since_option
+@options.as_json_option
+def stats(agent: str | None, since: str | None, as_json: bool) -> None:
+    """Show which sources replies use, how many tokens they take, and what could be changed.
+
+    Example: recto sources stats --since 2026-01-01
+    """
+    with options.open_reader() as reader:
+        report = reader.source_report(agent, since)
+    if not report.stats:
+        show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
+        return
+    from recto.cli.drawing.sources import draw_source_report, stats_to_json  # rich: a tenth of a second
+
+    if as_json:
+        for stat in report.stats:
+            show.emit(stats_to_json(stat, report.advice_for(stat)))
+    else:
+        draw_source_report(show.console(), report)
+
+
+def _which(agent: str | None, since: str | None) -> str:
+    asked = [f"of agent {agent}" if agent else "", f"since {show.when(since)}" if since else ""]
+    return " ".join(filter(None, asked)) or "yet"
+
+
+@command.command("export")
+@agent_option
+@since_option
+@click.option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+def export(agent: str | None, since: str | None, output: str | None) -> None:
+    """Write the context data of every reply, a JSON object a line: what was picked, how, and what was used.
+
+    Example: recto sources export -o context.jsonl
+    """
+    lines = 0
+    with options.open_reader() as reader:
+        found = reader.reply_contexts(agent, since)
+        with _opened(output) as out:
+            for each in found:
+                if isinstance(each, Altered):
+                    show.note(f"left out: {each.message}")
+                    continue
+                out.write(wire.dumps(each.to_json()) + "\n")
+                lines += 1
+    if not lines:
+        show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")
+    elif output:
+        show.note(f"{show.counted(lines, 'request')} written to {output}")
+
+
+@contextmanager
+def _opened(output: str | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as out:
+            yield out
+    except OSError as why:
+        raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why

@@ -1,24 +1,31 @@
-"""`recto vault`: a folder of notes, its links and its search; here what there is in it, and the index of it."""
+"""`recto vault`: a folder of notes: its catalogue and index, what it holds, which documents are used."""
 
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto.cli import show, vault_graph, vault_links, vault_search, vault_stats
-from recto.cli.progress import bar
-from recto.cli.vault_place import Place, open_place, placed, read_notes
+from recto.cli import options, show, vault_graph, vault_links, vault_search
+from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
-    from recto.vault.library import Library
-    from recto.vault.vault import Changes, Listed, Vault
+    from recto.chat.conversation import Conversation
+    from recto.reports.document_stats import DocumentTally, Grouping
+    from recto.vault.vault import DocumentInfo, VaultChanges
+    from recto.vault.vault_search import VaultIndexStatus
+    from recto.vault_reader import VaultContents, VaultReader
 
 # Of a longer list the first are named, and how many there are.
 MOST_NAMED = 10
-# So many vectors take a few seconds: they are made without being asked for.
+# So many vectors take a few seconds: they are made without asking.
 FEW = 500
+GROUPINGS = ("document", "conversation", "month")
+BAR_WIDTH = 20
+LEFT_OUT = {"document": ("documents",), "conversation": ("conversations",), "month": ("last",)}
+"""Counts that say nothing about one document, one conversation, one month."""
 
 
 @click.group()
@@ -29,83 +36,56 @@ def command() -> None:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a vault holds, counted."""
-
-    notes: int
-    attachments: int
-    links: int
-    broken: int
-    problems: tuple["Listed", ...]
-    """Notes whose front matter cannot be read, or that cannot be read at all."""
-
-    @classmethod
-    def by(cls, vault: "Vault") -> "Held":
-        from recto.vault.folder import is_note
-
-        notes, links = vault.documents(), vault.links()
-        attachments = sum(not is_note(entry.path) for entry in vault.folder.walk())
-        broken = sum(found.path is None for found in links)
-        return cls(len(notes), attachments, len(links), broken, tuple(note for note in notes if note.problem))
-
-    def to_json(self) -> dict[str, Any]:
-        problems = [{"path": note.path, "problem": note.problem} for note in self.problems]
-        counts = {"notes": self.notes, "attachments": self.attachments, "links": self.links, "broken": self.broken}
-        return {**counts, "problems": problems}
-
-
 @command.command("index")
-@click.option("--vectors/--no-vectors", default=None, help="Make all vectors now, however long it takes; or none.")
-@placed
+@click.option("--vectors/--no-vectors", default=None, help="Make all vectors now, or none.")
+@options.vault_options
 def index(vectors: bool | None, folder: str | None, as_json: bool) -> None:
-    """Bring the catalogue of a vault and its search index up to date, and say what changed.
+    """Bring the catalogue of a vault and its search index up to date, and show what changed.
 
     Example: recto vault index --vectors
     """
     began = time.monotonic()
-    with open_place(folder) as place, place.library() as library:
-        changes = read_notes(place)
+    with options.open_vault(folder) as reader:
+        changes = options.read_notes(reader)
         with bar("indexing") as tell:
-            library.fill(tell)
-        if vectors or (vectors is None and library.status.waiting <= FEW):
+            reader.search.fill(tell)
+        if vectors or (vectors is None and reader.search.status.waiting <= FEW):
             with bar("making vectors") as tell:
-                library.fill(tell, vectors=True)
-        held, filled = Held.by(place.vault), library_to_json(library)
+                reader.search.fill(tell, vectors=True)
+        contents, filled = reader.contents(), _index_to_json(reader.search.status)
         seconds = round(time.monotonic() - began, 2)
         if as_json:
-            show.emit({**changes_to_json(changes), **held.to_json(), **filled, "seconds": seconds})
+            show.emit({**_changes_to_json(changes), **contents.to_json(), **filled, "seconds": seconds})
         else:
-            _tell_facts({**_changed(changes), **_counts(held), **_filled(filled), "seconds": f"{seconds:g}"})
-            _tell_problems(held, changes)
-        _tell_notes(place)
+            _tell_facts({**_changed(changes), **_counts(contents), **_filled(filled), "seconds": f"{seconds:g}"})
+            _tell_problems(contents, changes)
+        _tell_notes(reader)
     if vectors and (filled["waiting"] or filled["embedder"] is None):
         sys.exit(1)
 
 
 @command.command("status")
-@placed
+@options.vault_options
 def status(folder: str | None, as_json: bool) -> None:
-    """Show what a vault holds, how far its index has come, and where that lies.
+    """Show what a vault holds, how complete its index is, and where the index is.
 
     Example: recto vault status
     """
-    with open_place(folder) as place, place.library() as library:
-        read_notes(place)
-        held, filled = Held.by(place.vault), library_to_json(library)
-        size = sum(file.stat().st_size for file in place.cache.glob("*") if file.is_file())
-        where = {"vault": str(place.vault.root), "index": str(place.cache), "size": size}
+    with options.open_vault(folder) as reader:
+        options.read_notes(reader)
+        contents, filled, root = reader.contents(), _index_to_json(reader.search.status), str(reader.vault.root)
+        size = reader.cache_size
         if as_json:
-            show.emit({**where, **held.to_json(), **filled})
+            where = {"vault": root, "index": str(reader.cache), "size": size}
+            show.emit({**where, **contents.to_json(), **filled})
         else:
-            told = {"vault": str(place.vault.root), **_counts(held), **_filled(filled)}
-            _tell_facts({**told, "index": f"{place.cache} ({size / 1e6:.1f} MB)"})
-            _tell_problems(held)
-        _tell_notes(place)
+            index = {"index": f"{reader.cache} ({size / 1e6:.1f} MB)"}
+            _tell_facts({"vault": root, **_counts(contents), **_filled(filled), **index})
+            _tell_problems(contents)
+        _tell_notes(reader)
 
 
-def library_to_json(library: "Library") -> dict[str, Any]:
-    found = library.status
+def _index_to_json(found: "VaultIndexStatus") -> dict[str, Any]:
     return {
         "indexed": found.indexed,
         "sections": found.passages,
@@ -116,21 +96,22 @@ def library_to_json(library: "Library") -> dict[str, Any]:
     }
 
 
-def changes_to_json(changes: "Changes") -> dict[str, Any]:
+def _changes_to_json(changes: "VaultChanges") -> dict[str, Any]:
     names = ("added", "changed", "removed", "unreadable")
     return {name: list(getattr(changes, name)) for name in names}
 
 
-def _changed(changes: "Changes") -> dict[str, str]:
+def _changed(changes: "VaultChanges") -> dict[str, str]:
     counts = ((len(changes.added), "new"), (len(changes.changed), "changed"), (len(changes.removed), "gone"))
     return {"changes": ", ".join(f"{count:,} {what}" for count, what in counts if count) or "none"}
 
 
-def _counts(held: Held) -> dict[str, str]:
+def _counts(contents: "VaultContents") -> dict[str, str]:
+    hint = " (`recto vault broken`)" if contents.broken else ""
     return {
-        "notes": f"{held.notes:,}",
-        "attachments": f"{held.attachments:,}",
-        "links": f"{held.links:,}; {held.broken:,} broken" + (" (`recto vault broken`)" if held.broken else ""),
+        "notes": f"{contents.notes:,}",
+        "attachments": f"{contents.attachments:,}",
+        "links": f"{contents.links:,}; {contents.broken:,} broken{hint}",
     }
 
 
@@ -149,9 +130,9 @@ def _tell_facts(facts: dict[str, str]) -> None:
         show.say(f"{name:<12}{value}")
 
 
-def _tell_problems(held: Held, changes: "Changes | None" = None) -> None:
-    lines = [_problem(note) for note in held.problems]
-    known = {note.path for note in held.problems}
+def _tell_problems(contents: "VaultContents", changes: "VaultChanges | None" = None) -> None:
+    lines = [_problem(note) for note in contents.problems]
+    known = {note.path for note in contents.problems}
     lines += [f"{path} cannot be read" for path in (changes.unreadable if changes else ()) if path not in known]
     for line in lines[:MOST_NAMED]:
         show.say(f"⚠ {line}", fg="yellow")
@@ -159,14 +140,77 @@ def _tell_problems(held: Held, changes: "Changes | None" = None) -> None:
         show.say(f"⚠ and {rest:,} more; --json names them all", fg="yellow")
 
 
-def _problem(note: "Listed") -> str:
+def _problem(note: "DocumentInfo") -> str:
     said = note.problem or ""
     return said if said.startswith(note.path) else f"{note.path}: {said}"
 
 
-def _tell_notes(place: Place) -> None:
-    for text in place.vault.notes:
+def _tell_notes(reader: "VaultReader") -> None:
+    for text in reader.vault.warnings:
         show.note(text)
+
+
+@command.command("stats")
+@click.option("--by", type=click.Choice(GROUPINGS), default="document", show_default=True, help="What is counted.")
+@click.option("--unused", is_flag=True, help="Documents that only tools came upon, then those never used.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most N.")
+@options.vault_options
+def stats(by: "Grouping", unused: bool, limit: int, folder: str | None, as_json: bool) -> None:
+    """Show which documents of a vault conversations use most, and which never.
+
+    Example: recto vault stats --by month
+    """
+    if unused and by != "document":
+        raise click.UsageError("--unused is about documents: leave out --by.")
+    with options.open_vault(folder) as vault_reader, options.open_reader() as reader:
+        root = vault_reader.vault.root
+        notes = [note.path for note in vault_reader.vault.documents()] if unused else []
+        tallies = reader.unnamed_documents(root, notes) if unused else reader.document_stats(root, by)
+        homes = reader.conversations(limit=sys.maxsize) if by == "conversation" else []
+    titles = {each.id: each.title for each in homes}
+    for tally in tallies[:limit] if as_json else ():
+        show.emit(_tally_to_json(tally, by, titles))
+    if not as_json:
+        _tell_tallies(tallies[:limit], by, root, homes)
+    if rest := len(tallies[limit:]):
+        show.note(f"and {rest:,} more: --limit shows them")
+    if not tallies:
+        show.note("every document was used" if unused else "no document of this vault was used in a conversation yet")
+
+
+def _tally_to_json(tally: "DocumentTally", by: str, titles: dict[str, str]) -> dict[str, Any]:
+    counts = {name: getattr(tally, name) for name in ("uses", "direct", "search", "documents", "conversations", "last")}
+    title = {"title": titles.get(tally.name) or None} if by == "conversation" else {}
+    kept = {name: count for name, count in counts.items() if name not in LEFT_OUT[by]}
+    return {"path" if by == "document" else by: tally.name, **title, **kept}
+
+
+def _tell_tallies(tallies: Sequence["DocumentTally"], by: str, root: Path, homes: Sequence["Conversation"]) -> None:
+    names = {each.id: f"#{each.number}" for each in homes}
+    titles = {each.id: each.title for each in homes}
+    most = max((tally.uses for tally in tallies), default=0) or 1
+    width = max((len(f"{tally.uses:,}") for tally in tallies), default=1)
+    for tally in tallies:
+        bar = click.style(
+            f"{'█' * max(round(BAR_WIDTH * tally.uses / most), bool(tally.uses)):<{BAR_WIDTH}}", fg="cyan"
+        )
+        shown = to_file(tally.name, root / tally.name) if by == "document" else names.get(tally.name, tally.name)
+        title = f" ({show.shortened(titles[tally.name], 50)})" if titles.get(tally.name) else ""
+        click.echo(f"{tally.uses:>{width},} {bar} {shown}{title}  {click.style(_beside(tally, by), dim=True)}")
+
+
+def _beside(tally: "DocumentTally", by: str) -> str:
+    if not tally.uses:
+        return "never used"
+    kinds = ((tally.direct, "named"), (tally.search, "by tools"))
+    parts = [f"{count:,} {kind}" for count, kind in kinds if count]
+    if by != "document":
+        parts.append(show.counted(tally.documents, "document"))
+    if by != "conversation":
+        parts.append(f"in {show.counted(tally.conversations, 'conversation')}")
+    if by != "month" and tally.last:
+        parts.append(f"last {show.when(tally.last)}")
+    return ", ".join(parts)
 
 
 for each in (
@@ -176,7 +220,6 @@ for each in (
     vault_links.backlinks,
     vault_links.broken,
     vault_graph.graph,
-    vault_stats.stats,
     vault_search.suggest,
 ):
     command.add_command(each)

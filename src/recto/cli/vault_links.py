@@ -1,30 +1,27 @@
-"""`recto vault resolve`, `links`, `backlinks`, `broken`: what leads where, and what leads nowhere."""
+"""`recto vault resolve`, `links`, `backlinks`, `broken`: which links lead where, and which nowhere."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto.cli import show
-from recto.cli.hyperlink import to_file
-from recto.cli.vault_place import did_you_mean, document_argument, find_document, open_place, placed, read_notes
-from recto.errors import Invalid, NotFound
-from recto.text import clean
+from recto.cli import options, show
+from recto.cli.terminal import to_file
 
 if TYPE_CHECKING:
-    from recto.vault.links import Link
-    from recto.vault.vault import Found, Vault
+    from recto.vault.vault import ResolvedLink
+    from recto.vault_reader import VaultReader
 
-# Looking for what may have been meant takes a moment for each.
+# Looking for the document that may be meant takes a moment for each link.
 MOST_SUGGESTED = 20
-# Where so much of a context stands on one side of its link, it was cut there.
+# A context with so many characters on one side of its link was cut there.
 NEARLY_ALL = 40
 
 
 @click.command("resolve")
 @click.argument("text", metavar="LINK")
-@click.option("--from", "source", metavar="DOC", help="The note in which the link stands.")
-@placed
+@click.option("--from", "source", metavar="DOC", help="The note that holds the link.")
+@options.vault_options
 def resolve(text: str, source: str | None, folder: str | None, as_json: bool) -> None:
     """Say which file a link means.
 
@@ -32,121 +29,89 @@ def resolve(text: str, source: str | None, folder: str | None, as_json: bool) ->
     """
     from recto.vault.links import link_to_json  # the vault: most commands need none
 
-    with open_place(folder) as place:
-        vault = place.vault
-        here = find_document(vault, source) if source else None
-        link = _read(text)
-        if not link.target and here is None:
-            raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
-        path = vault.resolve(link, here)
-        if path is None:
-            near = did_you_mean(vault, link.target)
-            raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
-        link = vault.settle(link, here)
-        show.emit(link_to_json(link, path)) if as_json else click.echo(to_file(path, vault.root / path))
-        if lacking := _lacking(vault, link, path):
-            show.note(lacking)
-
-
-def _read(text: str) -> "Link":
-    """The one link of a text; a text without brackets is what stands between them."""
-    from recto.vault.links import Link, find_all_links, split
-
-    said = clean(text)[0].strip()
-    found = find_all_links(said)
-    if not found and said and "[[" not in said and "\n" not in said:
-        found = [Link(f"[[{said}]]", *split(said))]
-    if len(found) != 1 or not (found[0].target or found[0].heading or found[0].block):
-        raise Invalid(f"{show.shortened(text, 80)!r} is not one link; write it as [[name]] or [[name#heading]]")
-    return found[0]
-
-
-def _lacking(vault: "Vault", link: "Link", path: str) -> str:
-    """The file is there, but the place in it is not."""
-    from recto.vault.document import block_text, section_text
-    from recto.vault.folder import is_note
-
-    if not (link.heading or link.block) or not is_note(path):
-        return ""
-    document = vault.read(path)
-    if link.heading and section_text(document, link.heading) is None:
-        return f"{path} has no heading {link.heading}"
-    return f"{path} has no block {link.block}" if link.block and block_text(document, link.block) is None else ""
+    with options.open_vault(folder) as reader:
+        found = reader.resolve(text, source)
+        if as_json:
+            show.emit(link_to_json(found.link, found.path))
+        else:
+            click.echo(to_file(found.path, reader.vault.root / found.path))
+    if found.lacking:
+        show.note(found.lacking)
 
 
 @click.command("links")
-@document_argument
-@placed
+@click.argument("document", metavar="DOC")
+@options.vault_options
 def links(document: str, folder: str | None, as_json: bool) -> None:
     """List the links of a document in their order, with line and context; broken ones are marked.
 
     Example: recto vault links Welcome
     """
-    with open_place(folder) as place:
-        path = find_document(place.vault, document)
-        _tell(place.vault, place.vault.forward(path), as_json, nothing=f"{path} has no links")
+    with options.open_vault(folder) as reader:
+        path = reader.find_document(document)
+        _tell(reader, reader.vault.outgoing_links(path), as_json, nothing=f"{path} has no links")
 
 
 @click.command("backlinks")
-@document_argument
-@placed
+@click.argument("document", metavar="DOC")
+@options.vault_options
 def backlinks(document: str, folder: str | None, as_json: bool) -> None:
     """List the links that lead to a document, with line and context.
 
     Example: recto vault backlinks Budget
     """
-    with open_place(folder) as place:
-        read_notes(place)
-        path = find_document(place.vault, document)
-        _tell(place.vault, place.vault.backlinks(path), as_json, nothing=f"no link leads to {path}")
+    with options.open_vault(folder) as reader:
+        options.read_notes(reader)
+        path = reader.find_document(document)
+        _tell(reader, reader.vault.backlinks(path), as_json, nothing=f"no link leads to {path}")
 
 
 @click.command("broken")
 @click.argument("document", metavar="[DOC]", required=False)
-@placed
+@options.vault_options
 def broken(document: str | None, folder: str | None, as_json: bool) -> None:
     """List links that lead nowhere, of a document or of the whole vault.
 
     Example: recto vault broken
     """
-    with open_place(folder) as place:
-        read_notes(place)
-        path = find_document(place.vault, document) if document else None
+    with options.open_vault(folder) as reader:
+        options.read_notes(reader)
+        path = reader.find_document(document) if document else None
         nothing = f"no link of {path} is broken" if path else "no link is broken: all lead somewhere"
-        _tell(place.vault, place.vault.broken(path), as_json, nothing)
+        _tell(reader, reader.vault.broken_links(path), as_json, nothing)
 
 
-def found_to_json(found: "Found") -> dict[str, Any]:
+def found_to_json(found: "ResolvedLink") -> dict[str, Any]:
     from recto.vault.links import link_to_json  # the vault: most commands need none
 
     said: dict[str, Any] = dict(link_to_json(found.link, found.path))
     return {"source": found.source, "line": found.line, **said, "kind": found.link.kind, "context": found.context}
 
 
-def _tell(vault: "Vault", found: Iterable["Found"], as_json: bool, nothing: str) -> None:
+def _tell(reader: "VaultReader", found: Iterable["ResolvedLink"], as_json: bool, nothing: str) -> None:
     all_of_them = list(found)
     for number, each in enumerate(all_of_them):
         if as_json:
             show.emit(found_to_json(each))
         else:
-            _tell_found(vault, each, suggests=number < MOST_SUGGESTED)
+            _tell_found(reader, each, suggests=number < MOST_SUGGESTED)
     if not all_of_them:
         show.note(nothing)
 
 
-def _tell_found(vault: "Vault", found: "Found", *, suggests: bool) -> None:
-    where = to_file(f"{found.source}:{found.line}", vault.root / found.source)
+def _tell_found(reader: "VaultReader", found: "ResolvedLink", *, suggests: bool) -> None:
+    where = to_file(f"{found.source}:{found.line}", reader.vault.root / found.source)
     written = show.visible(("!" if found.link.embed else "") + found.link.wikilink)
     if found.path is None:
-        near = did_you_mean(vault, found.link.target) if suggests else ""
+        near = reader.did_you_mean(found.link.target) if suggests else ""
         target = click.style(show.visible(f"⚠ not found{near}"), fg="yellow")
     else:
-        target = to_file(found.path, vault.root / found.path)
+        target = to_file(found.path, reader.vault.root / found.path)
     click.echo(f"{where}  {click.style(written, bold=True)} → {target}")
     click.echo(click.style(f"  {show.visible(_whole_words(found))}", dim=True))
 
 
-def _whole_words(found: "Found") -> str:
+def _whole_words(found: "ResolvedLink") -> str:
     """The context without the halves of words at its ends."""
     before, link, after = found.context.partition(found.link.wikilink)
     if len(before) > NEARLY_ALL:

@@ -1,71 +1,65 @@
-"""`recto vault search`, `suggest`: documents and passages of a vault that bear on a question, or on a conversation."""
+"""`recto vault search` and `suggest`: documents and passages for a question, or for a conversation."""
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto.cli import options, show
-from recto.cli.hyperlink import to_file
-from recto.cli.progress import bar
-from recto.cli.vault_place import NO_VAULT, Place, open_place, placed, read_notes
-from recto.errors import Invalid
+from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recto.talk import Talk
-    from recto.vault.library import Excerpt, FoundDocument, Library, Status
     from recto.vault.vault import Vault
+    from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
+    from recto.vault_reader import VaultReader
 
 DOCUMENTS, EXCERPTS = 3, 8
-# Fewer notes are put into the index before anybody notices; for so few vectors one can wait.
-MANY, FEW = 100, 64
+# Fewer notes are indexed before anybody notices.
+MANY = 100
 MAKE_VECTORS = "`recto vault index --vectors` makes them"
-# What a conversation is about now: its user's last messages, no longer than a long question.
-LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--documents", "-n", type=click.IntRange(0), default=DOCUMENTS, show_default=True, help="At most N.")
 @click.option("--excerpts", type=click.IntRange(0), default=EXCERPTS, show_default=True, help="At most N.")
-@placed
+@options.vault_options
 def search(words: tuple[str, ...], documents: int, excerpts: int, folder: str | None, as_json: bool) -> None:
     """Find documents and passages by words and meaning, the best first.
 
     Example: recto vault search "which engine did we choose"
     """
     wanted = " ".join(words)
-    with open_place(folder) as place, place.library() as library:
-        fill(place, library)
-        hits, note = library.find_documents(wanted, most=documents)
-        parts, _ = library.find_excerpts(wanted, most=excerpts)
+    with options.open_vault(folder) as reader:
+        _fill(reader)
+        hits, note = reader.search.find_documents(wanted, limit=documents)
+        parts, _ = reader.search.find_excerpts(wanted, limit=excerpts)
         if as_json:
             show.emit(_to_json(hits, parts, note))
         else:
-            _tell_documents(place.vault, hits)
-            _tell_excerpts(place.vault, parts, wanted, is_apart=bool(hits))
-        for text in filter(None, (note, _lacking(library.status), "" if hits or parts else "nothing was found")):
+            _tell_documents(reader.vault, hits)
+            _tell_excerpts(reader.vault, parts, wanted, is_apart=bool(hits))
+        lacking = _lacking(reader.search.status)
+        for text in filter(None, (note, lacking, "" if hits or parts else "nothing was found")):
             show.note(text)
 
 
-def fill(place: Place, library: "Library") -> None:
-    """Puts what is not in the index yet into it, says so where that takes a while, and waits a moment for vectors."""
-    read_notes(place)
-    status = library.status
+def _fill(reader: "VaultReader") -> None:
+    """Brings the index up to date, says so where that takes a while, and waits a moment for vectors."""
+    options.read_notes(reader)
+    status = reader.search.status
     left = status.documents - status.indexed
-    if why := library.was_renewed or (f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""):
+    lacking = f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""
+    why = reader.search.rebuild_reason or lacking
+    if why:
         show.note(why)
     with bar("indexing") as tell:
-        library.fill(tell)
-    until = time.monotonic() + place.settings.search.timeout_s
-    library.stir()
-    while 0 < (status := library.status).waiting <= FEW and not status.why and time.monotonic() < until:
-        time.sleep(0.02)
+        reader.search.fill(tell)
+    reader.search.settle(reader.settings.search.timeout_s)
 
 
-def _lacking(status: "Status") -> str:
+def _lacking(status: "VaultIndexStatus") -> str:
     if status.embedder is None or status.why or not status.waiting:
         return ""
     return (
@@ -96,8 +90,7 @@ def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:
 
 
 def _tell_excerpts(vault: "Vault", parts: "Sequence[Excerpt]", wanted: str, *, is_apart: bool) -> None:
-    from recto.cli.hits import around  # what folds words: the other commands do without
-    from recto.cli.hits import bold as bold
+    from recto.cli.drawing.hits import bold, snippet_around  # text folding: the other commands do without
 
     if parts and is_apart:
         click.echo()
@@ -105,7 +98,7 @@ def _tell_excerpts(vault: "Vault", parts: "Sequence[Excerpt]", wanted: str, *, i
         where = to_file(f"{part.path}:{part.line}", vault.root / part.path)
         heading = f"  {show.shortened(_heading(part), 60)}" if _heading(part) else ""
         click.echo(f"{where}{click.style(heading, bold=True)}  {_why(part.score, part.because)}")
-        click.echo(f"  {bold(*around(part.text, wanted))}")
+        click.echo(f"  {bold(*snippet_around(part.text, wanted))}")
 
 
 def _named(vault: "Vault", path: str, title: str) -> str:
@@ -123,38 +116,21 @@ def _why(score: float, because: str) -> str:
 @click.command("suggest")
 @options.conversation_argument
 @click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="Show at most N.")
-@placed
+@options.vault_options
 def suggest(id: str | None, limit: int, folder: str | None, as_json: bool) -> None:
-    """Name documents that bear on a conversation (by default the latest) and were not spoken of in it yet.
+    """Suggest documents for a conversation (by default the latest) that were not used in it yet.
 
     Example: recto vault suggest
     """
     with options.open_desk({"vault": folder} if folder else {}) as desk:
         talk = options.find_talk(desk, id)
-        if talk.vault is None:
-            raise Invalid(NO_VAULT)
-        root, question = talk.vault.root, _question(talk)
-        known = {use.path for use in desk.store.references.uses(str(root), talk.id)}
-    with open_place(str(root)) as place, place.library() as library:
-        fill(place, library)
-        found = library.find_documents(question, most=limit + len(known))
-        hits = [hit for hit in found.hits if hit.path not in known][:limit]
-        for hit in hits if as_json else ():
+        with bar("indexing") as tell:
+            found = talk.suggest_documents(limit, tell)
+        assert talk.vault is not None
+        for hit in found.hits if as_json else ():
             show.emit(document_to_json(hit))
         if not as_json:
-            _tell_documents(place.vault, hits)
-        for text in filter(None, (found.note, "" if hits else "nothing more of the vault bears on this conversation")):
+            _tell_documents(talk.vault, found.hits)
+        nothing = "" if found.hits else "no other document of the vault bears on this conversation"
+        for text in filter(None, (found.warning, nothing)):
             show.note(text)
-
-
-def _question(talk: "Talk") -> str:
-    """The last first: of a question that is too long the end is what is left out."""
-    said: list[str] = []
-    for message in talk.path():
-        if message.role == "user" and message.text:
-            said.append(message.text)
-        if len(said) == LAST_MESSAGES:
-            break
-    if not said:
-        raise Invalid(f"conversation {talk.id} has no message yet to find documents for")
-    return "\n".join(said)[:LONGEST_QUESTION]

@@ -1,44 +1,43 @@
-"""Anthropic's messages: entries to bytes, events to Parts, and the provider that uses both.
+"""Anthropic's messages API: turns entries into bytes, and the provider that sends them.
 
-Knows nothing of the network, nor of where the facts about a model come from.
+Replies are in anthropic_replies.py, requests of our own clients in anthropic_requests.py. Knows neither the network nor
+where the facts about a model come from. Does not use the vendor's SDK, because the bytes are counted, compared and
+recorded before they are sent.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
-from recto.chat.message import Usage
-from recto.providers.fence import fenced
-from recto.providers.http import Reported, Transport
-from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
-from recto.providers.remote import Catalog, RemoteProvider
-from recto.providers.rooted import rooted
-from recto.providers.sse import ServerEvent
+from recto.providers.anthropic_replies import AnthropicReader, json_arguments
+from recto.providers.attachments import fenced, is_document
+from recto.providers.http import Transport
+from recto.providers.media_tokens import anthropic_image_tokens, pdf_tokens
+from recto.providers.remote import ModelLookup, RemoteProvider
+from recto.providers.tool_schema import object_schema
 from recto.sources.source import Tool
 from recto.text import clean
-from recto.window.request import Entry, Parameters, Piece
+from recto.window.count import estimate_text
+from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind
 from recto.wire import Json, dumpb, dumps, loads
 
+NAME = "anthropic"
 VERSION = "2023-06-01"
-DEFAULT_MAX_TOKENS = 4096  # the API wants a number in every request
-LEAST_THINKING = 1024  # the API refuses a smaller budget
-UNMARKED = frozenset({"thinking", "redacted_thinking"})  # they are only accepted back as they were made
-FINISHES = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-}
+DEFAULT_MAX_TOKENS = 4096  # the API requires a number in every request
+MIN_THINKING_BUDGET = 1024  # the API refuses a smaller budget
+TOOL_PROMPT = 346  # tokens that the API adds to the system prompt when there are tools
+UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only without any change
+TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+EFFORTS = {"none": "low", "minimal": "low"}  # the lowest that this format has
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class AnthropicFormat:
-    name = "anthropic"
+    name = NAME
     mark_bytes = b',"cache_control":{"type":"ephemeral"}'
+    default_max_tokens: int | None = DEFAULT_MAX_TOKENS
 
-    def opening(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
+    def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         lists = [name for name, present in (("tools", tools), ("system", system), ("messages", True)) if present]
         pieces = [Piece("head", b'{"model":' + dumpb(model) + f',"stream":true,"{lists[0]}":['.encode())]
         for number, tool in enumerate(tools):
@@ -46,7 +45,7 @@ class AnthropicFormat:
         if system and tools:
             pieces.append(Piece("join", b'],"system":['))
         if system:
-            # as a list, since a plain text has no place for a mark
+            # as a list, because a plain text has no place for a mark
             pieces.append(Piece("system", dumpb({"type": "text", "text": system})))
         if len(lists) > 1:
             pieces.append(Piece("join", b'],"messages":['))
@@ -61,21 +60,25 @@ class AnthropicFormat:
         return [clean(dumps({"role": role, "content": content}))[0].encode()] if content else []
 
     def closing(self, parameters: Parameters) -> Piece:
-        budget, most = parameters.thinking_budget or 0, parameters.max_tokens
-        most = most or DEFAULT_MAX_TOKENS + budget
-        # the budget counts to max_tokens and must be smaller; what the user asked for as the most stays the most
-        budget = min(budget, most - 1)
-        asked: dict[str, Json] = {"max_tokens": most}
-        if budget >= LEAST_THINKING:  # thinking and a temperature exclude each other
-            asked["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        elif parameters.temperature is not None:
-            asked["temperature"] = parameters.temperature
-        if parameters.tool_choice is not None:
-            asked["tool_choice"] = {"type": parameters.tool_choice}
-        return Piece("tail", b"]," + dumpb(asked)[1:])
+        budget = parameters.thinking_budget or 0
+        max_tokens = parameters.max_tokens or DEFAULT_MAX_TOKENS + budget
+        # the budget is part of max_tokens and must be smaller; the user's max_tokens is never raised
+        thinking = _thinking(parameters, min(budget, max_tokens - 1))
+        thinks = thinking is not None and thinking["type"] != "disabled"
+        fields = {
+            "max_tokens": max_tokens,
+            "thinking": thinking,
+            # thinking and sampling exclude each other
+            "temperature": None if thinks else parameters.temperature,
+            "top_p": None if thinks else parameters.top_p,
+            "tool_choice": _tool_choice(parameters),
+            "stop_sequences": list(parameters.stop) or None,
+            "output_config": _output_config(parameters) or None,
+        }
+        return Piece("tail", b"]," + dumpb({name: value for name, value in fields.items() if value is not None})[1:])
 
     def mark_place(self, piece: Piece) -> int | None:
-        """Before the brace that ends a tool, the system text, or the last block of a message that is not thinking."""
+        """Before the closing brace of a tool, of the system text, or of a message's last block that is not thinking."""
         if piece.kind in ("tool", "system"):
             return len(piece.data) - 1
         if piece.kind != "message":
@@ -87,31 +90,116 @@ class AnthropicFormat:
             end -= len(dumpb(item)) + len(b",")
         return None
 
+    def piece_kind(self, data: bytes) -> PieceKind:
+        item = _read(data)
+        if "input_schema" in item:
+            return "tool"
+        return "system" if "role" not in item and item.get("type") == "text" else "message"
+
+    def system_text(self, data: bytes) -> str:
+        return str(_read(data).get("text", ""))
+
+    def tool_name(self, data: bytes) -> str:
+        return str(_read(data).get("name"))
+
+    def contents(self, piece: Piece, model: str) -> Contents:
+        if piece.kind == "tool":
+            is_first = not piece.data.startswith(b",")
+            return Contents((piece.data.removeprefix(b",").decode(),), flat=TOOL_PROMPT * is_first, is_plain=False)
+        message = loads(piece.data)
+        if piece.kind == "system":
+            return Contents((message["text"],))
+        texts: list[str] = []
+        flat = sum(_read_item(item, model, texts) for item in message["content"])
+        return Contents(tuple(texts), message["role"], flat, is_plain=False)
+
+
+def _read(data: bytes) -> dict[str, Json]:
+    try:
+        item = loads(data.removeprefix(b","))
+    except ValueError:
+        return {}
+    return item if isinstance(item, dict) else {}
+
+
+def _read_item(item: Json, model: str, texts: list[str]) -> int:
+    """Appends the texts of a content block, and returns the tokens it costs besides them."""
+    kind = item["type"]
+    if kind == "image":
+        return anthropic_image_tokens(item["source"].get("data", ""), model)
+    if kind == "document":
+        texts.append(item.get("title", ""))
+        return pdf_tokens(item["source"].get("data", ""))
+    if kind == "redacted_thinking":
+        return estimate_text(item["data"])
+    if kind == "tool_result":
+        content = item.get("content", "")
+        texts.append(item["tool_use_id"])
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        return sum(_read_item(part, model, texts) for part in parts)
+    # the signature of thinking is not read by the model, so it costs nothing
+    texts.append(item[kind] if kind in ("text", "thinking") else dumps(item))
+    return 0
+
 
 def _tool(tool: Tool) -> Json:
-    return {"name": tool.name, "description": tool.description, "input_schema": rooted(tool.schema)}
+    return {"name": tool.name, "description": tool.description, "input_schema": object_schema(tool.schema)}
+
+
+def _thinking(parameters: Parameters, budget: int) -> dict[str, Json] | None:
+    if budget >= MIN_THINKING_BUDGET:
+        return {"type": "enabled", "budget_tokens": budget}
+    if parameters.thinking == "adaptive":
+        # models with adaptive thinking omit the text unless it is requested
+        return {"type": "adaptive", "display": "summarized"}
+    return {"type": parameters.thinking} if parameters.thinking else None
+
+
+def _tool_choice(parameters: Parameters) -> dict[str, Json] | None:
+    choice, parallel = parameters.tool_choice, parameters.parallel_tool_calls
+    if choice is None and parallel is None:
+        return None
+    if isinstance(choice, NamedTool):
+        field: dict[str, Json] = {"type": "tool", "name": choice.name}
+    else:
+        field = {"type": TOOL_CHOICES[choice or "auto"]}
+    return field if parallel is None or choice == "none" else {**field, "disable_parallel_tool_use": not parallel}
+
+
+def _output_config(parameters: Parameters) -> dict[str, Json]:
+    """Effort and response schema. This format cannot request "any JSON object"."""
+    effort, response = parameters.reasoning_effort, parameters.response_format
+    config: dict[str, Json] = {"effort": EFFORTS.get(effort, effort)} if effort else {}
+    if response is not None and response.schema is not None:
+        config["format"] = {"type": "json_schema", "schema": dict(response.schema)}
+    return config
 
 
 def _item(block: Block, role: str, provider: str) -> Json:
-    """The block in this format's words; None for what cannot be sent, or not in this role."""
+    """The block as a content item of this format; None for a block that cannot be sent in this role."""
     if isinstance(block, Text):
         return {"type": "text", "text": block.text} if block.text.strip() else None
-    if isinstance(block, File):
+    if isinstance(block, File) and (role == "assistant" or not is_document(block)):
         return {"type": "text", "text": fenced(block)}
     if role == "assistant":
-        return _own(block, provider)
+        return _assistant_item(block, provider)
     if isinstance(block, ToolResult):
         return _result(block)
+    return _media(block) if isinstance(block, Image | File) else None
+
+
+def _media(block: Image | File) -> Json:
+    data = {"type": "base64", "media_type": block.media_type, "data": block.base64}
+    source = {"type": "url", "url": block.url} if block.url else data
     if isinstance(block, Image):
-        source = {"type": "base64", "media_type": block.media_type, "data": block.base64}
         return {"type": "image", "source": source}
-    return None
+    return {"type": "document", "source": source, "title": block.name}
 
 
-def _own(block: Block, provider: str) -> Json:
-    """What only an assistant says: calls, and thinking where this provider can prove that it is its own."""
+def _assistant_item(block: Block, provider: str) -> Json:
+    """Items of assistant messages only: tool calls, and thinking that this provider itself has signed."""
     if isinstance(block, ToolCall):
-        return {"type": "tool_use", "id": _id(block.id), "name": block.name, "input": _arguments(block.arguments)}
+        return {"type": "tool_use", "id": _id(block.id), "name": block.name, "input": json_arguments(block)}
     if not isinstance(block, Thinking) or block.made is None or block.made.provider != provider:
         return None
     if block.redacted:
@@ -121,100 +209,18 @@ def _own(block: Block, provider: str) -> Json:
 
 def _result(result: ToolResult) -> Json:
     item: dict[str, Json] = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
-    if result.text.strip():
-        item["content"] = result.text
+    text = result.text if result.text.strip() else ""
+    if result.attachments:
+        texts = [{"type": "text", "text": text}] if text else []
+        item["content"] = [*texts, *(_item(attachment, "user", "") for attachment in result.attachments)]
+    elif text:
+        item["content"] = text
     return {**item, "is_error": True} if result.is_error else item
 
 
 def _id(id: str) -> str:
-    """Ids that another provider made may hold what this one refuses."""
+    """Replaces characters in ids of other providers that this one refuses."""
     return _NOT_IN_IDS.sub("_", id) or "_"
-
-
-def _arguments(raw: str) -> dict[str, Any]:
-    """The API takes an object only. What a model wrote wrongly is kept in its block; its result says what was wrong."""
-    try:
-        value = loads(raw)
-        dumps(value)  # NaN and infinities can be read but not sent
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-class AnthropicReader:
-    """One reply's events, in the order they come."""
-
-    def __init__(self) -> None:
-        self._finish: str | None = None
-        self._counts: dict[str, int] = {}
-        self._block: dict[str, Json] = {}
-        self._calls = 0
-
-    def read(self, event: ServerEvent) -> list[Part]:
-        data = loads(event.data) if event.data.strip() else {}
-        kind = data.get("type")
-        if kind == "error" or event.name == "error":
-            raise Reported(data)
-        if kind == "message_start":
-            self._count(data["message"].get("usage"))
-        elif kind == "content_block_start":
-            return self._start(data["content_block"])
-        elif kind == "content_block_delta":
-            return self._delta(data["delta"])
-        elif kind == "content_block_stop":
-            return self._stop()
-        elif kind == "message_delta":
-            self._count(data.get("usage"))
-            reason = data["delta"].get("stop_reason")
-            self._finish = FINISHES.get(reason, reason) or self._finish
-        elif kind == "message_stop":
-            self._finish = self._finish or "stop"
-            return self.end()
-        return []
-
-    def end(self) -> list[Part]:
-        return [Done(self._finish, self._usage())] if self._finish else []
-
-    def _start(self, block: Json) -> list[Part]:
-        self._block = {"type": block["type"], "signature": "", "arguments": "", "input": block.get("input")}
-        if block["type"] == "tool_use":
-            self._calls += 1
-            return [CallPart(self._calls - 1, block["id"], block["name"])]
-        if block["type"] == "redacted_thinking":
-            return [ThinkingPart(redacted=block["data"])]
-        return self._delta({**block, "type": f"{block['type']}_delta"})
-
-    def _delta(self, delta: Json) -> list[Part]:
-        kind = delta["type"]
-        if kind == "text_delta" and delta.get("text"):
-            return [TextPart(delta["text"])]
-        if kind == "thinking_delta" and delta.get("thinking"):
-            return [ThinkingPart(delta["thinking"])]
-        if kind == "signature_delta":
-            self._block["signature"] += delta["signature"]
-        if kind == "input_json_delta" and delta.get("partial_json"):
-            self._block["arguments"] += delta["partial_json"]
-            return [CallPart(self._calls - 1, arguments=delta["partial_json"])]
-        return []
-
-    def _stop(self) -> list[Part]:
-        block, self._block = self._block, {}
-        if block.get("type") == "thinking" and block["signature"]:
-            return [ThinkingPart(signature=block["signature"])]
-        if block.get("type") == "tool_use" and not block["arguments"]:
-            return [CallPart(self._calls - 1, arguments=dumps(block["input"] or {}))]
-        return []
-
-    def _count(self, usage: Json) -> None:
-        """The later number wins: each event repeats the sums so far."""
-        self._counts |= {name: value for name, value in (usage or {}).items() if isinstance(value, int)}
-
-    def _usage(self) -> Usage | None:
-        counts = self._counts
-        if "input_tokens" not in counts:
-            return None
-        read, write = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
-        return Usage(counts["input_tokens"] + read + write, counts.get("output_tokens", 0), read, write)
 
 
 class AnthropicProvider(RemoteProvider):
@@ -223,7 +229,7 @@ class AnthropicProvider(RemoteProvider):
         name: str,
         base_url: str,
         key: str | None,
-        catalog: Catalog,
+        catalog: ModelLookup,
         *,
         key_variable: str | None = "ANTHROPIC_API_KEY",
         transport: Transport | None = None,
@@ -234,7 +240,7 @@ class AnthropicProvider(RemoteProvider):
 
     @property
     def url(self) -> str:
-        """With or without the version in base_url: both are in use."""
+        """base_url may or may not end with the version: both are in use."""
         return f"{self.base_url}/messages" if self.base_url.endswith("/v1") else f"{self.base_url}/v1/messages"
 
     def headers(self, key: str | None) -> Mapping[str, str]:

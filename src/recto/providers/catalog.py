@@ -1,6 +1,6 @@
-"""Catalog: the facts about models, put together from their name, genai-prices, our own table and the user's files.
+"""ModelCatalog: facts about models, merged from their name, genai-prices, our own table and the user's files.
 
-Each number keeps its origin. Knows no server; what a server says about itself its provider adds.
+Each number records its origin. Knows no server; providers add what their server reports.
 """
 
 import re
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recto.providers.facts import PRICES, Facts, FactsFile, read_facts
-from recto.providers.families import counting, has_fixed_temperature
+from recto.providers.families import abilities, counting
 from recto.providers.model import Model, Prices
 from recto.window.defuse import COMMON_CONTROL
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
 
-# Our name -> that of genai-prices. Only these are looked up: loading its data takes a third of a second.
+# Our provider name -> that of genai-prices. Only these are looked up: loading its data takes a third of a second.
 PRICED = {
     "anthropic": "anthropic",
     "cerebras": "cerebras",
@@ -36,32 +36,32 @@ PRICED = {
     "together": "together",
     "xai": "x-ai",
 }
-# Those who made their models keep control texts in messages apart from control tokens themselves.
+# Providers of their own models: they tell control texts in messages from control tokens themselves.
 MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
-NO_TALKER = re.compile(
+NOT_CHAT = re.compile(
     r"audio|dall-e|davinci|embed|guard|image|live|moderation|ocr|realtime|rerank|sora|speech|transcri|tts|voice|whisper"
 )
 SHIPPED = Path(__file__).with_name("models.toml")
 FILE = "models.toml"
 
 
-class Catalog:
-    """`home/models.toml` wins over what we know, `project/.recto/models.toml` over both."""
+class ModelCatalog:
+    """`home/models.toml` overrides the built-in facts, `project/.recto/models.toml` overrides both."""
 
     def __init__(self, home: Path, project: Path | None) -> None:
         self.home, self.project = home, project
 
     def find(self, provider: str, id: str) -> Model:
-        """All that is known; a model that nobody knows has an unknown window and an estimated count."""
+        """All known facts; an unknown model has an unknown window and estimated counts."""
         model = _guess(provider, id)
         if info := _priced(provider, id):
             model = _with_prices(model, info)
         for file in (self._shipped, *self._own):
-            model = _say(model, file)
+            model = _with_facts(model, file)
         return model
 
     def all(self) -> Iterator[Model]:
-        """Every model known by name that one can talk to, in the order of names."""
+        """Every known chat model, sorted by name."""
         names = {name for file in (self._shipped, *self._own) for name in file.names()}
         names |= {f"{provider}:{id}" for provider, id in _priced_names()}
         for name in sorted(names):
@@ -79,7 +79,7 @@ class Catalog:
 
 
 def _guess(provider: str, id: str) -> Model:
-    """What the name alone tells."""
+    """The facts that the name alone implies."""
     count = counting(provider, id)
     return Model(
         f"{provider}:{id}",
@@ -90,20 +90,20 @@ def _guess(provider: str, id: str) -> Model:
         tokenizer=count.tokenizer,
         factor=count.factor,
         exact=count.exact,
-        fixed_temperature=has_fixed_temperature(id),
         control=() if provider in MAKERS else COMMON_CONTROL,
+        **abilities(provider, id),
     )
 
 
-def _say(model: Model, file: FactsFile) -> Model:
-    """The model with what a file says about it."""
+def _with_facts(model: Model, file: FactsFile) -> Model:
+    """The model with the facts of a file."""
     facts: Facts = file.about(model.name)
     values: dict[str, Any] = {name: value for name, value in facts.items() if name not in ("prices", "control")}
     if "window" in values:
         values |= {"window": values["window"] or None, "window_from": file.origin}
     if "max_output" in values:
         values["max_output_from"] = file.origin
-    if "tokenizer" in values:  # what was known of the former one does not hold for this one
+    if "tokenizer" in values:  # factor and exactness of the previous tokenizer do not apply
         values = {"factor": 1.0, "exact": False} | values
     if "control" in facts:
         values["control"] = tuple(facts["control"])
@@ -130,7 +130,7 @@ def _priced_names() -> Iterator[tuple[str, str]]:
     ours = {theirs: name for name, theirs in PRICED.items()}
     for provider in data_snapshot.get_snapshot().providers:
         for model in provider.models:
-            if provider.id in ours and not NO_TALKER.search(model.id):
+            if provider.id in ours and not NOT_CHAT.search(model.id):
                 yield ours[provider.id], model.id
 
 
@@ -145,5 +145,5 @@ def _with_prices(model: Model, info: "ModelInfo") -> Model:
 
 
 def _base(price: Any) -> float | None:
-    """A price in tiers counts as that of its first tier, where nearly all requests are."""
+    """The price; of a tiered price the first tier, which applies to nearly all requests."""
     return None if price is None else float(getattr(price, "base", price))

@@ -1,6 +1,6 @@
-"""EmbeddedProvider: a small model inside this process, offline. Its server starts once, when it is first needed.
+"""EmbeddedProvider: a small offline model inside this process. Its server starts once, on first use.
 
-Knows where the weights lie from weights.py and talks to its own server over loopback like to any llama.cpp server.
+weights.py finds the weights; the provider uses its server over loopback like any llama.cpp server.
 """
 
 import asyncio
@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid, NotFound
-from recto.providers.http import Patience, Transport
+from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.llama_server import LlamaServer
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.provider import Part
-from recto.providers.remote import Catalog
+from recto.providers.provider import ReplyPart
+from recto.providers.remote import ModelLookup
 from recto.providers.weights import find_weights
-from recto.window.count import Meter
+from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
 
 NAME = "embedded"
 ID = "smollm2"
-SMALLEST_WINDOW = 256
-LARGEST_WINDOW = 8192
+MIN_WINDOW = 256
+MAX_WINDOW = 8192
 CACHE_MIB = 512
-# a full window takes minutes to read on a slow machine, and nothing comes before it is read
-PATIENCE = Patience(read_s=1200)
-MOST_THREADS = 8
-# Measured on questions about notes: without it one answer in seven ran in circles. A penalty on single words, or one
-# that looks further back, makes so small a model invent figures where it should quote them.
+# a slow machine reads a full window for minutes, and sends nothing before it is done
+RETRY_POLICY = RetryPolicy(read_s=1200)
+MAX_THREADS = 8
+# Measured on questions about notes: without it one answer in seven repeated itself endlessly. A penalty on single
+# words, or with a longer lookback, makes so small a model invent figures that it should quote.
 DRY_MULTIPLIER = 0.8
 DRY_ALLOWED = 3
 
@@ -44,7 +44,7 @@ class Running:
     address: str
     key: str
     server: object
-    """Stops when nobody holds it any more."""
+    """Stops when it is garbage-collected."""
 
 
 _running: dict[tuple[Path, int], Running] = {}
@@ -54,8 +54,8 @@ _starting = threading.Lock()
 class EmbeddedProvider:
     name = NAME
 
-    def __init__(self, home: Path, catalog: Catalog, window: int | None = None) -> None:
-        """`window` wins over the catalog's."""
+    def __init__(self, home: Path, catalog: ModelLookup, window: int | None = None) -> None:
+        """`window` overrides the window of the catalog."""
         self.format: Format = OpenAIFormat()
         self._home, self._catalog = home, catalog
         self._window = window
@@ -63,30 +63,29 @@ class EmbeddedProvider:
 
     async def model(self, name: str) -> Model:
         if name.removeprefix(f"{NAME}:") != ID:
-            raise NotFound(f"There is no embedded model {name}; the one there is is {NAME}:{ID}.", model=name)
+            raise NotFound(f"There is no embedded model {name}; use {NAME}:{ID}.", model=name)
         return self._facts()
 
-    async def meter(self, model: Model) -> Meter:
-        return await (await self._started()).meter(model)
+    async def counter(self, model: Model) -> TokenCounter:
+        return await (await self._started()).counter(model)
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         provider = await self._started()
         async with aclosing(provider.stream(body, purpose)) as parts:
             async for part in parts:
                 yield part
 
     async def close(self) -> None:
-        """Closes the connections; the server itself serves this process until it ends."""
+        """Closes the connections; the server itself runs until the process ends."""
         if self._provider:
             await self._provider.close()
 
     def _facts(self) -> Model:
         model = self._catalog.find(NAME, ID)
         window = model.window if self._window is None else self._window
-        if type(window) is not int or not SMALLEST_WINDOW <= window <= LARGEST_WINDOW:
+        if type(window) is not int or not MIN_WINDOW <= window <= MAX_WINDOW:
             raise Invalid(
-                f"The embedded model's window must be a whole number from {SMALLEST_WINDOW} to {LARGEST_WINDOW}, "
-                f"not {window}."
+                f"The embedded model's window must be a whole number from {MIN_WINDOW} to {MAX_WINDOW}, not {window}."
             )
         return model if self._window is None else replace(model, window=window, window_from="settings")
 
@@ -96,14 +95,14 @@ class EmbeddedProvider:
             assert window is not None
             running = await asyncio.to_thread(start, self._home, window)
             talk = OpenAIProvider(
-                NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(PATIENCE)
+                NAME, f"{running.address}/v1", running.key, self._catalog, transport=Transport(RETRY_POLICY)
             )
             self._provider = LlamaProvider(talk, LlamaServer(running.address, running.key))
         return self._provider
 
 
 def start(home: Path, window: int) -> Running:
-    """This process's server for a window; the first call loads the weights."""
+    """The server of this process for a window size; the first call loads the weights."""
     with _starting:
         weights = find_weights(home)
         if weights is None:
@@ -118,7 +117,8 @@ def _launch(weights: Path, window: int) -> Running:
         import xllamacpp  # a hundred megabytes, optional
     except ImportError as why:
         raise NotFound(
-            f"The embedded model needs xllamacpp, which is not installed ({why}); run `pip install 'recto[embedded]'`."
+            f"The embedded model needs xllamacpp, which is not installed ({why}); "
+            "run `pip install 'recto-context[embedded]'`."
         ) from why
     key = secrets.token_urlsafe()
     parameters = xllamacpp.CommonParams()
@@ -137,28 +137,28 @@ def _set(parameters: Any, weights: Path, window: int, key: str) -> None:
     parameters.n_parallel = 1
     for processors in (parameters.cpuparams, parameters.cpuparams_batch):
         processors.n_threads = _threads()
-        processors.poll = 0  # waiting threads sleep: as fast here, and others get to work
+        processors.poll = 0  # waiting threads sleep: just as fast, and other processes can run
     parameters.sampling.dry_multiplier = DRY_MULTIPLIER
     parameters.sampling.dry_allowed_length = DRY_ALLOWED
     parameters.cache_ram_mib = CACHE_MIB
     parameters.hostnames, parameters.port = ["127.0.0.1"], 0
-    # without a key every page in the user's browser could talk to it
+    # without a key, any page in the user's browser could use the server
     parameters.api_keys = [key]
     parameters.ui = parameters.endpoint_slots = False
     parameters.verbosity = -1
-    # the first request warms up as well, and there is no other device to fit the model to
+    # the first request warms up the model too, and there is no other device to fit it to
     parameters.warmup = parameters.fit_params = False
 
 
 def _threads() -> int:
-    """One for each physical core that we may use: more of them make this model no faster, and far slower on a busy
-    machine, which is what llama.cpp's own choice did."""
+    """One thread per physical core that we may use. More threads, as llama.cpp itself chooses, do not make this model
+    faster, and make it far slower on a busy machine."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return min(len({_core(number) for number in allowed}), MOST_THREADS)
+    return min(len({_core(number) for number in allowed}), MAX_THREADS)
 
 
 def _core(number: int) -> str:
-    """The processors that share a core with this one; by itself where the system does not tell."""
+    """The processors that share a core with this one, or its own number where the system does not report them."""
     try:
         return Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text().strip()
     except OSError:

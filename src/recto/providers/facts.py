@@ -1,4 +1,4 @@
-"""models.toml: facts about models, read from a file and checked. Knows the keys; not which file wins over which."""
+"""Reads and checks models.toml, a file of facts about models. Knows the keys, not which file overrides which."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid
+from recto.strategy import STRATEGIES
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
-STRATEGIES = ("discard", "summarize", "hybrid")
 PRICES = ("input", "output", "cache_read", "cache_write")
-LARGEST = 100_000_000
+MAX_NUMBER = 100_000_000
 
 Facts = Mapping[str, Any]
-Holds = Callable[[object], bool]
+Check = Callable[[object], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class FactsFile:
-    """The tables of one file, by `provider:id`; a `*` in a name stands for anything."""
+    """The tables of one file, by `provider:id`; a `*` in a name matches anything."""
 
     origin: str
     tables: Mapping[str, Facts]
 
     def about(self, name: str) -> Facts:
-        """Everything that is said about a model; what is said under the longer name wins."""
+        """All facts about a model; a longer matching name overrides a shorter one."""
         fits = [pattern for pattern in self.tables if pattern == name or fnmatchcase(name, pattern)]
         facts: dict[str, Any] = {}
         for pattern in sorted(fits, key=lambda pattern: (pattern == name, len(pattern))):
@@ -38,7 +38,7 @@ class FactsFile:
 
 
 def read_facts(path: Path, origin: str) -> FactsFile:
-    """The checked file; an empty one where there is none. Whatever is wrong in it is Invalid and named."""
+    """The checked facts of a file; empty where the file does not exist. Raises Invalid, naming the error."""
     try:
         data = tomllib.loads(path.read_bytes().decode())
     except (FileNotFoundError, NotADirectoryError):
@@ -52,19 +52,19 @@ def read_facts(path: Path, origin: str) -> FactsFile:
     return FactsFile(origin, {name: _checked(path, name, table) for name, table in data.items()})
 
 
-def _whole(value: object, least: int) -> bool:
-    return type(value) is int and least <= value <= LARGEST
+def _whole(value: object, low: int) -> bool:
+    return type(value) is int and low <= value <= MAX_NUMBER
 
 
-def _number(value: object, least: float, most: float) -> bool:
-    return type(value) in (int, float) and least <= value <= most  # type: ignore[operator]  # seen to be a number
+def _number(value: object, low: float, high: float) -> bool:
+    return type(value) in (int, float) and low <= value <= high  # type: ignore[operator]  # checked: it is a number
 
 
 def _texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value)
 
 
-CHECKS: dict[str, tuple[Holds, str]] = {
+CHECKS: dict[str, tuple[Check, str]] = {
     "window": (lambda value: value == 0 or _whole(value, 256), "0 for unknown, or a whole number from 256 on"),
     "max_output": (lambda value: _whole(value, 1), "a whole number from 1 on"),
     "max_tokens": (lambda value: _whole(value, 1), "a whole number from 1 on"),
@@ -76,7 +76,11 @@ CHECKS: dict[str, tuple[Holds, str]] = {
     "factor": (lambda value: _number(value, 0.1, 10), "a number from 0.1 to 10"),
     "exact": (lambda value: isinstance(value, bool), "true or false"),
     "tools": (lambda value: isinstance(value, bool), "true or false"),
-    "strategy": (lambda value: value in STRATEGIES, f"one of {', '.join(STRATEGIES)}"),
+    **{
+        name: (lambda value: isinstance(value, bool), "true or false")
+        for name in ("images", "files", "adaptive_thinking", "effort", "stop", "json_schema", "forced_tools")
+    },
+    "strategy": (lambda value: isinstance(value, str) and value in STRATEGIES, f"one of {', '.join(STRATEGIES)}"),
     "control": (_texts, "a list of texts of at least two characters"),
     "prices": (lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
 }
@@ -92,9 +96,9 @@ def _checked(path: Path, name: str, table: object) -> Facts:
         )
     for key, value in table.items():
         if key not in CHECKS:
-            _refuse(path, name, key, f"is not known; allowed are {', '.join(CHECKS)}")
-        holds, allowed = CHECKS[key]
-        if not holds(value):
+            _refuse(path, name, key, f"is not a known key; use one of {', '.join(CHECKS)}")
+        is_allowed, allowed = CHECKS[key]
+        if not is_allowed(value):
             _refuse(path, name, key, f"must be {allowed}, not {value!r}")
     _check_prices(path, name, table.get("prices", {}))
     return table
@@ -103,9 +107,9 @@ def _checked(path: Path, name: str, table: object) -> Facts:
 def _check_prices(path: Path, name: str, prices: Mapping[str, object]) -> None:
     for key, value in prices.items():
         if key not in PRICES:
-            _refuse(path, name, f"prices.{key}", f"is not known; allowed are {', '.join(PRICES)}")
+            _refuse(path, name, f"prices.{key}", f"is not a known key; use one of {', '.join(PRICES)}")
         if not _number(value, 0, 1_000_000):
-            _refuse(path, name, f"prices.{key}", f"must be US dollars for a million tokens, not {value!r}")
+            _refuse(path, name, f"prices.{key}", f"must be US dollars per million tokens, not {value!r}")
 
 
 def _refuse(path: Path, name: str, key: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What a provider's failure means to us: which error, and whether trying again may help. Sends nothing."""
+"""Classifies a provider's failure: which error it is, and whether a retry may help. Sends nothing."""
 
 import re
 import time
@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
 from recto.wire import Json, loads
 
-AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
-SHORT = 300
+RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})
+MAX_DETAIL = 300
 
-# in the words of OpenAI, Anthropic, llama.cpp, vLLM, Mistral, Ollama, LM Studio, Gemini, Groq, xAI, Bedrock, TGI, Kimi
+# the wordings of OpenAI, Anthropic, llama.cpp, vLLM, Mistral, Ollama, LM Studio, Gemini, Groq, xAI, Bedrock, TGI, Kimi
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context_window_exceeded|request_too_large|string_above_max"
     r"|(prompt|input|request|messages?) (is |are )?too (long|large)|too large for model|too many (input )?tokens"
@@ -23,7 +23,7 @@ _TOO_LONG = re.compile(
     r"|reduce (the length of the|your) (prompt|message)|tokens? \+ `?max_(new_)?tokens`? (must|exceed)",
     re.IGNORECASE,
 )
-# a limit for each minute that one request alone is over: waiting cannot help, a shorter request can
+# a limit per minute that a single request exceeds: waiting cannot help, a shorter request can
 _TOO_LARGE_FOR_ANY_MINUTE = re.compile(r"request too large", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota", re.IGNORECASE)
 _WORDS_TO_STATUS = {
@@ -46,89 +46,90 @@ _WORDS_TO_STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who was asked for what: the names an error message needs."""
+class RequestTarget:
+    """The provider, address and model of a request: the names that an error message needs."""
 
     provider: str
     url: str
     model: str
     key_variable: str | None = None
     key: str | None = field(default=None, repr=False)
-    """Only so that a provider that repeats it in an error does not get it into a message of ours."""
+    """Needed only to remove it from error messages of providers that repeat it."""
 
     @property
     def place(self) -> str:
-        """The address without path or password."""
+        """The URL without path and password."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-class Trouble(Exception):
-    """One try failed with `error`; `again` when another may not, `wait_s` when the provider said how long to wait."""
+class AttemptFailed(Exception):
+    """An attempt failed with `error`. `retryable` when another may succeed; `wait_s` is the requested wait, if any."""
 
-    def __init__(self, error: ProviderError, again: bool, wait_s: float | None = None) -> None:
+    def __init__(self, error: ProviderError, retryable: bool, wait_s: float | None = None) -> None:
         super().__init__(error.message)
-        self.error, self.again, self.wait_s = error, again, wait_s
+        self.error, self.retryable, self.wait_s = error, retryable, wait_s
 
 
-def from_status(asked: Asked, status: int, body: bytes, headers: Mapping[str, str]) -> Trouble:
-    """What an answer with an error status means."""
-    said, words = _said(_parsed(body), asked.key)
-    return _trouble(asked, status, said, words, retry_after_s(headers))
+def from_status(target: RequestTarget, status: int, body: bytes, headers: Mapping[str, str]) -> AttemptFailed:
+    """The failure of an answer with an error status."""
+    message, codes = _message_and_codes(_parsed(body), target.key)
+    return _classify(target, status, message, codes, retry_after_s(headers))
 
 
-def from_stream(asked: Asked, payload: Json) -> Trouble:
-    """What an error inside a stream means, where the status was 200 before anything was known."""
-    said, words = _said(payload, asked.key)
-    number = next((int(word) for word in words.split() if re.fullmatch(r"[45]\d\d", word)), None)
-    guess = (status for word, status in _WORDS_TO_STATUS.items() if word in words.lower())
-    return _trouble(asked, number or next(guess, 500), said, words, None)
+def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
+    """The failure of an error inside a stream, whose HTTP status was 200."""
+    message, codes = _message_and_codes(payload, target.key)
+    number = next((int(word) for word in codes.split() if re.fullmatch(r"[45]\d\d", word)), None)
+    guess = (status for word, status in _WORDS_TO_STATUS.items() if word in codes.lower())
+    return _classify(target, number or next(guess, 500), message, codes, None)
 
 
-def broken(asked: Asked, what: str, *, again: bool) -> Trouble:
-    """The connection, or what came over it, is of no use."""
-    return Trouble(Unreachable(f"{asked.provider} at {asked.place} {what}."), again)
+def unreachable(target: RequestTarget, what: str, *, retryable: bool) -> AttemptFailed:
+    """The failure of a connection, or of an answer that cannot be used; `what` completes the sentence."""
+    return AttemptFailed(Unreachable(f"{target.provider} at {target.place} {what}."), retryable)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The provider's wish to wait: milliseconds, seconds or a date."""
+    """The wait that the provider asks for, given as milliseconds, seconds or a date."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        wish = headers.get("retry-after", "").strip()
-        if re.fullmatch(r"\d+(\.\d*)?", wish):
-            return float(wish)
-        return max(0.0, parsedate_to_datetime(wish).timestamp() - time.time()) if wish else None
+        value = headers.get("retry-after", "").strip()
+        if re.fullmatch(r"\d+(\.\d*)?", value):
+            return float(value)
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time()) if value else None
     except (ValueError, OverflowError):
         return None
 
 
-def _trouble(asked: Asked, status: int, said: str, words: str, wait_s: float | None) -> Trouble:
-    everything = f"{said} {words}"
-    detail = f": {said if len(said) <= SHORT else said[: SHORT - 1] + '…'}" if said else "."
-    if _is_overflow(status, everything):
-        return Trouble(Overflow(f"{asked.provider} counts the request as too long for {asked.model}{detail}"), False)
-    if status == 429 and not _NO_CREDIT.search(everything):
+def _classify(target: RequestTarget, status: int, message: str, codes: str, wait_s: float | None) -> AttemptFailed:
+    text = f"{message} {codes}"
+    detail = f": {message if len(message) <= MAX_DETAIL else message[: MAX_DETAIL - 1] + '…'}" if message else "."
+    if _is_overflow(status, text):
+        overflow = Overflow(f"{target.provider} counts the request as too long for {target.model}{detail}")
+        return AttemptFailed(overflow, False)
+    if status == 429 and not _NO_CREDIT.search(text):
         when = f"in {wait_s:.0f} s" if wait_s else "in a while"
-        sentence = f"{asked.provider} asks to slow down; try again {when}{detail}"
-        return Trouble(RateLimited(sentence, retry_after_s=wait_s), True, wait_s)
-    if status >= 500 or status in AGAIN - {429}:
-        sentence = f"{asked.provider} at {asked.place} failed with status {status}; try again later{detail}"
-        return Trouble(Unreachable(sentence), status in AGAIN, wait_s)
-    return Trouble(Refused(_refusal(asked, status) + detail), False)
+        sentence = f"{target.provider} asks to slow down; try again {when}{detail}"
+        return AttemptFailed(RateLimited(sentence, retry_after_s=wait_s), True, wait_s)
+    if status >= 500 or status in RETRYABLE - {429}:
+        sentence = f"{target.provider} at {target.place} failed with status {status}; try again later{detail}"
+        return AttemptFailed(Unreachable(sentence), status in RETRYABLE, wait_s)
+    return AttemptFailed(Refused(_refusal(target, status) + detail), False)
 
 
-def _refusal(asked: Asked, status: int) -> str:
+def _refusal(target: RequestTarget, status: int) -> str:
     if status in (401, 403):
-        check = f"the key in {asked.key_variable}" if asked.key_variable else "whether it wants a key"
-        return f"{asked.provider} refused access; check {check}"
+        check = f"the key in {target.key_variable}" if target.key_variable else "whether it needs a key"
+        return f"{target.provider} refused access; check {check}"
     if status == 404:
-        return f"{asked.provider} at {asked.place} does not know the model {asked.model}; check its name"
+        return f"{target.provider} at {target.place} does not know the model {target.model}; check its name"
     if status in (402, 429):
-        return f"{asked.provider} has no credit left on this account"
+        return f"{target.provider} has no credit left on this account"
     if 300 <= status < 400:
-        return f"{asked.provider} at {asked.place} points elsewhere; check base_url"
-    return f"{asked.provider} refused the request with status {status}"
+        return f"{target.provider} at {target.place} redirects to another address; check base_url"
+    return f"{target.provider} refused the request with status {status}"
 
 
 def _is_overflow(status: int, text: str) -> bool:
@@ -144,8 +145,8 @@ def _parsed(body: bytes) -> Json:
         return body.decode("utf-8", "replace")
 
 
-def _said(payload: Json, key: str | None) -> tuple[str, str]:
-    """The provider's own message on one line, and the codes and types that came with it."""
+def _message_and_codes(payload: Json, key: str | None) -> tuple[str, str]:
+    """The provider's own message on one line, and its error codes and types."""
     codes: list[str] = []
     while isinstance(payload, dict | list):
         if isinstance(payload, list):

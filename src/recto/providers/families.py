@@ -1,15 +1,16 @@
-"""What the name of a model tells: which vocabulary counts, how closely, whether a temperature may be asked for.
+"""Facts that the name of a model implies: its vocabulary, how exact counts are, which inputs and parameters it accepts.
 
 Knows names only; loads no vocabulary.
 """
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
-    """As the fields of the same names in Model."""
+class CountingRule:
+    """The fields of Model with the same names."""
 
     tokenizer: str
     factor: float = 1.0
@@ -18,15 +19,32 @@ class Counting:
 
 OPENAI_TALKER = re.compile(r"(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4\.5)")
 OPENAI_EARLIER = re.compile(r"gpt-(4|3\.5)")
-# These are rendered by rules that OpenAI keeps to itself: of o4-mini and gpt-5 usage was seen that is one token below
-# what its rule for chats gives, so they are near, but not exact.
+# OpenAI does not publish how these are rendered: reported usage of o4-mini and gpt-5 was one token below its rule for
+# chats, so counts are close but not exact.
 OPENAI_REASONER = re.compile(r"(gpt-[5-9]|gpt-oss|gpt-chat|codex|computer-use|o[1-9](-|$))")
 
-# Of the gpt-5 family only the first one for chats takes a temperature whatever else is asked; 5.1 and 5.2 may take one,
-# but only while they do not reason.
+# Of the gpt-5 family only gpt-5-chat always accepts a temperature; 5.1 and 5.2 accept one only while they do not
+# reason.
 OPENAI_FIXED = re.compile(r"(?!gpt-5-chat)(gpt-[5-9]|codex|o[1-9](-|$))")
 
-# A distilled model counts as what it was distilled into, hence llama and qwen before deepseek.
+OPENAI_VISION = re.compile(
+    r"(chatgpt-4o|gpt-4o(?!-.*audio)|gpt-4\.[1-9]|gpt-4-(turbo|vision)|gpt-[5-9]|gpt-chat|computer-use|o[134](-|$))"
+)
+OPENAI_TEXT_ONLY = re.compile(r"gpt-4-turbo-preview|o[13]-mini|o1-preview|gpt-5\.5-cyber")
+# Names of models that accept images at every provider.
+VISION_NAMES = re.compile(r"(^|[-_.\d])vl(\d|[-_:]|$)|vision|llava|pixtral|moondream|minicpm-v")
+# Families that accept images where they are hosted; a local copy may lack its vision weights.
+HOSTED_VISION = re.compile(
+    r"gemini|gemma-[34]|grok-[4-9]|llama-4|mistral-medium|mistral-(large|small)-(latest|[34]|2512|26\d\d)|magistral"
+    r"|ministral-.*(latest|2512)|deepseek-(v4-)?flash"
+)
+LOCAL = frozenset({"embedded", "llamacpp", "lmstudio", "ollama", "vllm"})
+# Providers whose API accepts PDFs.
+TAKES_FILES = frozenset({"anthropic", "openai", "openrouter"})
+# OpenAI's models that accept no schema for their reply.
+OPENAI_WITHOUT_SCHEMA = re.compile(r"gpt-(3\.5|4(-|$))|gpt-4o-2024-05-13|chatgpt-4o|o1-(mini|preview)")
+
+# A distilled model has the vocabulary of its target, hence llama and qwen before deepseek.
 OTHERS = (
     (re.compile(r"llama"), "llama3"),
     (re.compile(r"qwen|qwq"), "qwen3"),
@@ -34,40 +52,71 @@ OTHERS = (
     (re.compile(r"mistral|ministral|mixtral|codestral|devstral|magistral|pixtral"), "mistral_v3"),
     (re.compile(r"gemini|gemma"), "gemma4"),
 )
-# Claude's vocabulary is not public. Against o200k: 1.14 (English) to 1.27 (code) up to 4.6, about 1.6 from 4.7 on; a
-# ceiling to start from, until reported usage says better.
-CLAUDE_UNTIL_4_6 = Counting("o200k_base", 1.3)
-CLAUDE_SINCE_4_7 = Counting("o200k_base", 1.8)
-UNKNOWN = Counting("o200k_base", 1.1)
+# Claude's vocabulary is not public. Relative to o200k: 1.14 (English) to 1.27 (code) up to 4.6, about 1.6 from 4.7 on.
+# These are upper bounds to start with, until reported usage corrects them.
+CLAUDE_UNTIL_4_6 = CountingRule("o200k_base", 1.3)
+CLAUDE_SINCE_4_7 = CountingRule("o200k_base", 1.8)
+UNKNOWN = CountingRule("o200k_base", 1.1)
 
 
-def counting(provider: str, id: str) -> Counting:
-    """How the tokens of a model are counted, by its name alone."""
+def counting(provider: str, id: str) -> CountingRule:
+    """How to count the tokens of a model, by its name alone."""
     name = _bare(id)
     if "claude" in name:
         return CLAUDE_UNTIL_4_6 if claude_version(name) <= (4, 6) else CLAUDE_SINCE_4_7
     if OPENAI_TALKER.match(name):
-        return Counting("o200k_base", exact=provider == "openai")
+        return CountingRule("o200k_base", exact=provider == "openai")
     if OPENAI_REASONER.match(name):
-        return Counting("o200k_base")
+        return CountingRule("o200k_base")
     if OPENAI_EARLIER.match(name):
-        return Counting("cl100k_base", exact=provider == "openai")
-    found = (Counting(vocabulary) for pattern, vocabulary in OTHERS if pattern.search(name))
+        return CountingRule("cl100k_base", exact=provider == "openai")
+    found = (CountingRule(vocabulary) for pattern, vocabulary in OTHERS if pattern.search(name))
     return next(found, UNKNOWN)
 
 
+def abilities(provider: str, id: str) -> dict[str, Any]:
+    """What a model accepts, as fields of Model, judged by its name and its provider."""
+    name = _bare(id)
+    images = _takes_images(provider, name)
+    known = {"images": images, "fixed_temperature": has_fixed_temperature(id)}
+    if "claude" in name:
+        version = claude_version(name)
+        return known | {
+            "files": provider in TAKES_FILES and version >= (3, 5),
+            "adaptive_thinking": version >= (4, 6),
+            "effort": version >= (4, 6) or (version >= (4, 5) and "opus" in name),
+            "json_schema": version >= (4, 5),
+        }
+    reasons = OPENAI_FIXED.match(name) is not None
+    return known | {
+        "files": images and provider in TAKES_FILES,
+        "effort": reasons or "gpt-oss" in name,
+        "stop": not reasons,
+        "json_schema": not OPENAI_WITHOUT_SCHEMA.match(name),
+    }
+
+
+def _takes_images(provider: str, name: str) -> bool:
+    if "claude" in name:
+        return claude_version(name) >= (3, 0)
+    if OPENAI_VISION.match(name):
+        return OPENAI_TEXT_ONLY.match(name) is None
+    hosted = provider not in LOCAL and HOSTED_VISION.search(name)
+    return bool(hosted or VISION_NAMES.search(name))
+
+
 def has_fixed_temperature(id: str) -> bool:
-    """Whether a model is known to refuse any temperature but 1: OpenAI's that reason, and Claude from 4.7 on."""
+    """Whether a model refuses any temperature but 1: OpenAI's reasoning models, and Claude from 4.7 on."""
     name = _bare(id)
     return claude_version(name) > (4, 6) if "claude" in name else OPENAI_FIXED.match(name) is not None
 
 
 def _bare(id: str) -> str:
-    """What openai/gpt-4o, accounts/fireworks/models/llama-v3p1 and ft:gpt-4o-mini:me::x say behind their beginnings."""
+    """The id without prefixes, as in openai/gpt-4o, accounts/fireworks/models/llama-v3p1 and ft:gpt-4o-mini:me::x."""
     return id.lower().rsplit("/", 1)[-1].removeprefix("ft:")
 
 
 def claude_version(name: str) -> tuple[int, int]:
-    """(4, 5) of claude-sonnet-4-5-20250929 and of claude-4.5-sonnet; a name without a number is taken as the newest."""
+    """(4, 5) for claude-sonnet-4-5-20250929 and claude-4.5-sonnet; a name without a number counts as the newest."""
     found = re.search(r"(?<!\d)(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)

@@ -1,26 +1,31 @@
-"""The way to a provider: posts exact bytes, tries again while nothing has come, yields what a Reader makes of it.
+"""Transport: posts exact bytes to a provider, retries while no reply has begun, and yields the parts of the reply.
 
-Knows no wire format; how failures are told apart stands in failure.py.
+Knows no wire format; failure.py classifies failures.
 """
 
 import asyncio
+import logging
 import random
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-from recto.providers.failure import Asked, Trouble, broken, from_status, from_stream
-from recto.providers.provider import Attempt, Done, Part
+from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
+from recto.providers.provider import Attempt, Done, ReplyPart
 from recto.providers.sse import EventReader, EventTooLarge, ServerEvent
 from recto.wire import Json, loads
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, HTTPError, Response
 
-LARGEST_ERROR = 64 * 1024
+log = logging.getLogger(__name__)
+
+MAX_ERROR_BYTES = 64 * 1024
 FIRST_WAIT_S = 0.5
 DRAIN_S = 0.1
 
@@ -30,37 +35,37 @@ Sleep = Callable[[float], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait for a provider, and how often to ask."""
+class RetryPolicy:
+    """How long to wait for a provider, and how often to try."""
 
     tries: int = 4
     connect_s: float = 10.0
     read_s: float = 120.0
-    """Between two pieces of an answer, so also for its first one."""
+    """The longest silence between two chunks of an answer, and before the first."""
     longest_wait_s: float = 60.0
 
 
-PATIENCE = Patience()
+RETRY_POLICY = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as it goes out; `asked` is for the words of an error."""
+    """One request to send; `target` names it in error messages."""
 
-    asked: Asked
+    target: RequestTarget
     headers: Mapping[str, str]
     body: bytes
 
 
-class Garbled(Exception):
-    """What came is of no use; the message finishes the sentence "the provider …". `again` as in Trouble."""
+class MalformedReply(Exception):
+    """The answer is unusable; the message completes the sentence "the provider …". `retryable` as in AttemptFailed."""
 
-    def __init__(self, what: str, again: bool = False) -> None:
+    def __init__(self, what: str, retryable: bool = False) -> None:
         super().__init__(what)
-        self.again = again
+        self.retryable = retryable
 
 
-class Reported(Exception):
+class ReportedError(Exception):
     """The provider reports an error inside its stream."""
 
     def __init__(self, payload: Json) -> None:
@@ -68,97 +73,97 @@ class Reported(Exception):
         self.payload = payload
 
 
-class Reader(Protocol):
-    """Makes Parts of one answer's events. Raises Garbled or Reported."""
+class ReplyReader(Protocol):
+    """Turns the events of one answer into parts. Raises MalformedReply or ReportedError."""
 
-    def read(self, event: ServerEvent) -> list[Part]: ...
+    def read(self, event: ServerEvent) -> list[ReplyPart]: ...
 
-    def end(self) -> list[Part]:
-        """What is left when the stream ends: the Done if the reply is complete, else nothing."""
+    def end(self) -> list[ReplyPart]:
+        """The remaining parts when the stream ends: Done if the reply is complete, else nothing."""
         ...
 
 
 class Transport:
-    def __init__(self, patience: Patience = PATIENCE, sleep: Sleep = asyncio.sleep) -> None:
-        self.patience = patience
+    def __init__(self, retry_policy: RetryPolicy = RETRY_POLICY, sleep: Sleep = asyncio.sleep) -> None:
+        self.retry_policy = retry_policy
         self._sleep = sleep
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, AsyncClient]] = WeakKeyDictionary()
 
-    async def post_stream(self, call: Call, reader: Callable[[], Reader]) -> AsyncGenerator[Part]:
-        """Ends with Done or raises a ProviderError. Tries again only as long as no Part has come."""
-        number, begun = 1, False
+    async def post_stream(self, call: Call, reader: Callable[[], ReplyReader]) -> AsyncGenerator[ReplyPart]:
+        """Ends with Done or raises a ProviderError. Retries only while no ReplyPart has arrived."""
+        number, started = 1, False
         while True:
             try:
                 async with aclosing(self._once(call, reader())) as parts:
                     async for part in parts:
-                        begun = True
+                        started = True
                         yield part
                 return
-            except Trouble as trouble:
-                too_long = (trouble.wait_s or 0) > self.patience.longest_wait_s
-                if begun or not trouble.again or too_long or number >= self.patience.tries:
-                    trouble.error.partial = begun
-                    raise trouble.error from trouble
-                failed = Attempt(number, trouble.error.message, self._wait(number, trouble.wait_s))
-            yield failed
-            await self._sleep(failed.wait_s)
+            except AttemptFailed as failure:
+                too_long = (failure.wait_s or 0) > self.retry_policy.longest_wait_s
+                if started or not failure.retryable or too_long or number >= self.retry_policy.tries:
+                    failure.error.partial = started
+                    raise failure.error from failure
+                attempt = Attempt(number, failure.error.message, self._wait(number, failure.wait_s))
+            yield attempt
+            await self._sleep(attempt.wait_s)
             number += 1
 
     async def close(self) -> None:
-        """Closes this loop's connections; those of a loop that has ended went with it."""
+        """Closes the connections of this event loop; those of an ended loop are closed already."""
         for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
             await client.aclose()
 
-    async def _once(self, call: Call, reader: Reader) -> AsyncGenerator[Part]:
+    async def _once(self, call: Call, reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
         import httpx2  # slow, and only to send
 
-        asked, client = call.asked, self._client(call.asked.url)
+        target, client = call.target, self._client(call.target.url)
         try:
-            async with client.stream("POST", asked.url, content=call.body, headers=dict(call.headers)) as response:
+            async with client.stream("POST", target.url, content=call.body, headers=dict(call.headers)) as response:
                 if not response.is_success:
-                    raise from_status(asked, response.status_code, await _some(response), response.headers)
+                    raise from_status(target, response.status_code, await _error_body(response), response.headers)
                 async with aclosing(_parts(response, reader)) as parts:
                     async for part in parts:
                         yield part
-        except Reported as report:
-            raise from_stream(asked, report.payload) from report
-        except Garbled as why:
-            raise broken(asked, str(why), again=why.again) from why
+        except ReportedError as report:
+            raise from_stream(target, report.payload) from report
+        except MalformedReply as why:
+            raise unreachable(target, str(why), retryable=why.retryable) from why
         except httpx2.HTTPError as why:
             # a reply may be complete although its connection broke before the formal end
             for part in (last := reader.end()):
                 yield part
             if not last:
-                raise _unreached(asked, why, self.patience) from why
+                raise _connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
-            raise broken(asked, f"cannot be asked ({why}); check base_url", again=False) from why
+            raise unreachable(target, f"cannot be asked ({why}); check base_url", retryable=False) from why
 
     def _client(self, url: str) -> "AsyncClient":
         clients = self._clients.setdefault(asyncio.get_running_loop(), {})
         local = bool(_LOCAL.match(url))
         if local not in clients:
-            clients[local] = _new_client(self.patience, local)
+            clients[local] = _new_client(self.retry_policy, local)
         return clients[local]
 
-    def _wait(self, number: int, wish_s: float | None) -> float:
-        # to wait not at all is granted once: it serves a pooled connection that had died, and hammers no server
-        if wish_s is None or (wish_s == 0 and number > 1):
-            wish_s = FIRST_WAIT_S * 2 ** (number - 1) * random.uniform(0.75, 1.25)
-        return min(wish_s, self.patience.longest_wait_s)
+    def _wait(self, number: int, wait_s: float | None) -> float:
+        # retrying at once is allowed once: enough for a dead pooled connection, without hammering the server
+        if wait_s is None or (wait_s == 0 and number > 1):
+            wait_s = FIRST_WAIT_S * 2 ** (number - 1) * random.uniform(0.75, 1.25)
+        return min(wait_s, self.retry_policy.longest_wait_s)
 
 
-def _new_client(patience: Patience, local: bool) -> "AsyncClient":
+def _new_client(retry_policy: RetryPolicy, local: bool) -> "AsyncClient":
     import httpx2  # slow, and only to send
 
-    timeout = httpx2.Timeout(patience.read_s, connect=patience.connect_s, pool=patience.connect_s)
-    # a proxy from the environment is for the world, not for a server on this machine
+    timeout = httpx2.Timeout(retry_policy.read_s, connect=retry_policy.connect_s, pool=retry_policy.connect_s)
+    # a proxy from the environment is for the internet, not for a server on this machine
     direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
     # without TLS there is nothing to verify, and reading the certificates takes a quarter of a second
     return httpx2.AsyncClient(timeout=timeout, mounts=direct, verify=not local)
 
 
-async def _parts(response: "Response", reader: Reader) -> AsyncGenerator[Part]:
-    """What the reader makes of the answer, up to its Done."""
+async def _parts(response: "Response", reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
+    """The parts of the answer, up to Done."""
     async with aclosing(_events(response)) as events:
         async for event in events:
             for part in _read(reader, event):
@@ -168,87 +173,95 @@ async def _parts(response: "Response", reader: Reader) -> AsyncGenerator[Part]:
                     return
     last = reader.end()
     if not last:
-        raise Garbled("broke off before the reply was complete; ask again", again=True)
+        raise MalformedReply("broke off before the reply was complete; ask again", retryable=True)
     for part in last:
         yield part
 
 
 async def _events(response: "Response") -> AsyncGenerator[ServerEvent]:
-    """The events, whatever content type they claim to be; `seen` is what came before the first of them."""
-    events, seen, begun = EventReader(), b"", False
+    """The events, whatever the content type; `head` are the bytes before the first event."""
+    events, head, started = EventReader(), b"", False
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
-            seen = seen if begun else (seen + chunk)[:LARGEST_ERROR]
-            for event in _fed(events, chunk):
-                begun = True
+            head = head if started else (head + chunk)[:MAX_ERROR_BYTES]
+            for event in _feed(events, chunk):
+                started = True
                 yield event
-            if events.strange and not begun and len(seen) == LARGEST_ERROR:
+            if events.strange and not started and len(head) == MAX_ERROR_BYTES:
                 break
     for event in events.end():
-        begun = True
+        started = True
         yield event
-    if events.strange and not begun:
-        raise _no_stream(seen)
+    if events.strange and not started:
+        raise _no_stream(head)
 
 
-def _fed(events: EventReader, chunk: bytes) -> list[ServerEvent]:
+def _feed(events: EventReader, chunk: bytes) -> list[ServerEvent]:
     try:
         return events.feed(chunk)
     except EventTooLarge as why:
-        raise Garbled(f"sent {why}; check base_url") from why
+        raise MalformedReply(f"sent {why}; check base_url") from why
 
 
-def _read(reader: Reader, event: ServerEvent) -> list[Part]:
+def _read(reader: ReplyReader, event: ServerEvent) -> list[ReplyPart]:
     try:
         return reader.read(event)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
-        raise Garbled("sent something that is not its format; ask again, and check base_url if it stays so") from why
+        raise MalformedReply("sent data that is not in its format; ask again, or check base_url") from why
 
 
 def _no_stream(body: bytes) -> Exception:
-    """A server that answers 200 with something else: an error after all, or the wrong address."""
+    """The error for a 200 without events: a reported error, or the wrong URL."""
     try:
         answer = loads(body)
     except (ValueError, RecursionError):
         answer = None
     if isinstance(answer, dict) and answer.get("error"):
-        return Reported(answer)
-    return Garbled("did not answer with a stream of events; check base_url")
+        return ReportedError(answer)
+    return MalformedReply("did not answer with a stream of events; check base_url")
 
 
-async def _some(response: "Response") -> bytes:
-    """As much of a short answer as it takes to know what is wrong."""
+async def _error_body(response: "Response") -> bytes:
+    """The beginning of an error's body, which says what is wrong."""
     body = b""
-    with suppress(Exception):  # half a message is better than none
+    try:
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 body += chunk
-                if len(body) >= LARGEST_ERROR:
+                if len(body) >= MAX_ERROR_BYTES:
                     break
+    except Exception:  # half a message is better than none
+        log.exception("the body of an error could not be read to its end")
     return body
 
 
 async def _drain(events: AsyncGenerator[ServerEvent]) -> None:
-    """Reads the formal end of the answer if it comes at once, so that the connection can serve again."""
-    with suppress(Exception):  # the reply is complete, whatever happens now
+    """Reads the formal end of the answer if it arrives at once, so that the connection can be reused."""
+    try:
         async with asyncio.timeout(DRAIN_S):
             async for _ in events:
                 pass
+    except TimeoutError:  # the connection is closed instead
+        pass
+    except Exception:  # the reply is complete, whatever happens now
+        log.exception("the end of a complete reply could not be read")
 
 
-def _unreached(asked: Asked, why: "HTTPError", patience: Patience) -> Trouble:
+def _connection_failure(target: RequestTarget, why: "HTTPError", retry_policy: RetryPolicy) -> AttemptFailed:
     import httpx2  # slow, and only to send
 
     if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout):
-        # it may be at work on the request: asking again would only double that
-        return broken(asked, f"was silent for {patience.read_s:g} s; ask again, or set a longer timeout", again=False)
+        # the provider may still be working on the request: a retry would double that work
+        silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
+        return unreachable(target, silent, retryable=False)
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return broken(asked, f"cannot be asked ({why}); check base_url", again=False)
+        return unreachable(target, f"cannot be asked ({why}); check base_url", retryable=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
         detail = str(why) or "no answer"
-        return broken(asked, f"cannot be reached ({detail}); check that it runs, and base_url", again=True)
+        return unreachable(target, f"cannot be reached ({detail}); check that it runs, and base_url", retryable=True)
     if isinstance(why, httpx2.DecodingError):
-        return broken(asked, f"sent something that cannot be unpacked ({why}); check base_url", again=False)
-    trouble = broken(asked, f"broke the connection ({str(why) or type(why).__name__}); ask again", again=True)
-    trouble.wait_s = 0.0
-    return trouble
+        return unreachable(target, f"sent data that cannot be decompressed ({why}); check base_url", retryable=False)
+    reason = str(why) or type(why).__name__
+    failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True)
+    failure.wait_s = 0.0
+    return failure

@@ -1,7 +1,7 @@
-"""TemplateMeter: counts wire pieces as a llama.cpp server will, from its own template and its own tokenizer.
+"""LlamaProvider: an OpenAI-compatible llama.cpp server; adds the facts that the server reports, and its own counts.
 
-Exact where the template's text for a message does not depend on its neighbours and no token spans two messages: both
-are tried out before the first count. LlamaProvider uses it, and the server's own word, where its server is llama.cpp.
+TemplateCounter counts wire pieces with the server's own template and tokenizer. It is exact where the template's text
+for a message does not depend on its neighbours and no token spans two messages; both are tested before the first count.
 """
 
 import hashlib
@@ -13,22 +13,22 @@ from dataclasses import asdict, dataclass, replace
 from recto.errors import Unreachable
 from recto.providers.llama_server import LlamaServer, Props
 from recto.providers.model import Model
-from recto.providers.openai import OpenAIProvider
-from recto.providers.provider import Part
-from recto.providers.template import PLAIN, ROLES, Irregular, Shape, learn
-from recto.providers.vocabulary import OPENAI_IMAGE
-from recto.window.count import ZERO, Count, Meter
+from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.provider import ReplyPart
+from recto.providers.template import PLAIN, Irregular, Shape, learn
+from recto.window.count import ZERO, Count, TokenCounter
 from recto.window.request import Piece, Purpose
-from recto.wire import Json, dumps, loads
+from recto.wire import dumps
 
-# What may stand before a message's first token, chosen to grow together with whatever can.
+# Texts that may precede a message's first token, chosen to merge with it where the tokenizer allows.
 EDGES = ("x", "X1", " ", "\n", "\n\n", "<", "|", "#", "日", "é")
+FORMAT = OpenAIFormat()
 GUESSED_FRAME = 8  # four control tokens, the role and its newline, and two to spare
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What messages cost besides their contents; `shape` is None where only an average is known."""
+    """The cost of messages besides their contents; `shape` is None where only an average is known."""
 
     shape: Shape | None
     around: int
@@ -38,55 +38,56 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What of a piece is counted: a text, and tokens besides."""
+class PieceText:
+    """The text of a piece to count, and its tokens besides."""
 
     text: str
     besides: int = 0
     exact: bool = True
 
 
-class TemplateMeter:
+class TemplateCounter:
     def __init__(self, server: LlamaServer, frame: Frame, key: str, note: str | None) -> None:
         self.key, self.note = key, note
         self.priming = frame.priming
         self.without_system = Count(frame.without_system, frame.shape is not None)
-        """What a request costs besides when it has no system message: the one that the template puts in its place."""
+        """Extra cost of a request without a system message: the template inserts one of its own."""
         self._server, self._frame = server, frame
 
-    async def measure(self, pieces: Sequence[Piece]) -> list[Count]:
+    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
         readings = [_read(piece, self._frame) for piece in pieces]
         counts = iter(await self._server.counts([reading.text for reading in readings if reading]))
-        return [Count(next(counts) + each.besides, each.exact) if each else ZERO for each in readings]
+        return [Count(next(counts) + reading.besides, reading.exact) if reading else ZERO for reading in readings]
 
 
-async def learn_meter(server: LlamaServer, props: Props) -> TemplateMeter:
-    """Tries the server's template and tokenizer out, with some thirty small calls."""
+async def learn_counter(server: LlamaServer, props: Props) -> TemplateCounter:
+    """Learns the server's template and tokenizer with about thirty small calls."""
     note = None
     try:
         frame = await _framed(server, await learn(server.render))
     except Irregular as why:
         frame = await _averaged(server)
         note = f"Tokens of {props.model or server.root} are estimated, because its template {why}."
-    return TemplateMeter(server, frame, await _key(server, props, frame), note)
+    return TemplateCounter(server, frame, await _key(server, props, frame), note)
 
 
 async def _framed(server: LlamaServer, shape: Shape) -> Frame:
-    """The costs of a shape, when it is true that the parts cost what the whole costs."""
-    if not await _stands_apart(server, shape):
+    """The costs of a shape, once it is checked that the parts cost as much as the whole."""
+    if not await _has_separate_messages(server, shape):
         raise Irregular("lets tokens span two messages")
-    said = [(role, PLAIN) for role in ("system", "user", "assistant", "user")]
-    whole = shape.render(said)
-    ends = shape.opening, shape.reply, shape.stand_in, shape.piece("user", "")
-    *pieces, opening, reply, stand_in, around = await server.counts([*(shape.piece(*each) for each in said), *ends])
+    messages = [(role, PLAIN) for role in ("system", "user", "assistant", "user")]
+    whole = shape.render(messages)
+    texts = [shape.piece(role, content) for role, content in messages]
+    texts += [shape.opening, shape.reply, shape.stand_in, shape.piece("user", "")]
+    *pieces, opening, reply, stand_in, around = await server.counts(texts)
     plain, special = len(await server.tokens(whole)), len(await server.tokens(whole, whole=True))
     if sum(pieces) + opening + reply != plain:
         raise Irregular("costs more or fewer tokens as a whole than its messages do")
     return Frame(shape, around, Count(opening + reply + special - plain), stand_in)
 
 
-async def _stands_apart(server: LlamaServer, shape: Shape) -> bool:
-    """No token may span the end of a message, or what comes before the first, and the beginning of what follows it."""
+async def _has_separate_messages(server: LlamaServer, shape: Shape) -> bool:
+    """Whether no token spans the end of a message (or of the opening) and the beginning of the next."""
     starts = list(dict.fromkeys((*shape.before.values(), shape.reply)))
     ends = (edge + after for edge in EDGES for after in shape.after.values())
     lefts = list(dict.fromkeys((shape.opening, shape.opening + shape.stand_in, *ends)))
@@ -98,11 +99,11 @@ async def _stands_apart(server: LlamaServer, shape: Shape) -> bool:
 
 
 async def _averaged(server: LlamaServer) -> Frame:
-    """What a message costs on average besides its content, seen in the first conversation that is not refused."""
+    """The average cost of a message besides its content, measured in the first conversation that is not refused."""
     for roles in (("system", "user", "assistant", "user"), ("user", "assistant", "user"), ("user",)):
         excess = [await _excess(server, roles, content) for content in (PLAIN, "x")]
         if None not in excess:
-            # one to spare, for a content that grows together with what is around it
+            # one more, for content that merges with the text around it
             around = max(1, *(math.ceil(tokens / len(roles)) for tokens in excess if tokens is not None)) + 1
             return Frame(None, around, Count(around, False))
     return Frame(None, GUESSED_FRAME, Count(GUESSED_FRAME, False))
@@ -118,69 +119,56 @@ async def _excess(server: LlamaServer, roles: Sequence[str], content: str) -> in
 
 
 async def _key(server: LlamaServer, props: Props, frame: Frame) -> str:
-    """The same for the same template, weights and vocabulary, in any process."""
+    """A key that is the same for the same template, weights and vocabulary in any process."""
     shape = asdict(frame.shape) | {"changes": sorted(frame.shape.changes)} if frame.shape else None
     known = [props.template, props.model, await server.tokens(PLAIN), shape, frame.around]
     return f"llama/{hashlib.sha256(dumps(known).encode()).hexdigest()[:16]}"
 
 
-def _read(piece: Piece, frame: Frame) -> Reading | None:
+def _read(piece: Piece, frame: Frame) -> PieceText | None:
     if piece.kind in ("head", "join", "tail"):
         return None
-    if piece.kind == "tool":
-        return Reading(piece.data.removeprefix(b",").decode(), exact=False)
-    message = loads(piece.data)
-    role, content, shape = message.get("role"), message.get("content"), frame.shape
-    plain = len(message) == 2 and role in ROLES and isinstance(content, str)
-    if shape and plain and shape.keeps(role, content):
-        return Reading(shape.piece(role, content))
-    texts, images = _contents(content)
-    rest = [dumps(value) for name, value in message.items() if name not in ("role", "content")]
-    return Reading("\n".join((*texts, *rest)), frame.around + images * OPENAI_IMAGE, exact=False)
-
-
-def _contents(content: Json) -> tuple[list[str], int]:
-    """The texts in a content, and the number of images."""
-    if isinstance(content, str):
-        return [content], 0
-    items = content or ()
-    images = sum(item.get("type") == "image_url" for item in items)
-    return [item["text"] for item in items if item.get("type") == "text"], images
+    contents, shape = FORMAT.contents(piece, ""), frame.shape
+    if shape and contents.is_plain and shape.keeps(contents.role, contents.texts[0]):
+        return PieceText(shape.piece(contents.role, contents.texts[0]))
+    around = 0 if piece.kind == "tool" else frame.around
+    return PieceText("\n".join(contents.texts), around + contents.flat, exact=False)
 
 
 class LlamaProvider:
-    """`talk` as it is; what its server knows about itself is added to the model, and its own counts are used."""
+    """Wraps `talk`: adds the facts that the server reports to the model, and uses the server's own counts."""
 
     def __init__(self, talk: OpenAIProvider, server: LlamaServer) -> None:
         self.name, self.format = talk.name, talk.format
         self._talk, self._server = talk, server
         self._props: Props | None = None
-        self._asked = False
-        self._meter: Meter | None = None
+        self._has_props = False
+        self._counter: TokenCounter | None = None
 
     async def model(self, name: str) -> Model:
         model = await self._talk.model(name)
-        if (props := await self._known()) is None:
+        if (props := await self._server_props()) is None:
             return model
-        meter = await self.meter(model)
+        counter = await self.counter(model)
         found = await self._server.control(props)
         return replace(
-            _windowed(model, props.window),
+            _with_window(model, props.window),
             tokenizer="server",
             factor=1.0,
-            exact=meter.note is None,
+            exact=counter.note is None,
             tools=model.tools and props.tools,
+            images=model.images or props.images,
             control=tuple(dict.fromkeys((*model.control, *found))),
         )
 
-    async def meter(self, model: Model) -> Meter:
-        if (props := await self._known()) is None:
-            return await self._talk.meter(model)
-        if self._meter is None:
-            self._meter = await learn_meter(self._server, props)
-        return self._meter
+    async def counter(self, model: Model) -> TokenCounter:
+        if (props := await self._server_props()) is None:
+            return await self._talk.counter(model)
+        if self._counter is None:
+            self._counter = await learn_counter(self._server, props)
+        return self._counter
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         async with aclosing(self._talk.stream(body, purpose)) as parts:
             async for part in parts:
                 yield part
@@ -189,19 +177,19 @@ class LlamaProvider:
         await self._talk.close()
         await self._server.close()
 
-    async def _known(self) -> Props | None:
-        """Asked once; a server that does not run yet is asked again the next time."""
-        if not self._asked:
+    async def _server_props(self) -> Props | None:
+        """The server's properties, requested once; a server that does not run yet is asked again next time."""
+        if not self._has_props:
             try:
                 self._props = await self._server.props()
-                self._asked = True
+                self._has_props = True
             except Unreachable:
                 return None
         return self._props
 
 
-def _windowed(model: Model, window: int | None) -> Model:
-    """The server's window, unless the user wants a smaller one."""
+def _with_window(model: Model, window: int | None) -> Model:
+    """The model with the server's window, unless the user set a smaller one."""
     if window is None or (model.window_from == "models.toml" and (model.window or window) < window):
         return model
     return replace(model, window=window, window_from="the server")

@@ -1,4 +1,4 @@
-"""LlamaServer: asks a llama.cpp server for what it knows of itself, for its template's text and for its tokens."""
+"""LlamaServer: asks a llama.cpp server for its properties, for rendered templates and for tokens."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,47 +6,48 @@ from dataclasses import dataclass
 from typing import Any
 
 from recto.errors import Unreachable
-from recto.providers.near import PROBE_S, NearServer
-from recto.providers.template import Said
+from recto.providers.local_server import PROBE_S, LocalServer
+from recto.providers.template import TemplateMessage
 
 BATCH_TEXTS = 500
 BATCH_CHARACTERS = 1_000_000
-# No token has this number, and the server hands numbers among the texts back as they are.
+# No token has this number, and the server returns numbers among the texts unchanged.
 SEPARATOR = -1
 MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Props:
-    """What a server says of itself."""
+    """The properties that a server reports."""
 
     window: int | None
     template: str
     model: str
     """The file name of the weights."""
     tools: bool
+    images: bool
     markers: tuple[str, ...]
-    """Texts of the template that look like control tokens, and the tokens that begin and end a text."""
+    """Texts of the template that look like control tokens, and the tokens at the start and end of a text."""
 
 
-class LlamaServer(NearServer):
+class LlamaServer(LocalServer):
     async def props(self) -> Props | None:
-        """None for a server of another kind. Raises Unreachable where there is none."""
+        """None for a server that is not llama.cpp. Raises Unreachable where no server answers."""
         status, answer = await self.ask("GET", "/props", timeout_s=PROBE_S)
         if status != 200 or not isinstance(answer, dict):
             return None
         return _read_props(answer)
 
-    async def render(self, said: Sequence[Said], reply: bool) -> str | None:
-        """What the chat template makes of a conversation; None where it refuses."""
-        messages = [{"role": role, "content": content} for role, content in said]
-        body = {"messages": messages, "add_generation_prompt": reply}
+    async def render(self, messages: Sequence[TemplateMessage], reply: bool) -> str | None:
+        """The conversation rendered by the chat template; None where the template refuses it."""
+        items = [{"role": role, "content": content} for role, content in messages]
+        body = {"messages": items, "add_generation_prompt": reply}
         status, answer = await self.ask("POST", "/apply-template", body)
         prompt = answer.get("prompt") if status == 200 and isinstance(answer, dict) else None
         return prompt if isinstance(prompt, str) else None
 
     async def tokens(self, content: str | list[str | int], *, whole: bool = False) -> list[int]:
-        """Control texts are read as the tokens they are; `whole` adds those of every prompt, such as a first one."""
+        """The tokens of a text, control texts included; `whole` adds tokens of every prompt, such as the first one."""
         body = {"content": content, "add_special": whole, "parse_special": True}
         status, answer = await self.ask("POST", "/tokenize", body)
         tokens = answer.get("tokens") if status == 200 and isinstance(answer, dict) else None
@@ -55,7 +56,7 @@ class LlamaServer(NearServer):
         return tokens
 
     async def counts(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text by itself, many of them in one call."""
+        """The number of tokens of each text, many texts in one call."""
         return [number for batch in _batches(texts) for number in await self._counts(batch)]
 
     async def control(self, props: Props) -> tuple[str, ...]:
@@ -81,12 +82,14 @@ def _read_props(answer: Mapping[str, Any]) -> Props | None:
     window, template, path = settings.get("n_ctx"), answer.get("chat_template"), answer.get("model_path")
     template = template if isinstance(template, str) else ""
     caps = answer.get("chat_template_caps")
+    takes = answer.get("modalities")
     ends = [token for name in ("bos_token", "eos_token") if isinstance(token := answer.get(name), str) and token]
     return Props(
         window=window if type(window) is int and window > 0 else None,
         template=template,
         model=re.split(r"[/\\]", path)[-1] if isinstance(path, str) else "",
         tools=not isinstance(caps, dict) or caps.get("supports_tools") is not False,
+        images=isinstance(takes, dict) and takes.get("vision") is True,
         markers=tuple(dict.fromkeys((*ends, *MARKER.findall(template)))),
     )
 

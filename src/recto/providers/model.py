@@ -1,13 +1,16 @@
-"""Model: data about who answers. Where each number came from is kept beside it."""
+"""Model: facts about a model, with the origin of each number; and which parameters the model accepts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recto.window.request import Parameters
 
 ASSUMED_WINDOW = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: float | None = None
     output: float | None = None
@@ -21,7 +24,7 @@ class Model:
     """`provider:id`, as the user writes it."""
     provider: str
     id: str
-    """As the wire wants it."""
+    """As sent to the provider."""
     window: int | None
     window_from: str
     """models.toml, genai-prices, the server, built in, unknown."""
@@ -32,19 +35,56 @@ class Model:
     tokenizer: str = "o200k_base"
     """A vocabulary's name, or `server` where the model's own server counts."""
     factor: float = 1.0
-    """Estimates only: what o200k's count is multiplied by."""
+    """For estimates: the factor to multiply the vocabulary's count by."""
     exact: bool = False
-    """The rendering and the tokenizer are known: counts of text are exact."""
+    """Rendering and tokenizer are known, so counts of text are exact."""
     tools: bool = True
     max_tokens: int | None = None
-    """Asked for with every request unless the settings say otherwise."""
+    """Sent with every request unless the settings say otherwise."""
     temperature: float | None = None
     summarizes: bool = True
-    """False for a model that is too small to write summaries: sentences are chosen instead, without asking it."""
+    """False for a model that is too small to write summaries: sentences are extracted instead."""
     fixed_temperature: bool = False
-    """The model refuses any temperature but its own, which is 1: none is sent."""
+    """The model refuses any temperature but 1, so none is sent."""
     thinking_budget: int | None = None
     control: tuple[str, ...] = ()
     """Texts that the model's tokenizer would read as control tokens: defused before they are sent."""
     strategy: str | None = None
-    """What happens with this model when the window is full; None leaves it to the settings."""
+    """The strategy for a full window; None leaves it to the settings."""
+    images: bool = False
+    """Accepts images."""
+    files: bool = False
+    """Accepts PDFs."""
+    adaptive_thinking: bool = False
+    """Decides itself how much to think, and refuses a budget."""
+    effort: bool = False
+    """Accepts a reasoning effort."""
+    stop: bool = True
+    """Accepts stop texts."""
+    json_schema: bool = True
+    """Accepts a schema for its reply."""
+    forced_tools: bool = True
+    """Can be forced to call a tool."""
+
+
+def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[str, ...]]:
+    """The parameters that this model accepts, and the names of those that were left out."""
+    refused = {
+        "temperature": model.fixed_temperature,
+        "top_p": model.fixed_temperature,
+        "stop": not model.stop,
+        "reasoning_effort": not model.effort,
+        "response_format": not model.json_schema and _has_schema(parameters),
+        "tool_choice": not model.forced_tools and parameters.tool_choice not in (None, "auto", "none"),
+        "thinking": parameters.thinking == "adaptive" and not model.adaptive_thinking,
+    }
+    present = parameters.given()
+    left_out = tuple(name for name, is_refused in refused.items() if is_refused and name in present)
+    changes: dict[str, Any] = {name: () if name == "stop" else None for name in left_out}
+    if model.adaptive_thinking and parameters.thinking_budget:
+        changes |= {"thinking_budget": None, "thinking": "adaptive"}
+    return replace(parameters, **changes), left_out
+
+
+def _has_schema(parameters: Parameters) -> bool:
+    return parameters.response_format is not None and parameters.response_format.type == "json_schema"

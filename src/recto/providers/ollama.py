@@ -1,4 +1,4 @@
-"""OllamaProvider: the OpenAI format to Ollama, which tells through its own API how much of a prompt it will read."""
+"""OllamaProvider: uses Ollama through the OpenAI format, and asks its own API how much of a prompt it reads."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -6,26 +6,26 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from recto.errors import NotFound, Unreachable
+from recto.providers.local_server import PROBE_S, LocalServer
 from recto.providers.model import Model
-from recto.providers.near import PROBE_S, NearServer
 from recto.providers.openai import OpenAIProvider
-from recto.providers.provider import Part
-from recto.window.count import Meter
+from recto.providers.provider import ReplyPart
+from recto.window.count import TokenCounter
 from recto.window.request import Purpose
 from recto.wire import Json
 
-# What Ollama reads of a prompt unless it is told otherwise. It cuts off the rest without a word, whatever the model
-# itself could take; so nothing larger is believed before the model runs.
+# The part of a prompt that Ollama reads by default. It silently cuts off the rest, whatever the model could read; so no
+# larger window is assumed before the model runs.
 DEFAULT_WINDOW = 4096
 
 
 class OllamaProvider:
-    def __init__(self, talk: OpenAIProvider, server: NearServer) -> None:
+    def __init__(self, talk: OpenAIProvider, server: LocalServer) -> None:
         self.name, self.format = talk.name, talk.format
         self._talk, self._server = talk, server
 
     async def model(self, name: str) -> Model:
-        """With its window and whether it calls tools, where Ollama runs; else what is known without it."""
+        """The model with its window and abilities as Ollama reports them, if it runs."""
         model = await self._talk.model(name)
         try:
             status, shown = await self._server.ask("POST", "/api/show", {"model": model.id}, PROBE_S)
@@ -34,12 +34,12 @@ class OllamaProvider:
             return model
         if status == 404 and isinstance(shown, dict) and "error" in shown:
             raise NotFound(f"Ollama has no model {model.id}; run `ollama pull {model.id}`.", model=model.name)
-        return _told(model, shown, running) if isinstance(shown, dict) else model
+        return _with_reported(model, shown, running) if isinstance(shown, dict) else model
 
-    async def meter(self, model: Model) -> Meter:
-        return await self._talk.meter(model)
+    async def counter(self, model: Model) -> TokenCounter:
+        return await self._talk.counter(model)
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         async with aclosing(self._talk.stream(body, purpose)) as parts:
             async for part in parts:
                 yield part
@@ -49,10 +49,10 @@ class OllamaProvider:
         await self._server.close()
 
 
-def _told(model: Model, shown: Json, running: Json) -> Model:
+def _with_reported(model: Model, shown: Json, running: Json) -> Model:
     abilities = shown.get("capabilities")
     if isinstance(abilities, list):
-        model = replace(model, tools=model.tools and "tools" in abilities)
+        model = replace(model, tools=model.tools and "tools" in abilities, images=model.images or "vision" in abilities)
     if model.window_from == "models.toml":
         return model
     if window := _running_window(running, model.id) or _set_window(shown.get("parameters")):
@@ -61,16 +61,16 @@ def _told(model: Model, shown: Json, running: Json) -> Model:
 
 
 def _running_window(running: Json, id: str) -> int | None:
-    """What a loaded model was really given."""
+    """The actual window of a loaded model."""
     models = running.get("models") if isinstance(running, dict) else None
-    for each in models if isinstance(models, list) else ():
-        if isinstance(each, dict) and each.get("name") in (id, f"{id}:latest"):
-            return _whole(each.get("context_length"))
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, dict) and model.get("name") in (id, f"{id}:latest"):
+            return _whole(model.get("context_length"))
     return None
 
 
 def _set_window(parameters: Json) -> int | None:
-    """`num_ctx` of the model's own file, which comes as lines of text."""
+    """`num_ctx` of the model's own file, which Ollama returns as lines of text."""
     found = re.search(r"^num_ctx\s+(\d+)\s*$", parameters, re.MULTILINE) if isinstance(parameters, str) else None
     return _whole(int(found[1])) if found else None
 

@@ -1,6 +1,8 @@
-"""OpenAI's chat completions, spoken by many: entries to bytes, events to Parts, and the provider that uses both.
+"""OpenAI's chat completions, the format of many servers: turns entries into bytes, and the provider that sends them.
 
-Knows nothing of the network, nor of where the facts about a model come from.
+Replies are in openai_replies.py, requests of our own clients in openai_requests.py. Knows neither the network nor where
+the facts about a model come from. Does not use the vendor's SDK, because the bytes are counted, compared and recorded
+before they are sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,31 +11,32 @@ from itertools import groupby
 from urllib.parse import urlsplit
 
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
-from recto.chat.message import Usage
-from recto.ids import new_id
-from recto.providers.fence import fenced
-from recto.providers.http import Reported, Transport
-from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
-from recto.providers.remote import Catalog, RemoteProvider
-from recto.providers.rooted import rooted
-from recto.providers.sse import ServerEvent
+from recto.providers.attachments import as_text, data_url, split_data_url
+from recto.providers.http import Transport
+from recto.providers.media_tokens import openai_image_tokens, pdf_tokens
+from recto.providers.openai_replies import OpenAIReader
+from recto.providers.remote import ModelLookup, RemoteProvider
+from recto.providers.tool_schema import object_schema
 from recto.sources.source import Tool
-from recto.window.request import Entry, Parameters, Piece
+from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
 
-FINISHES = {"function_call": "tool_calls", "content_filter": "refusal", "max_tokens": "length", "end_turn": "stop"}
+NAME = "openai"
+INSTRUCTION_ROLES = ("system", "developer")
+PLAIN_ROLES = ("system", "user", "assistant")
+UNNAMED = "reply"  # a schema must have a name
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Where servers of this format differ in what they take."""
+    """Differences between servers of this format in the fields they accept."""
 
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
 
 
 PLAIN = Dialect()
-# OpenAI's reasoning models refuse max_tokens, its other ones take both; Mistral refuses every field it does not know
+# OpenAI's reasoning models refuse max_tokens, its other models accept both; Mistral refuses unknown fields
 DIALECTS = {
     "api.openai.com": Dialect(max_tokens_field="max_completion_tokens"),
     "api.mistral.ai": Dialect(asks_usage=False),
@@ -41,13 +44,14 @@ DIALECTS = {
 
 
 class OpenAIFormat:
-    name = "openai"
+    name = NAME
     mark_bytes = b""
+    default_max_tokens: int | None = None
 
     def __init__(self, dialect: Dialect = PLAIN) -> None:
         self.dialect = dialect
 
-    def opening(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
+    def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         usage = b',"stream_options":{"include_usage":true}' if self.dialect.asks_usage else b""
         head = b'{"model":' + dumpb(model) + b',"stream":true' + usage
         pieces = [Piece("head", head + (b',"tools":[' if tools else b',"messages":['))]
@@ -64,8 +68,7 @@ class OpenAIFormat:
 
     def entry(self, entry: Entry, provider: str) -> list[bytes]:
         if entry.role == "tool":
-            results = [block for block in entry.blocks if isinstance(block, ToolResult)]
-            return [dumpb({"role": "tool", "tool_call_id": each.call_id, "content": each.text}) for each in results]
+            return _results([block for block in entry.blocks if isinstance(block, ToolResult)])
         if entry.role != "assistant":
             content = _content(entry.blocks)
             return [dumpb({"role": entry.role, "content": content})] if content else []
@@ -75,22 +78,76 @@ class OpenAIFormat:
         return [dumpb(message)] if message["content"] or "tool_calls" in message else []
 
     def closing(self, parameters: Parameters) -> Piece:
-        """A thinking budget has no place in this format; what a model thinks of its own accord is read all the same."""
-        asked = {
+        """Thinking cannot be requested in this format; thinking that a model returns by itself is still read."""
+        fields = {
             self.dialect.max_tokens_field: parameters.max_tokens,
             "temperature": parameters.temperature,
-            "tool_choice": parameters.tool_choice,
+            "tool_choice": _tool_choice(parameters.tool_choice),
+            "top_p": parameters.top_p,
+            "stop": list(parameters.stop) or None,
+            "response_format": _response_format(parameters.response_format),
+            "reasoning_effort": parameters.reasoning_effort,
+            "parallel_tool_calls": parameters.parallel_tool_calls,
         }
-        given = (f',"{name}":{dumps(value)}' for name, value in asked.items() if value is not None)
-        return Piece("tail", ("]" + "".join(given) + "}").encode())
+        written = (f',"{name}":{dumps(value)}' for name, value in fields.items() if value is not None)
+        return Piece("tail", ("]" + "".join(written) + "}").encode())
 
     def mark_place(self, piece: Piece) -> int | None:
-        """Nowhere: servers of this format find what they know by themselves."""
+        """None: servers of this format find cached prefixes themselves."""
         return None
+
+    def piece_kind(self, data: bytes) -> PieceKind:
+        item = _read(data)
+        if "function" in item:
+            return "tool"
+        return "system" if item.get("role") in INSTRUCTION_ROLES else "message"
+
+    def system_text(self, data: bytes) -> str:
+        content = _read(data).get("content")
+        return content if isinstance(content, str) else dumps(content)
+
+    def tool_name(self, data: bytes) -> str:
+        return str(_read(data).get("function", {}).get("name"))
+
+    def contents(self, piece: Piece, model: str) -> Contents:
+        if piece.kind == "tool":
+            return Contents((piece.data.removeprefix(b",").decode(),), is_plain=False)
+        message = loads(piece.data)
+        role, content = message.get("role", ""), message.get("content")
+        texts, flat = _read_content(content)
+        if name := message.get("name"):
+            texts, flat = [*texts, name], flat + 1
+        others = [value for key, value in message.items() if key not in ("role", "content", "name")]
+        texts += [value if isinstance(value, str) else dumps(value) for value in others]
+        is_plain = role in PLAIN_ROLES and isinstance(content, str) and len(message) == 2
+        return Contents(tuple(texts), role, flat, is_plain)
+
+
+def _read(data: bytes) -> dict[str, Json]:
+    try:
+        item = loads(data.removeprefix(b","))
+    except ValueError:
+        return {}
+    return item if isinstance(item, dict) else {}
+
+
+def _read_content(content: Json) -> tuple[list[str], int]:
+    """The texts of a content, and the tokens of its images and files."""
+    if isinstance(content, str):
+        return [content], 0
+    texts, flat = [], 0
+    for part in content or ():
+        if part["type"] == "image_url":
+            flat += openai_image_tokens((split_data_url(part["image_url"]["url"]) or ("", ""))[1])
+        elif part["type"] == "file":
+            flat += pdf_tokens((split_data_url(part["file"]["file_data"]) or ("", ""))[1])
+        else:
+            texts.append(part["text"] if part["type"] == "text" else dumps(part))
+    return texts, flat
 
 
 def _tool(tool: Tool) -> Json:
-    function = {"name": tool.name, "description": tool.description, "parameters": rooted(tool.schema)}
+    function = {"name": tool.name, "description": tool.description, "parameters": object_schema(tool.schema)}
     return {"type": "function", "function": function}
 
 
@@ -98,117 +155,68 @@ def _call(call: ToolCall) -> Json:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
+def _tool_choice(choice: str | NamedTool | None) -> Json:
+    return {"type": "function", "function": {"name": choice.name}} if isinstance(choice, NamedTool) else choice
+
+
+def _response_format(format: ResponseFormat | None) -> Json:
+    if format is None or format.type != "json_schema":
+        return format and {"type": format.type}
+    fields: dict[str, Json] = {"name": format.name or UNNAMED, "description": format.description or None}
+    fields |= {"schema": None if format.schema is None else dict(format.schema), "strict": format.strict}
+    return {"type": "json_schema", "json_schema": {name: value for name, value in fields.items() if value is not None}}
+
+
+def _results(results: Sequence[ToolResult]) -> list[bytes]:
+    """One message per result; images and files, which a result cannot hold in this format, follow in one message."""
+    sent = [dumpb({"role": "tool", "tool_call_id": result.call_id, "content": result.text}) for result in results]
+    attached = [part for result in results for part in _attached(result)]
+    return [*sent, dumpb({"role": "user", "content": attached})] if attached else sent
+
+
+def _attached(result: ToolResult) -> list[Json]:
+    if not result.attachments:
+        return []
+    content = _content([Text(f"From {result.name} ({result.call_id}):"), *result.attachments])
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
 def _content(blocks: Sequence[Block]) -> Json:
-    """A plain string, or a list of parts where there are images."""
-    if not any(isinstance(block, Image) for block in blocks):
+    """A plain string, or a list of parts where there are images or files."""
+    if not any(_is_media(block) for block in blocks):
         return _text(blocks)
     parts: list[Json] = []
-    for _, group in groupby(blocks, lambda block: isinstance(block, Image)):
+    for is_media, group in groupby(blocks, _is_media):
         together = list(group)
-        if text := _text(together):
+        if is_media:
+            parts += [_media(block) for block in together if isinstance(block, Image | File)]
+        elif text := _text(together):
             parts.append({"type": "text", "text": text})
-        urls = [f"data:{block.media_type};base64,{block.base64}" for block in together if isinstance(block, Image)]
-        parts += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     return parts
 
 
+def _is_media(block: Block) -> bool:
+    return isinstance(block, Image) or (isinstance(block, File) and bool(block.base64))
+
+
+def _media(block: Image | File) -> Json:
+    if isinstance(block, File):
+        data = data_url(block.media_type, block.base64)
+        return {"type": "file", "file": {"filename": block.name, "file_data": data}}
+    return {"type": "image_url", "image_url": {"url": block.url or data_url(block.media_type, block.base64)}}
+
+
 def _text(blocks: Sequence[Block]) -> str:
-    """Texts run on as they are; a file stands apart by blank lines."""
-    if len(blocks) == 1 and isinstance(blocks[0], Text):  # nearly every message, and a window has hundreds
+    """Joins texts without a separator; files are separated by blank lines."""
+    if len(blocks) == 1 and isinstance(blocks[0], Text):  # a fast path for nearly every message of a window
         return blocks[0].text
     paragraphs: list[str] = []
     readable = [block for block in blocks if isinstance(block, Text | File)]
     for _, group in groupby(readable, type):
         together = list(group)
         paragraphs.append("".join(block.text for block in together if isinstance(block, Text)))
-        paragraphs += [fenced(block) for block in together if isinstance(block, File)]
+        paragraphs += [as_text(block) for block in together if isinstance(block, File)]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
-
-
-class OpenAIReader:
-    """One reply's events, in the order they come."""
-
-    def __init__(self) -> None:
-        self._finish: str | None = None
-        self._usage: Usage | None = None
-        self._ids: list[str] = []
-        self._place: dict[int, int] = {}
-
-    def read(self, event: ServerEvent) -> list[Part]:
-        data = event.data.strip()
-        if data == "[DONE]":
-            self._finish = self._finish or "stop"
-            return self.end()
-        chunk = loads(data) if data else {}
-        if event.name == "error" or chunk.get("error"):
-            raise Reported(chunk)
-        self._usage = _usage(chunk.get("usage")) or self._usage
-        return [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
-
-    def end(self) -> list[Part]:
-        # some servers say stop although they have just called a tool
-        finish = "tool_calls" if self._finish == "stop" and self._ids else self._finish
-        return [Done(finish, self._usage)] if finish else []
-
-    def _choice(self, choice: Json) -> list[Part]:
-        delta = choice.get("delta") or {}
-        parts: list[Part] = []
-        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            parts.append(ThinkingPart(thought))
-        parts += _said(delta.get("content")) + _said(delta.get("refusal"))
-        parts += [self._called(call) for call in delta.get("tool_calls") or ()]
-        reason = "refusal" if delta.get("refusal") else choice.get("finish_reason")
-        if reason and self._finish != "refusal":
-            self._finish = FINISHES.get(reason, reason)
-        return parts
-
-    def _called(self, call: Json) -> CallPart:
-        function = call.get("function") or {}
-        id, name, raw = call.get("id") or "", function.get("name") or "", function.get("arguments")
-        arguments = raw if isinstance(raw, str) else "" if raw is None else dumps(raw)
-        index = self._known(call.get("index"), id, name)
-        if index is not None:
-            return CallPart(index, arguments=arguments)
-        self._ids.append(id if id and id not in self._ids else f"call_{new_id()}")
-        new = len(self._ids) - 1
-        self._place[call.get("index", new)] = new
-        return CallPart(new, self._ids[new], name, arguments)
-
-    def _known(self, given: int | None, id: str, name: str) -> int | None:
-        """The call that this one goes on with; None for a new one.
-
-        Some servers leave the index out, some give 0 to every call: then a name with another id, or with none, begins
-        a new one.
-        """
-        place = len(self._ids) - 1 if given is None else self._place.get(given, -1)
-        if place < 0 or (name and (id != self._ids[place] if id else given is None)):
-            return None
-        return place
-
-
-def _said(content: Json) -> list[Part]:
-    """Text as a string; or, as Mistral's reasoning models send it, a list of parts."""
-    if isinstance(content, str):
-        return [TextPart(content)] if content else []
-    parts: list[Part] = []
-    for item in content or ():
-        if item.get("type") == "thinking":
-            parts.append(ThinkingPart("".join(thought["text"] for thought in item["thinking"])))
-        elif item.get("text"):
-            parts.append(TextPart(item["text"]))
-    return parts
-
-
-def _usage(raw: Json) -> Usage | None:
-    if not isinstance(raw, dict) or not isinstance(raw.get("prompt_tokens"), int):
-        return None
-    details = raw.get("prompt_tokens_details") or {}
-    return Usage(
-        input=raw["prompt_tokens"],
-        output=raw.get("completion_tokens") or 0,
-        cache_read=details.get("cached_tokens") or 0,
-        cache_write=details.get("cache_write_tokens") or 0,
-    )
 
 
 class OpenAIProvider(RemoteProvider):
@@ -217,7 +225,7 @@ class OpenAIProvider(RemoteProvider):
         name: str,
         base_url: str,
         key: str | None,
-        catalog: Catalog,
+        catalog: ModelLookup,
         *,
         key_variable: str | None = None,
         dialect: Dialect | None = None,

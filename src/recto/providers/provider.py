@@ -1,4 +1,4 @@
-"""Provider: who answers a request. It takes exact bytes and yields what comes back."""
+"""Provider: the interface to a model's API. It sends exact bytes and yields the parts of the reply."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from recto.chat.message import Usage
 from recto.providers.model import Model
-from recto.window.count import Meter
+from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
 
 
@@ -26,7 +26,7 @@ class ThinkingPart:
 
 @dataclass(frozen=True, slots=True)
 class CallPart:
-    """A piece of a tool call. The first for an index carries id and name; arguments arrive as raw text."""
+    """A part of a tool call. The first part of an index has id and name; arguments arrive as raw text."""
 
     index: int
     id: str = ""
@@ -36,7 +36,7 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A try that failed before the first token and will be made again after `wait_s`."""
+    """An attempt that failed before the first token, and is repeated after `wait_s`."""
 
     number: int
     error: str
@@ -52,7 +52,7 @@ class Done:
     usage: Usage | None = None
 
 
-Part = TextPart | ThinkingPart | CallPart | Attempt | Done
+ReplyPart = TextPart | ThinkingPart | CallPart | Attempt | Done
 
 
 class Provider(Protocol):
@@ -63,11 +63,11 @@ class Provider(Protocol):
         """The facts about `provider:model`; may ask the server. NotFound for a name it does not know."""
         ...
 
-    async def meter(self, model: Model) -> Meter: ...
+    async def counter(self, model: Model) -> TokenCounter: ...
 
-    def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part, None]:
-        """Sends the bytes as they are. Ends with Done, or raises a ProviderError (its `partial` set when some of
-        the reply had come)."""
+    def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart, None]:
+        """Sends the bytes unchanged. Ends with Done, or raises a ProviderError (with `partial` set when part of the
+        reply had arrived)."""
         ...
 
     async def close(self) -> None: ...

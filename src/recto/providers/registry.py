@@ -1,4 +1,4 @@
-"""Opens a provider by its name: the known ones, and any other for which the environment gives an address."""
+"""Opens a provider by name: a known one, or any other whose address is set in the environment."""
 
 import ipaddress
 import re
@@ -8,57 +8,64 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from recto.errors import Invalid, NoKey, NotFound, Refused
-from recto.providers.anthropic import AnthropicProvider
-from recto.providers.catalog import PRICED, Catalog
+from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
+from recto.providers.catalog import PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
-from recto.providers.http import PATIENCE, Patience, Transport
+from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.llama_server import LlamaServer
-from recto.providers.near import NearServer
+from recto.providers.local_server import LocalServer
 from recto.providers.ollama import OllamaProvider
-from recto.providers.openai import OpenAIProvider
+from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.provider import Provider
 from recto.providers.scripted import ScriptedProvider
-from recto.search.embedder import Address
+from recto.search.embedder import EmbeddingAddress
+from recto.window.request import Format
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a provider is, and in which variable its key is looked for; None where it needs none."""
+class EndpointAddress:
+    """The URL of a provider, and the environment variable of its key; None where it needs no key."""
 
     base_url: str
     key_variable: str | None = None
 
 
 KNOWN = {
-    "anthropic": Place("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "deepseek": Place("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks": Place("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    "gemini": Place("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    "groq": Place("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "llamacpp": Place("http://127.0.0.1:8080/v1"),
-    "lmstudio": Place("http://127.0.0.1:1234/v1"),
-    "mistral": Place("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "ollama": Place("http://127.0.0.1:11434/v1"),
-    "openai": Place("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "openrouter": Place("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "together": Place("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "vllm": Place("http://127.0.0.1:8000/v1"),
-    "xai": Place("https://api.x.ai/v1", "XAI_API_KEY"),
+    "anthropic": EndpointAddress("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "deepseek": EndpointAddress("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "fireworks": EndpointAddress("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "gemini": EndpointAddress("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "groq": EndpointAddress("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "llamacpp": EndpointAddress("http://127.0.0.1:8080/v1"),
+    "lmstudio": EndpointAddress("http://127.0.0.1:1234/v1"),
+    "mistral": EndpointAddress("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "ollama": EndpointAddress("http://127.0.0.1:11434/v1"),
+    "openai": EndpointAddress("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": EndpointAddress("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together": EndpointAddress("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "vllm": EndpointAddress("http://127.0.0.1:8000/v1"),
+    "xai": EndpointAddress("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
-SPEAKERS_ONLY = ("anthropic", NAME, "scripted")
-"""They answer, and make no vectors."""
+FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
+CHAT_ONLY = ("anthropic", NAME, "scripted")
+"""Providers without embeddings."""
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Provider and id of `provider:model`; a bare model name gets the provider that is known to have it."""
+    """Provider and id of `provider:model`; a bare model name gets the provider that is known for it."""
     provider, colon, id = name.strip().partition(":")
     if not colon:
         return _guess(provider), provider
     if not provider or not id:
         raise Invalid(f"{name!r} is not a model; write provider:model, for example {NAME}:{ID}.", model=name)
     return provider.lower(), id
+
+
+def format_named(name: str) -> Format | None:
+    """The wire format of a stored record; None for one that this version does not know."""
+    return next((format for format in FORMATS if format.name == name), None)
 
 
 def open_provider(
@@ -68,46 +75,44 @@ def open_provider(
     project: Path | None,
     environment: Mapping[str, str],
     window: int | None = None,
-    patience: Patience = PATIENCE,
+    retry_policy: RetryPolicy = RETRY_POLICY,
 ) -> Provider:
-    """`window` is for the embedded model, whose server starts with it and knows no other patience than its own."""
+    """`window` applies to the embedded model only, which has its own retry policy."""
     _check_name(name)
     if name == "scripted":
         return ScriptedProvider()
-    catalog = Catalog(home, project)
+    catalog = ModelCatalog(home, project)
     if name == NAME:
         return EmbeddedProvider(home, catalog, window)
-    place = _place(name, environment)
-    key = _key(name, place, environment)
+    address = _address(name, environment)
+    key = _key(name, address, environment)
     if name == "anthropic":
         return AnthropicProvider(
-            name, place.base_url, key, catalog, key_variable=place.key_variable, transport=Transport(patience)
+            name, address.base_url, key, catalog, key_variable=address.key_variable, transport=Transport(retry_policy)
         )
     talk = OpenAIProvider(
-        name, place.base_url, key, catalog, key_variable=place.key_variable, transport=Transport(patience)
+        name, address.base_url, key, catalog, key_variable=address.key_variable, transport=Transport(retry_policy)
     )
-    return _told_by_server(talk, key)
+    return _with_server_facts(talk, key)
 
 
-def embedding_address(name: str, environment: Mapping[str, str]) -> Address:
-    """Where the vectors of `provider:model` are made, and with which key: the same places as for answers."""
+def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAddress:
+    """The address and key for embeddings of `provider:model`: the same as for replies."""
     if ":" not in name:
-        raise Invalid(f"{name!r} is no embedder; use minilm, none, or provider:model.", name=name)
+        raise Invalid(f"{name!r} is not an embedder; use minilm, none, or provider:model.", name=name)
     provider, _ = split_name(name)
     _check_name(provider)
-    if provider in SPEAKERS_ONLY:
-        raise NotFound(
-            f"{provider} makes no vectors; use minilm, or a provider that has embeddings.", provider=provider
-        )
-    place = _place(provider, environment)
-    key = (_key(provider, place, environment) or "").strip() or None
-    if key is None and place.key_variable:
+    if provider in CHAT_ONLY:
+        raise NotFound(f"{provider} has no embeddings; use minilm, or a provider that has them.", provider=provider)
+    address = _address(provider, environment)
+    key = (_key(provider, address, environment) or "").strip() or None
+    if key is None and address.key_variable:
         raise NoKey(
-            f"{provider} needs a key; set {place.key_variable} in the environment.", variable=place.key_variable
+            f"{provider} needs a key; set {address.key_variable} in the environment.", variable=address.key_variable
         )
     if key and not (key.isascii() and key.isprintable()):
-        raise Refused(f"The key of {provider} holds characters that no key has; copy it again.")
-    return Address(place.base_url, key, place.key_variable)
+        raise Refused(f"The key of {provider} contains characters that no key has; copy it again.")
+    return EmbeddingAddress(address.base_url, key, address.key_variable)
 
 
 def _check_name(provider: str) -> None:
@@ -132,43 +137,43 @@ def _guess(id: str) -> str:
     return found
 
 
-def _place(name: str, environment: Mapping[str, str]) -> Place:
-    """An address of the user's own needs no key, even under a known name."""
+def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
+    """A URL that the user sets needs no key, even under a known name."""
     variable = _variable(name, "BASE_URL")
-    given = environment.get(variable, "").strip().rstrip("/")
+    base_url = environment.get(variable, "").strip().rstrip("/")
     known = KNOWN.get(name)
-    if known and given in ("", known.base_url):
+    if known and base_url in ("", known.base_url):
         return known
-    if not given:
+    if not base_url:
         raise NotFound(
             f"There is no provider {name}; known are {', '.join(NAMES)}; for another one, set {variable} to "
             "the address of its OpenAI-compatible endpoint",
             provider=name,
         )
-    return Place(given)
+    return EndpointAddress(base_url)
 
 
-def _key(name: str, place: Place, environment: Mapping[str, str]) -> str | None:
+def _key(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> str | None:
     own = _variable(name, "API_KEY")
-    return environment.get(own) or environment.get(place.key_variable or own.removeprefix("RECTO_")) or None
+    return environment.get(own) or environment.get(address.key_variable or own.removeprefix("RECTO_")) or None
 
 
 def _variable(name: str, what: str) -> str:
     return f"RECTO_{re.sub('[.-]', '_', name).upper()}_{what}"
 
 
-def _told_by_server(talk: OpenAIProvider, key: str | None) -> Provider:
-    """A server near us may know more about its model than any table: it is asked when the model is first needed."""
+def _with_server_facts(talk: OpenAIProvider, key: str | None) -> Provider:
+    """A server in our network knows more about its model than any table; it is asked when the model is first used."""
     root = talk.base_url.removesuffix("/v1")
     if talk.name == "ollama":
-        return OllamaProvider(talk, NearServer(root, key))
+        return OllamaProvider(talk, LocalServer(root, key))
     if talk.name == "llamacpp" or is_near(urlsplit(root).hostname or ""):
         return LlamaProvider(talk, LlamaServer(root, key))
     return talk
 
 
 def is_near(host: str) -> bool:
-    """On this machine or in its network: a loopback or private address, or a name without a domain."""
+    """True for a host on this machine or in its network: a loopback or private address, or a name without domain."""
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:

@@ -1,4 +1,4 @@
-"""A provider over the network: its key, its catalog, its way. What it says is the wire format's business."""
+"""RemoteProvider: the shared part of providers over HTTP: key, catalog, transport. Subclasses know the format."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -8,35 +8,35 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from recto.errors import Invalid, NoKey, Refused
-from recto.providers.failure import Asked
-from recto.providers.http import Call, Reader, Transport
+from recto.providers.failure import RequestTarget
+from recto.providers.http import Call, ReplyReader, Transport
 from recto.providers.model import Model
-from recto.providers.provider import Part
-from recto.providers.vocabulary import VocabularyMeter
-from recto.window.count import Meter
+from recto.providers.provider import ReplyPart
+from recto.providers.vocabulary import VocabularyCounter
+from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
 
-OPENS = '{"model":'
+BODY_START = '{"model":'
 
 
-class Catalog(Protocol):
-    """Knows the facts about models."""
+class ModelLookup(Protocol):
+    """Looks up the facts about a model."""
 
     def find(self, provider: str, id: str) -> Model: ...
 
 
 class RemoteProvider(ABC):
-    """What the providers over HTTP share; a wire format's own subclass says `url`, `headers` and `reader`."""
+    """The shared part of providers over HTTP; the subclass of a wire format defines `url`, `headers` and `reader`."""
 
     format: Format
-    reader: Callable[[], Reader]
+    reader: Callable[[], ReplyReader]
 
     def __init__(
         self,
         name: str,
         base_url: str,
         key: str | None,
-        catalog: Catalog,
+        catalog: ModelLookup,
         *,
         key_variable: str | None = None,
         transport: Transport | None = None,
@@ -48,24 +48,24 @@ class RemoteProvider(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where requests are posted."""
+        """The URL that requests are posted to."""
 
     @abstractmethod
     def headers(self, key: str | None) -> Mapping[str, str]:
-        """The format's own headers, the key among them."""
+        """The headers of the format, including the key."""
 
     async def model(self, name: str) -> Model:
         return self.catalog.find(self.name, name.removeprefix(f"{self.name}:"))
 
-    async def meter(self, model: Model) -> Meter:
-        return VocabularyMeter(model)
+    async def counter(self, model: Model) -> TokenCounter:
+        return VocabularyCounter(model, self.format)
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         key = self._checked_key()
-        asked = Asked(self.name, self.url, _model_in(body), self.key_variable, key)
-        # some servers hold a stream back until they can compress it
+        target = RequestTarget(self.name, self.url, _model_in(body), self.key_variable, key)
+        # some servers delay a stream in order to compress it
         common = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
-        call = Call(asked, {**common, "user-agent": "recto", **self.headers(key)}, body)
+        call = Call(target, {**common, "user-agent": "recto", **self.headers(key)}, body)
         async with aclosing(self.transport.post_stream(call, self.reader)) as parts:
             async for part in parts:
                 yield part
@@ -80,7 +80,7 @@ class RemoteProvider(ABC):
             )
         if self._key and not (self._key.isascii() and self._key.isprintable()):
             raise Refused(
-                f"The key in {self.key_variable or self.name} holds characters that no key has; copy it again."
+                f"The key in {self.key_variable or self.name} contains characters that no key has; copy it again."
             )
         return self._key
 
@@ -89,7 +89,7 @@ def _address(provider: str, base_url: str) -> str:
     address = base_url.strip().rstrip("/")
     try:
         parts = urlsplit(address)
-        # asking for the port is what checks it
+        # reading the port validates it
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
@@ -99,9 +99,10 @@ def _address(provider: str, base_url: str) -> str:
 
 
 def _model_in(body: bytes) -> str:
-    """The model's name, which our bodies begin with; the rest need not be parsed."""
+    """The model's name, which is at the start of our bodies; the rest is not parsed."""
     start = body[:2000].decode("utf-8", "ignore")
     try:
-        return str(JSONDecoder().raw_decode(start, len(OPENS))[0]) if start.startswith(OPENS) else "this model"
+        found = start.startswith(BODY_START)
+        return str(JSONDecoder().raw_decode(start, len(BODY_START))[0]) if found else "this model"
     except ValueError:
         return "this model"

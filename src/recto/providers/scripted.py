@@ -1,23 +1,24 @@
-"""ScriptedProvider: answers from a JSON file, step by step. For tests, demos and measuring; asks nobody.
+"""ScriptedProvider: answers from a JSON file, step by step. For tests, demos and benchmarks; uses no network.
 
-The file is a list of steps, or {"limit": the window in tokens, null for unknown, "steps": a list}. A step is one of
+The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
+and files, "steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
-and may have besides
+and may also have
     "when"      "reply", "summary" or "gist": answers requests of that purpose only
-    "usage"     what is reported: {"input", "output", "cache_read", "cache_write"}, or null; else what we count
-    "finish"    what is reported as the end: "length", "refusal", any word; else "tool_calls" or "stop"
-    "hang_s"    seconds of silence before anything comes
+    "usage"     the reported usage: {"input", "output", "cache_read", "cache_write"}, or null; by default our own count
+    "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
+    "hang_s"    seconds of silence before the reply
     "delay_s"   seconds between words
-Within one open provider each step answers once, in order, and the last that fits goes on answering. Steps without
-`when` answer replies, and a purpose that no step names.
+Within one open provider each step answers once, in order, and the last matching step keeps answering. Steps without
+`when` answer replies, and every purpose that no step names.
 """
 
 import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, get_args
 
@@ -27,8 +28,8 @@ from recto.ids import new_id
 from recto.providers.http import Sleep
 from recto.providers.model import ASSUMED_WINDOW, Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.provider import CallPart, Done, Part, TextPart, ThinkingPart
-from recto.providers.vocabulary import VocabularyMeter
+from recto.providers.provider import CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.vocabulary import VocabularyCounter
 from recto.window.request import Format, Piece, Purpose
 from recto.wire import Json, dumpb, dumps, loads
 
@@ -44,37 +45,38 @@ _WORD = re.compile(r"\s*\S+|\s+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptStep:
     text: str = ""
     thinking: str = ""
     calls: tuple[CallPart, ...] = ()
     error: str | None = None
     after: int | None = None
-    """How many words of the text come before the error; None for all."""
+    """How many words of the text precede the error; None for all."""
     when: str | None = None
     finish: str = ""
-    """Reported as the end; empty for what the step itself implies."""
+    """The reported finish reason; empty for the one that the step implies."""
     hang_s: float = 0.0
     delay_s: float = 0.0
     usage: Usage | None = None
     counts: bool = True
-    """The usage is what we count; else it is `usage`, be it None."""
+    """True to report our own count; False to report `usage`, even if it is None."""
 
 
 @dataclass(slots=True)
 class Script:
     window: int | None
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
+    takes_attachments: bool = False
     played: set[int] = field(default_factory=set)
 
-    def next(self, purpose: str) -> Step:
+    def next(self, purpose: str) -> ScriptStep:
         named = any(step.when == purpose for step in self.steps)
-        # a gist is asked for unasked: it must not take the step of a reply
-        fits = {purpose, None} if purpose == "reply" or (not named and purpose == "summary") else {purpose}
-        mine = [number for number, step in enumerate(self.steps) if step.when in fits]
-        if not mine:
+        # gists are requested in the background, so they must not use the step of a reply
+        allowed = {purpose, None} if purpose == "reply" or (not named and purpose == "summary") else {purpose}
+        matching = [number for number, step in enumerate(self.steps) if step.when in allowed]
+        if not matching:
             raise Invalid(f'The script has no step for a {purpose}; give it a step without "when".')
-        number = next((number for number in mine if number not in self.played), mine[-1])
+        number = next((number for number in matching if number not in self.played), matching[-1])
         self.played.add(number)
         return self.steps[number]
 
@@ -89,12 +91,14 @@ class ScriptedProvider:
 
     async def model(self, name: str) -> Model:
         path = name.removeprefix("scripted:")
-        return _model(path, self._script(path).window)
+        script = self._script(path)
+        takes = script.takes_attachments
+        return replace(_model(path, script.window), images=takes, files=takes)
 
-    async def meter(self, model: Model) -> VocabularyMeter:
-        return VocabularyMeter(model)
+    async def counter(self, model: Model) -> VocabularyCounter:
+        return VocabularyCounter(model, self.format)
 
-    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[Part]:
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         _log(body)
         request = loads(body)
         step = self._script(request["model"]).next(purpose)
@@ -114,7 +118,7 @@ class ScriptedProvider:
         for call in step.calls:
             yield CallPart(call.index, call.id or f"call_{new_id()}", call.name)
             yield CallPart(call.index, arguments=call.arguments)
-        usage = await _counted(request, step) if step.counts else step.usage
+        usage = await _count_usage(request, step) if step.counts else step.usage
         yield Done(step.finish or ("tool_calls" if step.calls else "stop"), usage)
 
     async def close(self) -> None:
@@ -130,13 +134,13 @@ def _model(path: str, window: int | None) -> Model:
     return Model(f"scripted:{path}", "scripted", path, window, "scripted file", exact=True)
 
 
-async def _counted(request: Json, step: Step) -> Usage:
-    meter = VocabularyMeter(_model(request["model"], None))
+async def _count_usage(request: Json, step: ScriptStep) -> Usage:
+    counter = VocabularyCounter(_model(request["model"], None), OpenAIFormat())
     pieces = [Piece("tool", dumpb(tool)) for tool in request.get("tools", ())]
     pieces += [Piece("message", dumpb(message)) for message in request["messages"]]
-    sent = sum(count.tokens for count in await meter.measure(pieces)) + meter.priming.tokens
-    said = (step.thinking, step.text, *(f"{call.name}{call.arguments}" for call in step.calls))
-    return Usage(input=sent, output=sum(meter.text(text).tokens for text in said))
+    sent = sum(count.tokens for count in await counter.count(pieces)) + counter.priming.tokens
+    replied = (step.thinking, step.text, *(f"{call.name}{call.arguments}" for call in step.calls))
+    return Usage(input=sent, output=sum(counter.text(text).tokens for text in replied))
 
 
 def _log(body: bytes) -> None:
@@ -151,7 +155,8 @@ def _log(body: bytes) -> None:
 
 
 def read_script(path: str) -> Script:
-    """NotFound for a file that is not there, Invalid for one that is no script; it says where and what is allowed."""
+    """Raises NotFound for a missing file, and Invalid, naming the place and what is allowed, for one that is no
+    script."""
     try:
         data = loads(Path(path).expanduser().read_bytes())
     except FileNotFoundError as why:
@@ -161,20 +166,23 @@ def read_script(path: str) -> Script:
     except (ValueError, RecursionError) as why:
         raise Invalid(f"The scripted file {path} is not JSON: {why}.", path=path) from why
     limit: Json = ASSUMED_WINDOW
+    takes: Json = False
     if isinstance(data, dict):
-        _known(path, "the file", data, ("limit", "steps"))
-        limit, data = data.get("limit", limit), data.get("steps")
+        _check_keys(path, "the file", data, ("limit", "attachments", "steps"))
+        limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
+    if not isinstance(takes, bool):
+        _bad(path, "attachments", "true or false")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
-    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)))
+    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)), takes)
 
 
-def _step(path: str, place: str, data: Json) -> Step:
+def _step(path: str, place: str, data: Json) -> ScriptStep:
     if not isinstance(data, dict):
         _bad(path, place, "an object")
-    _known(path, place, data, tuple(CHECKS))
+    _check_keys(path, place, data, tuple(CHECKS))
     for name, value in data.items():
         good, allowed = CHECKS[name]
         if not good(value):
@@ -182,7 +190,7 @@ def _step(path: str, place: str, data: Json) -> Step:
     if not data.keys() & {"text", "tool_calls", "error"} or data.keys() >= {"tool_calls", "error"}:
         _bad(path, place, "a step with text, tool_calls or both, or with an error")
     after = data.get("after")
-    return Step(
+    return ScriptStep(
         text=data.get("text", "word " * (after or 0) if "error" in data else ""),
         thinking=data.get("thinking", ""),
         calls=tuple(_call(index, call) for index, call in enumerate(data.get("tool_calls", ()))),
@@ -247,7 +255,7 @@ CHECKS: dict[str, tuple[Callable[[Json], bool], str]] = {
 }
 
 
-def _known(path: str, place: str, data: Json, allowed: Collection[str]) -> None:
+def _check_keys(path: str, place: str, data: Json, allowed: Collection[str]) -> None:
     for name in data:
         if name not in allowed:
             _bad(path, f"key {name!r} of {place}", f"one of {', '.join(allowed)}")

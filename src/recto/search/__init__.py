@@ -1,1 +1,6 @@
-"""How things are found: words, meaning, both fused by rank. Knows neither chat nor store, only items on shelves."""
+"""Finding things by keywords and by embeddings, with both rankings fused. Knows passages, not messages or notes."""
+
+import logging
+
+# without a handler, Python prints logged tracebacks to the terminal
+logging.getLogger(__name__).addHandler(logging.NullHandler())

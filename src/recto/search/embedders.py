@@ -1,21 +1,21 @@
-"""Embedders by name: which there are, and how each is opened."""
+"""Embedders by name, each imported only when it is opened."""
 
 from pathlib import Path
 
 from recto.errors import Invalid
-from recto.search.embedder import MINILM, NONE, Address, Embedder
+from recto.search.embedder import MINILM, NONE, Embedder, EmbeddingAddress
 
 
-def open_embedder(name: str, *, home: Path, address: Address | None = None) -> Embedder | None:
-    """The embedder of this name; None for `none`. `address` is for a `provider:model`."""
+def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = None) -> Embedder | None:
+    """Opens an embedder by name; None for `none`. A `provider:model` needs an `address`."""
     if name == NONE:
         return None
     if name == MINILM:
-        from recto.search.minilm import MiniLM  # only for this one
+        from recto.search.minilm import MiniLM  # only this embedder needs it
 
         return MiniLM(home)
     if address is None:
-        raise Invalid(f"{name!r} is no embedder; use {MINILM}, {NONE} or provider:model.", name=name)
-    from recto.search.endpoint import Endpoint  # only for a server
+        raise Invalid(f"{name!r} is not an embedder; use {MINILM}, {NONE} or provider:model.", name=name)
+    from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
 
-    return Endpoint(name, address)
+    return EmbeddingEndpoint(name, address)

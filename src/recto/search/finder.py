@@ -1,165 +1,251 @@
-"""Finder: questions answered from an index: words first, meaning beside them where there is any, fused by rank."""
+"""Finder: answers a query from a keyword index and from vectors, and fuses the two rankings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import islice
 from typing import Protocol
 
-from recto.search.index import Index, Passage
-from recto.search.question import Asked, Wanted, ask, who_is_named
-from recto.search.rank import NAMED, NAMED_NEAR, RADIUS, fuse, held, most_possible, ranked, word_scores
-from recto.search.shelf import Shelf, open_shelf
+from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
+from recto.search.ranking import (
+    NEIGHBOUR_WEIGHTS,
+    RADIUS,
+    SPEAKER_FACTOR,
+    SPEAKER_SIMILARITY,
+    Posting,
+    fuse,
+    max_score,
+    passage_prior,
+    posting_scores,
+    rank,
+    word_scores,
+)
 
-__all__ = ["Answer", "Finder", "Found", "Hit", "Near", "Wanted"]
+__all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
-# How many passages are weighed exactly; how many are read at once of a shelf that is not kept.
-MOST_WEIGHED, READ_AT_ONCE = 1500, 200
-# So many of each ranking are fused.
-DEEP = 400
+# About ten megabytes. Of a larger partition, only the passages that a query needs are read.
+MAX_CACHED_PASSAGES = 20_000
+# How many passages are scored exactly, and how many are read at once from a partition that is not cached.
+MAX_SCORED, READ_BATCH = 1500, 200
+# How many passages of each ranking are fused.
+FUSION_DEPTH = 400
+_OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
+
+
+@dataclass(slots=True)
+class Partition:
+    """A partition's passages in memory: all of them, or those that one query needs."""
+
+    passages: dict[int, Passage] = field(default_factory=dict)
+    lengths: dict[int, float] = field(default_factory=dict)
+    """Word counts, averaged with the neighbours."""
+    priors: dict[int, float] = field(default_factory=dict)
+    """Scores that do not depend on the query."""
+    is_complete: bool = False
+    queue_end: int = 0
+    change_id: str = ""
+    removal_id: str = ""
+
+    def put(self, fresh: Mapping[int, Passage]) -> None:
+        """In a partition that is not complete, neighbours are unknown and do not count."""
+        self.passages.update(fresh)
+        for number, passage in fresh.items():
+            self.priors[number] = passage_prior(passage.words, passage.is_question)
+            self.lengths[number] = passage.words
+
+    def extend(self, index: KeywordIndex, number: int) -> None:
+        """Reads what was added since the last time; everything if something was removed."""
+        change_id = index.file.change_id
+        if change_id == self.change_id and self.is_complete:
+            return
+        removal_id = index.mark("removed")
+        if removal_id != self.removal_id:
+            for cached in (self.passages, self.lengths, self.priors):
+                cached.clear()
+            self.queue_end = 0
+        queue_end = index.queue_end
+        fresh = index.added_since(number, self.queue_end) if self.queue_end else index.in_partition(number)
+        self.queue_end = queue_end
+        self.put(fresh)
+        affected = {near for each in fresh for near in range(each - RADIUS, each + RADIUS + 1)}
+        self.lengths.update({near: self._length(near) for near in affected if near in self.passages})
+        self.is_complete, self.change_id, self.removal_id = True, change_id, removal_id
+
+    def _length(self, number: int) -> float:
+        total = weight = 0.0
+        for offset, part in _OFFSETS:
+            if passage := self.passages.get(number + offset):
+                total, weight = total + part * passage.words, weight + part
+        # dividing by the weight makes up for missing neighbours at an edge
+        return total / weight
+
+
+def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int | None, size: int) -> Partition:
+    """The complete partition from the cache, brought up to date; an empty one if it is too large to cache."""
+    if number is None or size > MAX_CACHED_PASSAGES:
+        return Partition()
+    partition = cache.setdefault(number, Partition())
+    partition.extend(index, number)
+    return partition
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     passage: Passage
     score: float
-    """Between 0 and 1: 1 for the best in every ranking."""
+    """Between 0 and 1: 1 for the best of every ranking."""
     because: str = ""
-    words: float = 0.0
-    """How much of what was asked for it holds, neighbours included; between 0 and about 1."""
-    meaning: float | None = None
+    word_score: float = 0.0
+    """How much of the query it contains, neighbours included; between 0 and about 1."""
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     hits: tuple[Hit, ...] = ()
-    note: str = ""
-    """What was not as it should be: no vectors, or not yet."""
+    warning: str = ""
+    """Why the result may be incomplete: no vectors, or not yet."""
 
 
-Answer = Callable[[], tuple[Mapping[int, float], str]]
-NOBODY: Answer = lambda: ({}, "")  # noqa: E731  an answer is a function
+VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
+"""Waits for the similarity of each passage, and for a warning if there is none."""
+NO_VECTORS: VectorAnswer = lambda: ({}, "")  # noqa: E731  an answer is a function
 
 
-class Near(Protocol):
-    """Who knows which passages are near in meaning: asked at once, answers when called; nothing, and why, when nobody
-    can tell now."""
+class VectorSearch(Protocol):
+    """Finds passages by similarity. Starts at once; the result is there when the answer is called."""
 
-    def near(self, text: str, shelf: int | None) -> Answer: ...
+    def nearest(self, text: str, partition: int | None) -> VectorAnswer: ...
 
 
 class Finder:
-    def __init__(self, index: Index, meaning: Near | None = None) -> None:
+    def __init__(self, index: KeywordIndex, vectors: VectorSearch | None = None) -> None:
         self.index = index
-        self.meaning = meaning
-        self._kept: dict[int, Shelf] = {}
+        self.vectors = vectors
+        self._cache: dict[int, Partition] = {}
 
-    def find(self, wanted: Wanted) -> Found:
-        """The best passages, the very best first. An empty question, an empty shelf: nothing."""
-        number = self.index.shelf(wanted.shelf) if wanted.shelf is not None else None
-        if (wanted.shelf is not None and number is None) or not wanted.text.strip():
-            return Found()
-        named = who_is_named(self.index, wanted.text, number)
-        # meaning is asked first: while its thread looks it up, this one looks up words
-        answer = self.meaning.near(named.bare, number) if self.meaning else NOBODY
-        asked = ask(self.index, wanted, number, named)
-        scores, shelf = self._by_words(wanted, asked, number)
-        if asked.is_loose and len(scores) < wanted.most:
-            asked = ask(self.index, wanted, number, named, strict=True)
-            scores, shelf = self._by_words(wanted, asked, number)
-        worth = _worth(asked, shelf, scores)
-        near, note = answer()
-        near = self._counting(wanted, shelf, near)
-        best = _fused(worth, _close(asked, shelf, near)) if near else _best(worth)
-        return Found(tuple(_hits(asked, shelf, scores, near, dict(islice(best.items(), wanted.most)))), note)
+    def find(self, query: Query) -> SearchResult:
+        """The best passages first. Nothing for an empty query or an unknown partition."""
+        number = self.index.partition(query.partition) if query.partition is not None else None
+        if (query.partition is not None and number is None) or not query.text.strip():
+            return SearchResult()
+        speaker = find_speaker(self.index, query.text, number)
+        # vectors first: their thread works while this one looks up words
+        answer = self.vectors.nearest(speaker.rest, number) if self.vectors else NO_VECTORS
+        parsed = parse_query(self.index, query, number, speaker)
+        scores, partition = self._score_words(query, parsed, number)
+        if parsed.is_loose and len(scores) < query.limit:
+            parsed = parse_query(self.index, query, number, speaker, strict=True)
+            scores, partition = self._score_words(query, parsed, number)
+        by_words = _with_priors(parsed, partition, scores)
+        similarity, warning = answer()
+        similarity = self._accepted_similarity(query, partition, similarity)
+        best = _fuse(by_words, _with_speaker(parsed, partition, similarity)) if similarity else _best(by_words)
+        top = dict(islice(best.items(), query.limit))
+        return SearchResult(tuple(_hits(parsed, partition, scores, similarity, top)), warning)
 
-    def _by_words(self, wanted: Wanted, asked: Asked, number: int | None) -> tuple[dict[int, float], Shelf]:
-        """What passages that count hold of what was asked for, and the shelf they stand on."""
-        shelf = open_shelf(self.index, self._kept, number, asked.extent.passages)
-        every = held(asked.postings, asked.extent.passages)
-        if shelf.is_whole:
-            scores = word_scores(every, shelf.lengths, asked.extent.mean)
-            order: Iterable[int] = scores if len(scores) <= MOST_WEIGHED else ranked(scores)
-            return {each: scores[each] for each in islice(self._taken(wanted, shelf, order), MOST_WEIGHED)}, shelf
-        rough = word_scores(every, dict.fromkeys(set[int]().union(*(each.shares for each in every)), 1.0), 1.0)
-        read = self._taken(wanted, shelf, self._read(shelf, ranked(rough)))
-        lengths = {each: shelf.lengths[each] for each in islice(read, wanted.most + READ_AT_ONCE // 2)}
-        return word_scores(every, lengths, asked.extent.mean), shelf
+    def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
+        """Scores the accepted passages by words, and gives the partition they are in."""
+        partition = open_partition(self.index, self._cache, number, parsed.extent.passages)
+        found = parsed.postings
+        if query.until is not None and partition.is_complete:
+            found = tuple(_until(posting, query.until, partition.passages) for posting in found)
+        postings = posting_scores(found, parsed.extent.passages)
+        if partition.is_complete:
+            scores = word_scores(postings, partition.lengths, parsed.extent.mean)
+            order: Iterable[int] = scores if len(scores) <= MAX_SCORED else rank(scores)
+            accepted = islice(self._accepted(query, partition, order), MAX_SCORED)
+            return {each: scores[each] for each in accepted}, partition
+        rough = word_scores(postings, dict.fromkeys(set[int]().union(*(each.shares for each in postings)), 1.0), 1.0)
+        read = self._accepted(query, partition, self._read(partition, rank(rough)))
+        lengths = {each: partition.lengths[each] for each in islice(read, query.limit + READ_BATCH // 2)}
+        return word_scores(postings, lengths, parsed.extent.mean), partition
 
-    def _read(self, shelf: Shelf, numbers: Sequence[int]) -> Iterator[int]:
-        """Those that stand on a shelf that is not whole, read as they are asked for."""
-        for at in range(0, len(numbers), READ_AT_ONCE):
-            some = numbers[at : at + READ_AT_ONCE]
-            shelf.put(self.index.passages(some))
-            yield from (each for each in some if each in shelf.passages)
+    def _read(self, partition: Partition, numbers: Sequence[int]) -> Iterator[int]:
+        """Passages of a partition that is not complete, read as they are needed."""
+        for at in range(0, len(numbers), READ_BATCH):
+            batch = numbers[at : at + READ_BATCH]
+            partition.put(self.index.passages(batch))
+            yield from (each for each in batch if each in partition.passages)
 
-    def _taken(self, wanted: Wanted, shelf: Shelf, numbers: Iterable[int]) -> Iterator[int]:
-        takes, passages = wanted.takes, shelf.passages
-        return (each for each in numbers if takes(passages[each])) if takes else iter(numbers)
+    def _accepted(self, query: Query, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
+        predicate, passages = query.predicate, partition.passages
+        return (each for each in numbers if predicate(passages[each])) if predicate else iter(numbers)
 
-    def _counting(self, wanted: Wanted, shelf: Shelf, near: Mapping[int, float]) -> dict[int, float]:
-        """Of what is near in meaning that which was wanted."""
-        if not shelf.is_whole:
-            nearest = nlargest(2 * DEEP, near, key=lambda each: (near[each], each))
-            shelf.put(self.index.passages([each for each in nearest if each not in shelf.passages]))
-        known = [each for each in near if each in shelf.passages]
-        return {each: near[each] for each in self._taken(wanted, shelf, known)}
+    def _accepted_similarity(
+        self, query: Query, partition: Partition, similarity: Mapping[int, float]
+    ) -> dict[int, float]:
+        if not partition.is_complete:
+            nearest = nlargest(2 * FUSION_DEPTH, similarity, key=lambda each: (similarity[each], each))
+            partition.put(self.index.passages([each for each in nearest if each not in partition.passages]))
+        known = [each for each in similarity if each in partition.passages]
+        return {each: similarity[each] for each in self._accepted(query, partition, known)}
 
 
-def _worth(asked: Asked, shelf: Shelf, scores: Mapping[int, float]) -> dict[int, float]:
-    """What passages are worth by their words."""
+def _until(posting: Posting, position: int, passages: Mapping[int, Passage]) -> Posting:
+    numbers = [each for each in posting.numbers if each not in passages or passages[each].position <= position]
+    return replace(posting, numbers=numbers) if len(numbers) < len(posting.numbers) else posting
+
+
+def _with_priors(parsed: ParsedQuery, partition: Partition, scores: Mapping[int, float]) -> dict[int, float]:
+    """Word scores with the priors added, raised for the named speaker."""
     top = max(scores.values(), default=0.0) or 1.0
-    priors = shelf.priors
-    worth = {each: score / top + priors[each] for each, score in scores.items()}
-    for each in asked.said(shelf.passages, worth):
-        worth[each] *= NAMED
-    return worth
+    priors = partition.priors
+    raised = {each: score / top + priors[each] for each, score in scores.items()}
+    for each in parsed.by_speaker(partition.passages, raised):
+        raised[each] *= SPEAKER_FACTOR
+    return raised
 
 
-def _close(asked: Asked, shelf: Shelf, near: Mapping[int, float]) -> dict[int, float]:
-    """How near passages are in meaning, and to who is meant."""
-    close = dict(near)
-    for each in asked.said(shelf.passages, near):
-        close[each] += NAMED_NEAR
-    return close
+def _with_speaker(parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> dict[int, float]:
+    """Similarities, raised for the named speaker."""
+    raised = dict(similarity)
+    for each in parsed.by_speaker(partition.passages, similarity):
+        raised[each] += SPEAKER_SIMILARITY
+    return raised
 
 
-def _best(worth: Mapping[int, float]) -> dict[int, float]:
-    """The very best first, which is worth 1."""
-    ranking = ranked(worth)
-    return {each: worth[each] / (worth[ranking[0]] or 1.0) for each in ranking}
+def _best(scores: Mapping[int, float]) -> dict[int, float]:
+    """The best first, scaled so that it scores 1."""
+    ranking = rank(scores)
+    return {each: scores[each] / (scores[ranking[0]] or 1.0) for each in ranking}
 
 
-def _fused(worth: Mapping[int, float], close: Mapping[int, float]) -> dict[int, float]:
-    fused = fuse(ranked(worth)[:DEEP], ranked(close)[:DEEP])
-    return {each: fused[each] for each in ranked(fused)}
+def _fuse(by_words: Mapping[int, float], by_similarity: Mapping[int, float]) -> dict[int, float]:
+    fused = fuse(rank(by_words)[:FUSION_DEPTH], rank(by_similarity)[:FUSION_DEPTH])
+    return {each: fused[each] for each in rank(fused)}
 
 
 def _hits(
-    asked: Asked, shelf: Shelf, scores: Mapping[int, float], near: Mapping[int, float], best: Mapping[int, float]
+    parsed: ParsedQuery,
+    partition: Partition,
+    scores: Mapping[int, float],
+    similarity: Mapping[int, float],
+    best: Mapping[int, float],
 ) -> list[Hit]:
-    possible = most_possible(asked.postings, asked.extent.passages) or 1.0
-    places = [(posting.name.removesuffix("*"), frozenset(posting.numbers)) for posting in asked.postings]
+    possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+    terms = [(posting.name.removesuffix("*"), frozenset(posting.numbers)) for posting in parsed.postings]
     return [
         Hit(
-            shelf.passages[each],
+            partition.passages[each],
             round(min(1.0, score), 4),
-            _because(each, places, near.get(each)),
+            _because(each, terms, similarity.get(each)),
             min(1.0, scores.get(each, 0.0) / possible),
-            near.get(each),
+            similarity.get(each),
         )
         for each, score in best.items()
     ]
 
 
-def _because(number: int, places: Sequence[tuple[str, frozenset[int]]], near: float | None) -> str:
+def _because(number: int, terms: Sequence[tuple[str, frozenset[int]]], similarity: float | None) -> str:
     parts = []
-    if own := [name for name, numbers in places if number in numbers]:
+    if own := [name for name, numbers in terms if number in numbers]:
         parts.append("holds " + ", ".join(own[:4]))
     else:
         around = range(number - RADIUS, number + RADIUS + 1)
-        if beside := [name for name, numbers in places if not numbers.isdisjoint(around)]:
-            parts.append("stands beside what holds " + ", ".join(beside[:3]))
-    if near is not None:
-        parts.append(f"near in meaning ({near:.2f})")
+        if nearby := [name for name, numbers in terms if not numbers.isdisjoint(around)]:
+            parts.append("stands beside what holds " + ", ".join(nearby[:3]))
+    if similarity is not None:
+        parts.append(f"near in meaning ({similarity:.2f})")
     return "; ".join(parts) or "near to what was found"

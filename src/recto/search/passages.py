@@ -1,15 +1,15 @@
-"""Passages: a long text in pieces that can be found, read and sent on their own; a short one is a single piece."""
+"""Passages and sentences: splits long texts into pieces that can be found on their own."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 # About two hundred tokens: what the embedder reads at once, and a fair share of a small window.
-LONGEST = 900
-# The last piece takes along a remainder that would be too short to stand alone.
-SHORTEST = 150
+MAX_PASSAGE_CHARS = 900
+# A shorter remainder is joined to the last passage.
+MIN_PASSAGE_CHARS = 150
 
-# Where to part, the best first: paragraphs, lines, sentences, words.
-_PARTINGS = (
+# Where to split, the best first: paragraphs, lines, sentences, words.
+_BREAKS = (
     re.compile(r"\n\s*\n"),
     re.compile(r"\n"),
     re.compile(r"(?<=[.!?;。！？；])\s*(?=\S)"),
@@ -19,25 +19,126 @@ _PARTINGS = (
 Span = tuple[int, int]
 
 
-def spans(text: str, most: int = LONGEST) -> list[Span]:
-    """Where the pieces of a text begin and end, in order; together they leave out nothing but white space."""
-    return [span for span in _spans(text, most) if text[slice(*span)].strip()]
+def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
+    """Where the passages of a text begin and end. Together they leave out nothing but white space."""
+    return [span for span in _raw_spans(text, limit) if text[slice(*span)].strip()]
 
 
-def _spans(text: str, most: int) -> Iterator[Span]:
+def _raw_spans(text: str, limit: int) -> Iterator[Span]:
     at = 0
-    while len(text) - at > most + SHORTEST:
-        end = _end(text, at, most)
+    while len(text) - at > limit + MIN_PASSAGE_CHARS:
+        end = _end(text, at, limit)
         yield at, end
         at = end
     yield at, len(text)
 
 
-def _end(text: str, at: int, most: int) -> int:
-    """The best place to part in the second half of what a piece may take; in mid-word where there is none."""
-    half, limit = at + most // 2, at + most
-    for parting in _PARTINGS:
-        places = [found.end() for found in parting.finditer(text, half, limit)]
-        if places:
-            return places[-1]
-    return limit
+def _end(text: str, at: int, limit: int) -> int:
+    """The best break in the second half of a passage; in the middle of a word if there is none."""
+    earliest, latest = at + limit // 2, at + limit
+    for pattern in _BREAKS:
+        ends = [found.end() for found in pattern.finditer(text, earliest, latest)]
+        if ends:
+            return ends[-1]
+    return latest
+
+
+MAX_SENTENCES = 8
+# The length of all sentences together. An embedder takes about a millisecond for forty characters, and one per text.
+MAX_TOTAL_CHARS, SENTENCE_OVERHEAD = 260, 40
+# Longer sentences are cut at a word.
+MAX_SENTENCE_CHARS = 200
+# Only the beginning and the end of a longer message are read: this many characters, and this many sentences.
+MAX_MESSAGE_CHARS, MAX_CANDIDATES = 16_000, 40
+# A message of this length is kept whole.
+SHORT_MESSAGE_CHARS = 60
+
+_FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+# Possessive, with a look behind: a thousand stops in a row take no longer than a thousand letters.
+_STOP = re.compile(r"""(?<![.!?…؟۔।॥։።])[.!?…؟۔।॥։።]++["'”’»)\]*_`]*+(?=\s)|[。！？｡]++["'”’」』）]*+|\n++""")
+_QUESTION_MARKS = frozenset("?？؟")
+_LAST_WORD = re.compile(r"[^\s(\[{\"'„“]+$")
+_ABBREVIATION_LIST = """
+    dr mr mrs ms prof st vs e.g i.e eg ie cf ca approx nr z.b d.h u.a bzw ggf vgl inkl p.ej p.ex sr sra mme incl"""
+_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
+_MAX_ABBREVIATION = 12
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, stripped. A line break ends one, and so does a full stop unless it belongs to an
+    abbreviation. Code blocks are left out."""
+    prose = _FENCED.sub("\n", text)
+    return list(_sentences(prose if any(map(str.isalnum, prose)) else text))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for stop in _STOP.finditer(text):
+        if stop[0][0] == "." and _is_abbreviation(text[start : stop.start()]):
+            continue
+        yield from _clean_sentence(text[start : stop.end()])
+        start = stop.end()
+    yield from _clean_sentence(text[start:])
+
+
+def _clean_sentence(sentence: str) -> Iterator[str]:
+    sentence = " ".join(sentence.split())
+    if any(map(str.isalnum, sentence)):
+        yield sentence
+
+
+def _is_abbreviation(before: str) -> bool:
+    found = _LAST_WORD.search(before[-_MAX_ABBREVIATION:])
+    word = found[0] if found else ""
+    # "J. Smith", and the number of a list item
+    is_letter, is_item = len(word) == 1 and word.isupper(), word.isdigit() and not before[: -len(word)].strip()
+    return word.lower() in _ABBREVIATIONS or is_letter or is_item
+
+
+def shorten_message(text: str) -> str:
+    """The beginning and the end of a long message."""
+    earliest = MAX_MESSAGE_CHARS // 2
+    return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:earliest]}\n\n{text[-earliest:]}"
+
+
+def key_sentences(text: str, score: Callable[[str], float] = len) -> list[str]:
+    """The sentences worth looking up, in order. Of a short message all; of a long one the questions first, then those
+    with the highest `score`, then the first and the last."""
+    sentences = split_sentences(text)
+    if len(text) <= SHORT_MESSAGE_CHARS and sentences:
+        return [" ".join(sentences)]
+    if len(sentences) <= MAX_SENTENCES and sum(map(_cost, sentences)) <= MAX_TOTAL_CHARS:
+        return [_cut(sentence) for sentence in sentences]
+    return [_cut(sentences[at]) for at in _choose(sentences, score)]
+
+
+def _choose(sentences: Sequence[str], score: Callable[[str], float]) -> list[int]:
+    last = len(sentences) - 1
+    rank = {at: (_is_question(each), score(each), at in (0, last), -at) for at, each in _candidates(sentences)}
+    chosen, room = list[int](), MAX_TOTAL_CHARS
+    for at in sorted(rank, key=lambda at: rank[at], reverse=True):
+        cost = _cost(sentences[at])
+        if len(chosen) < MAX_SENTENCES and (cost <= room or not chosen):
+            chosen.append(at)
+            room -= cost
+    return sorted(chosen)
+
+
+def _is_question(sentence: str) -> bool:
+    return not _QUESTION_MARKS.isdisjoint(sentence[-3:])
+
+
+def _cost(sentence: str) -> int:
+    return min(len(sentence), MAX_SENTENCE_CHARS) + SENTENCE_OVERHEAD
+
+
+def _candidates(sentences: Sequence[str]) -> list[tuple[int, str]]:
+    numbered, earliest = list(enumerate(sentences)), MAX_CANDIDATES // 2
+    return numbered if len(numbered) <= MAX_CANDIDATES else numbered[:earliest] + numbered[-earliest:]
+
+
+def _cut(sentence: str) -> str:
+    if len(sentence) <= MAX_SENTENCE_CHARS:
+        return sentence
+    head = sentence[:MAX_SENTENCE_CHARS]
+    return head.rpartition(" ")[0] or head

@@ -1,29 +1,25 @@
-"""Terms: a text as the index reads it, and the words of a question worth looking up.
-
-Folding (case, accents, width) happens here for both, so that the database only splits at spaces and stems. Scripts
-without spaces become overlapping pairs of characters; an emoji is a word of its own.
-"""
+"""Terms: texts as the index reads them, the words of a query worth looking up, and irregular English forms."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 
-# A question of ten thousand words is looked up by these many of them.
-MOST_TERMS = 48
+# A longer query is looked up by this many of its words.
+MAX_TERMS = 48
 
-_PAIRED = (
+_UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-_RUN = re.compile(f"[{_PAIRED}]+")
+_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(r"[^\s]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
-# Whoever writes ER or US means neither a German "he" nor "us"; but operators of other searches are no words at all.
+# ER and US in capitals mean neither the German "er" nor "us"; but operators of other search engines are not words.
 _CAPITALS = re.compile(r"\b(?!(?:AND|OR|NOT)\b)[A-Z]{2,4}\b")
 
-# Words that carry no topic, as folding leaves them. No more than the commonest, and none that means something in
-# another of these languages: how often a word is said tells the rest, and "up", "after", "own" do tell topics apart.
+# Words without a topic, as normalizing leaves them. Only the most common, and none that means something in another of
+# these languages: frequency decides about the rest, and "up", "after", "own" do tell topics apart.
 _FUNCTION_WORDS = """
     a about an and are at be been being but by can could d did do does for from had has have he her him his how i if in
     is it its just ll m me my no not o of on or our re s she should so t than that the their them these they this those
@@ -34,57 +30,57 @@ _FUNCTION_WORDS = """
     qu que quand qui se ses sont sur ta tu un une vous
     como cuando del donde el ella ellos en eso esta este fue ha la las lo los mi mis muy para pero por que se su
     sus te un una y yo"""
-STOP = frozenset(_FUNCTION_WORDS.split())
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-class _Table(dict[int, str]):
-    """Character by character, looked up once: letters, marks and digits stay, symbols stand alone, the rest parts."""
+class _CharacterTable(dict[int, str]):
+    """Maps each character once: letters, marks and digits stay, symbols stand alone, the rest becomes a space."""
 
     def __missing__(self, code: int) -> str:
-        sign = chr(code)
-        kind = unicodedata.category(sign)
+        character = chr(code)
+        kind = unicodedata.category(character)
         if kind[0] in "LN":
-            made = sign
+            mapped = character
         elif kind in ("Mn", "Me", "Cf"):
-            # accents were taken apart before; what joins emoji or marks their colour says nothing to a search
-            made = "" if code < 0x0590 or kind != "Mn" or 0xFE00 <= code <= 0xFE0F else sign
+            # decomposed accents, emoji joiners and emoji colours do not matter to a search
+            mapped = "" if code < 0x0590 or kind != "Mn" or 0xFE00 <= code <= 0xFE0F else character
         elif kind == "Mc":
-            made = sign
+            mapped = character
         elif kind == "So":
-            made = f" {sign} "
+            mapped = f" {character} "
         else:
-            made = "" if 0x1F3FB <= code <= 0x1F3FF else " "
-        self[code] = made
-        return made
+            mapped = "" if 0x1F3FB <= code <= 0x1F3FF else " "
+        self[code] = mapped
+        return mapped
 
 
-_TABLE = _Table()
+_CHARACTERS = _CharacterTable()
 
 
-def folded(text: str) -> str:
-    """Words of lower-case letters and digits, parted by whatever stood between them; accents are gone."""
+def normalize_text(text: str) -> str:
+    """Lower case without accents; outside ASCII also without punctuation."""
     if text.isascii():
         return text.lower()
-    # taking apart may bring capitals to light, and folding what can be taken apart
-    apart = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFKD", apart).translate(_TABLE)
+    # decomposing may reveal capitals, and case folding may reveal what can be decomposed
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKD", decomposed).translate(_CHARACTERS)
 
 
-def _composed(text: str) -> str:
-    # decomposing takes Hangul apart, which is put together again
+def _compose(text: str) -> str:
+    # decomposing splits Hangul syllables, which are put together again
     return unicodedata.normalize("NFC", text)
 
 
-def indexed(text: str) -> str:
-    """What the index is given: parted by spaces wherever a word ends."""
-    folds = folded(text)
-    if folds.isascii():
-        return folds
-    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _composed(folds))
+def index_text(text: str) -> str:
+    """The text for the index: words separated by spaces, and scripts without spaces as pairs of characters."""
+    normalized = normalize_text(text)
+    if normalized.isascii():
+        return normalized
+    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _compose(normalized))
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Overlapping pairs, and the last character alone: so a single one is found as the beginning of a word."""
+    """Overlapping pairs, and the last character alone, so that a single character is found as a prefix."""
     for at in range(len(run) - 1):
         yield run[at : at + 2]
     yield run[-1]
@@ -92,39 +88,41 @@ def _pairs(run: str) -> Iterator[str]:
 
 def words(text: str) -> list[str]:
     """All words of a text as the index knows them, before stemming."""
-    ready = indexed(text)
-    return (_PLAIN if ready.isascii() else _WORD).findall(ready if ready.isascii() else _split(ready))
+    prepared = index_text(text)
+    if prepared.isascii():
+        return _PLAIN.findall(prepared)
+    return _WORD.findall(_blank_ascii_punctuation(prepared))
 
 
-def _split(ready: str) -> str:
-    return "".join(sign if not sign.isascii() or sign.isalnum() else " " for sign in ready)
+def _blank_ascii_punctuation(prepared: str) -> str:
+    return "".join(character if not character.isascii() or character.isalnum() else " " for character in prepared)
 
 
-def content(text: str) -> set[str]:
-    """The words that carry a topic; their number is how long a text counts as."""
-    return {word for word in words(text) if (word not in STOP and len(word) > 1) or not word.isascii()}
+def topic_words(text: str) -> set[str]:
+    """The words that carry a topic. Their number is the length of a text in scores."""
+    return {word for word in words(text) if (word not in STOP_WORDS and len(word) > 1) or not word.isascii()}
 
 
-def query_terms(text: str, most: int = MOST_TERMS) -> list[str]:
-    """What to look up, each once: words that carry a topic; all of them where none does. A lone character of a script
-    without spaces ends in `*`: every word that begins with it."""
-    said = list(dict.fromkeys(_asked(text)))
+def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:
+    """The words to look up, each once: those that carry a topic, or all if none does. A lone character of a script
+    without spaces ends in `*` and matches as a prefix."""
+    found = list(dict.fromkeys(_all_terms(text)))
     capitals = set[str]() if text.isupper() else {word.lower() for word in _CAPITALS.findall(text)}
-    telling = [term for term in said if term not in STOP or term in capitals]
-    # the longer a word the rarer, as a rule; single letters and figures are looked up only where nothing else is there
-    long = [term for term in telling if len(term) > 1 or not term.isascii()]
-    chosen = long or telling or said
-    if len(chosen) > most:
-        kept = set(sorted(chosen, key=len, reverse=True)[:most])
-        chosen = [term for term in chosen if term in kept]
+    topical = [term for term in found if term not in STOP_WORDS or term in capitals]
+    # single letters and digits are looked up only if there is nothing else
+    long = [term for term in topical if len(term) > 1 or not term.isascii()]
+    chosen = long or topical or found
+    if len(chosen) > limit:
+        longest = set(sorted(chosen, key=len, reverse=True)[:limit])
+        chosen = [term for term in chosen if term in longest]
     return chosen
 
 
-def _asked(text: str) -> Iterator[str]:
-    folds = folded(text)
-    if not folds.isascii():
-        folds = _composed(folds)
-    for word in _WORD.findall(_split(folds)):
+def _all_terms(text: str) -> Iterator[str]:
+    normalized = normalize_text(text)
+    if not normalized.isascii():
+        normalized = _compose(normalized)
+    for word in _WORD.findall(_blank_ascii_punctuation(normalized)):
         yield from _terms(word)
 
 
@@ -136,7 +134,34 @@ def _terms(word: str) -> Iterator[str]:
         if len(run[0]) == 1:
             yield run[0] + "*"
         else:
-            yield from (run[0][place : place + 2] for place in range(len(run[0]) - 1))
+            yield from (run[0][start : start + 2] for start in range(len(run[0]) - 1))
         at = run.end()
     if word[at:]:
         yield word[at:]
+
+
+_GROUPS = """
+begin began begun, break broke broken, bring brought, build built, buy bought, catch caught, choose chose chosen,
+come came, deal dealt, draw drew drawn, drink drank drunk, drive drove driven, eat eaten, fall fell fallen,
+feed fed, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten, freeze froze frozen,
+give gave given, go went gone, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
+know knew known, lead led, learn learnt, leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid,
+ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen, sell sold, send sent, shoot shot,
+show shown, sing sang sung, sink sank sunk, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood,
+steal stole stolen, swim swam swum, take took taken, teach taught, tell told, think thought, throw threw thrown,
+understand understood, wake woke woken, wear wore worn, win won, write wrote written, child children, man men,
+woman women, person people, foot feet, tooth teeth, mouse mice, life lives, wife wives, good better best,
+bad worse worst
+"""
+
+_FORMS = {form: tuple(group.split()) for group in _GROUPS.split(",") for form in group.split()}
+
+_ENDINGS = (("", ""), ("s", ""), ("es", ""), ("ing", ""), ("ing", "e"), ("ning", ""), ("ting", ""))
+
+
+def word_forms(term: str) -> tuple[str, ...]:
+    """The term, followed by the other forms of the same word."""
+    for ending, replacement in _ENDINGS:
+        if term.endswith(ending) and (group := _FORMS.get(term.removesuffix(ending) + replacement)):
+            return (term, *(form for form in group if form != term))
+    return (term,)

@@ -1,286 +1,313 @@
-"""TextVectors: the vectors of short texts, each made once and kept by its hash; and those of questions, for a moment.
+"""TextVectors: vectors of short texts, each made once and stored by its hash, and of recent questions."""
 
-Nobody waits longer than said: what takes more is made behind, and what fails is told. numpy is imported where vectors
-are compared, nowhere else.
-"""
-
+import hashlib
+import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recto.concurrency import BackgroundWorker, FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
-from recto.search.aside import Aside
-from recto.search.behind import Behind
 from recto.search.embedder import Embedder
-from recto.search.file import IndexFile
-from recto.search.filing import Filing
-from recto.search.texts import NO_TEXTS, Texts
-from recto.search.vectors import Vectors
+from recto.search.index_file import IndexFile
+from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
-    from recto.search.rows import Row, Rows
+    from recto.search.vector_table import Row, VectorTable
 
-# So many texts go to the embedder at once: whoever comes with a question waits for no more.
+log = logging.getLogger(__name__)
+
+# Texts per call of the embedder: a question waits for no more than these.
 BATCH = 8
-# After a failure nobody is asked for so long.
-REST_S = 60.0
-# Questions of the last moments are not embedded twice.
-MOST_QUESTIONS = 256
-# More are not held in memory: sixty megabytes.
-MOST_HELD = 40_000
+# The pause after a failure.
+RETRY_AFTER_S = 60.0
+# How many recent questions are remembered.
+MAX_QUESTIONS = 256
+# How many vectors are held in memory: sixty megabytes.
+MAX_IN_MEMORY = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """How near texts are to questions."""
+class HashedTexts:
+    texts: tuple[str, ...] = ()
+    hashes: tuple[bytes, ...] = ()
+
+    @staticmethod
+    def of(texts: Iterable[str]) -> "HashedTexts":
+        # a lone surrogate, which JSON may contain, can be neither hashed nor embedded
+        raw = [each.encode("utf-8", "replace") for each in texts]
+        return HashedTexts(tuple(each.decode() for each in raw), tuple(hashlib.sha256(each).digest() for each in raw))
+
+    @staticmethod
+    def join(parts: Iterable["HashedTexts"]) -> "HashedTexts":
+        all_parts = list(parts)
+        texts = chain.from_iterable(each.texts for each in all_parts)
+        return HashedTexts(tuple(texts), tuple(chain.from_iterable(each.hashes for each in all_parts)))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+NO_TEXTS = HashedTexts()
+_Both = tuple[HashedTexts, HashedTexts]
+
+
+@dataclass(frozen=True, slots=True)
+class Similarities:
+    """How similar texts are to questions."""
 
     cosines: "Row | None" = None
-    """A row for each text, a column for each question and, where they are several, one for their middle; NaN where a
-    text has no vector yet. None where nobody can tell."""
+    """One row per text, one column per question, and one for their mean if there are several; NaN where a text has no
+    vector yet. None if there are no vectors at all."""
     others: "Row | None" = None
-    """Of other texts the same."""
+    """The same for the other texts."""
     missing: int = 0
-    note: str = ""
+    warning: str = ""
 
 
 class TextVectors:
     def __init__(self, path: Path, embedder: Callable[[], Embedder | None], *, timeout_s: float) -> None:
-        self._file, self._filing = IndexFile(path), Filing()
-        self._kept = Vectors(self._file)
+        self._file, self._file_lock = IndexFile(path), FileLock()
+        self._store = VectorStore(self._file)
         self._open, self._timeout_s = embedder, timeout_s
         self._embedder: Embedder | None = None
         self._is_open = self._is_closed = False
-        self._aside = Aside("recto-sources")
-        self._behind = Behind(self._make_behind, "recto-source-vectors")
+        self._thread = WorkerThread("recto-sources")
+        self._worker = BackgroundWorker(self._make_in_background, "recto-source-vectors")
         self._stuck: Future[Row] | None = None
         self._lock = threading.RLock()
-        self._wanted: dict[bytes, str] = {}
-        self._underway: dict[bytes, str] = {}
-        self._hopeless: set[bytes] = set()
-        self._rows: Rows | None = None
+        self._pending: dict[bytes, str] = {}
+        self._in_progress: dict[bytes, str] = {}
+        self._failed: set[bytes] = set()
+        self._table: VectorTable | None = None
         self._questions: OrderedDict[str, Row] = OrderedDict()
-        self._rests_until, self._why = 0.0, ""
+        self._paused_until, self._problem = 0.0, ""
 
     @property
     def name(self) -> str:
-        """Of the embedder that was asked; empty when none was."""
+        """The name of the embedder; empty if there is none, or before its first use."""
         return self._embedder.name if self._embedder is not None else ""
 
-    # -- asking
+    # -- comparing
 
-    def near(self, questions: Sequence[str], texts: Texts, others: Texts = NO_TEXTS) -> Near:
-        """Never raises; the texts that have no vector are made as long as there is time, and then behind."""
+    def compare(self, questions: Sequence[str], texts: HashedTexts, others: HashedTexts = NO_TEXTS) -> Similarities:
+        """Never raises. Makes missing vectors as long as there is time, and the rest in the background."""
         until = time.monotonic() + self._timeout_s
         try:
-            embedder = self._opened()
+            embedder = self._open_embedder()
         except RectoError as why:
-            return Near(note=why.message.rstrip("."))
+            return Similarities(warning=why.message.rstrip("."))
         if embedder is None:
-            return Near()
-        if time.monotonic() < self._rests_until:
-            return Near(note=self._why)
+            return Similarities()
+        if time.monotonic() < self._paused_until:
+            return Similarities(warning=self._problem)
         if self._stuck is not None and not self._stuck.done():
-            return Near(note=f"{embedder.name} is still busy with an earlier question")
-        return self._near(embedder, questions, (texts, others), until)
+            return Similarities(warning=f"{embedder.name} is still busy with an earlier question")
+        return self._compare(embedder, questions, (texts, others), until)
 
-    def _near(self, embedder: Embedder, questions: Sequence[str], both: tuple[Texts, Texts], until: float) -> Near:
-        asked = self._aside.submit(lambda: self._asked(embedder, questions))
+    def _compare(self, embedder: Embedder, questions: Sequence[str], both: _Both, until: float) -> Similarities:
+        embedding = self._thread.submit(lambda: self._embed_questions(embedder, questions))
         try:
-            rows = asked.result(_left(until))
+            rows = embedding.result(_time_left(until))
             self._provide(embedder, both, until)
-            return self._compared(embedder, rows, both)
+            return self._similarities(embedder, rows, both)
         except TooLate:
-            self._stuck = asked
-            return Near(note=f"{embedder.name} did not answer within {self._timeout_s:g} s")
-        except Exception as why:  # whatever goes wrong in there, words still answer
-            self._rest(embedder, why)
-            return Near(note=self._why)
+            self._stuck = embedding
+            return Similarities(warning=f"{embedder.name} did not answer within {self._timeout_s:g} s")
+        except Exception as why:  # words still give an answer
+            self._pause(embedder, why)
+            return Similarities(warning=self._problem)
 
-    def _opened(self) -> Embedder | None:
+    def _open_embedder(self) -> Embedder | None:
         with self._lock:
             if not self._is_open:
                 self._embedder, self._is_open = self._open(), True
             return self._embedder
 
-    def _rest(self, embedder: Embedder, why: Exception) -> None:
-        said = why.message if isinstance(why, RectoError) else f"{embedder.name} failed ({type(why).__name__}: {why})"
-        self._rests_until, self._why = time.monotonic() + REST_S, said.rstrip(".")
+    def _pause(self, embedder: Embedder, why: Exception) -> None:
+        if isinstance(why, RectoError):
+            problem = why.message
+        else:
+            log.error("%s failed", embedder.name, exc_info=why)
+            problem = f"{embedder.name} failed ({type(why).__name__}: {why})"
+        self._paused_until, self._problem = time.monotonic() + RETRY_AFTER_S, problem.rstrip(".")
 
-    def _asked(self, embedder: Embedder, questions: Sequence[str]) -> "Row":
-        import numpy as np  # a tenth of a second
+    def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Row":
+        import numpy as np  # takes a tenth of a second
 
         new = [each for each in dict.fromkeys(questions) if each not in self._questions]
-        made = dict(zip(new, _halved(embedder.embed(new)), strict=True)) if new else {}
+        made = dict(zip(new, _round_to_half(embedder.embed(new)), strict=True)) if new else {}
         with self._lock:
             rows = [made[each] if each in made else self._questions[each] for each in questions]
             self._questions.update(made)
-            while len(self._questions) > MOST_QUESTIONS:
+            while len(self._questions) > MAX_QUESTIONS:
                 self._questions.popitem(last=False)
-        return np.stack(rows if len(rows) == 1 else [*rows, _middle(rows)])
+        return np.stack(rows if len(rows) == 1 else [*rows, _mean_direction(rows)])
 
-    def _compared(self, embedder: Embedder, asked: "Row", both: tuple[Texts, Texts]) -> Near:
+    def _similarities(self, embedder: Embedder, questions: "Row", both: _Both) -> Similarities:
         with self._lock:
-            if self._rows is None:
-                return Near(missing=sum(map(len, both)))
-            if self._rows.width != asked.shape[1]:
-                self._begin_anew(embedder)
-            every = self._rows.compared(asked)
-            texts, others = (self._rows.taken(every, each.hashes) for each in both)
+            if self._table is None:
+                return Similarities(missing=sum(map(len, both)))
+            if self._table.width != questions.shape[1]:
+                self._start_over(embedder)
+            cosines = self._table.compare(questions)
+            texts, others = (self._table.select(cosines, each.hashes) for each in both)
         missing = texts.missing + others.missing
-        if missing and self._hopeless:
-            missing -= sum(sha in self._hopeless for each in both for sha in each.hashes)
-        return Near(texts.cosines, others.cosines, missing)
+        if missing and self._failed:
+            missing -= sum(sha in self._failed for each in both for sha in each.hashes)
+        return Similarities(texts.cosines, others.cosines, missing)
 
-    # -- making
+    # -- making vectors
 
-    def _provide(self, embedder: Embedder, both: tuple[Texts, Texts], until: float) -> None:
+    def _provide(self, embedder: Embedder, both: _Both, until: float) -> None:
         with self._lock:
-            if not self._want(both):
+            if not self._add_pending(both):
                 return
-        making = self._aside.submit(lambda: self._make_until(embedder, until))
+        making = self._thread.submit(lambda: self._make_until(embedder, until))
         with suppress(TooLate):
-            making.result(_left(until))
-        if self._wanted:
-            self._behind.stir()
+            making.result(_time_left(until))
+        if self._pending:
+            self._worker.wake()
 
-    def _want(self, both: tuple[Texts, Texts]) -> bool:
-        """Whether anything is to be made."""
-        if self._rows is not None and len(self._rows) > MOST_HELD + sum(map(len, both)):
-            self._rows = None  # what is still needed is read again
-        new_to_us = [each for each in both if self._rows is None or not self._rows.holds_all(each.hashes)]
-        pairs = ((sha, said) for each in new_to_us for sha, said in zip(each.hashes, each.said, strict=True))
-        known = self._hopeless | self._underway.keys()
-        new = {sha: said for sha, said in pairs if sha not in known and (self._rows is None or sha not in self._rows)}
-        self._wanted |= new
+    def _add_pending(self, both: _Both) -> bool:
+        """Whether any vector has to be loaded or made."""
+        if self._table is not None and len(self._table) > MAX_IN_MEMORY + sum(map(len, both)):
+            self._table = None  # what is still needed is read again
+        unknown = [each for each in both if self._table is None or not self._table.has_all(each.hashes)]
+        pairs = ((sha, text) for each in unknown for sha, text in zip(each.hashes, each.texts, strict=True))
+        known = self._failed | self._in_progress.keys()
+        new = {sha: text for sha, text in pairs if sha not in known and (self._table is None or sha not in self._table)}
+        self._pending |= new
         return bool(new)
 
     def _make_until(self, embedder: Embedder, until: float) -> None:
         self._load(embedder)
-        while self._wanted and time.monotonic() < until and not self._is_closed:
-            self._make(embedder)
+        while self._pending and time.monotonic() < until and not self._is_closed:
+            self._make_batch(embedder)
 
-    def _make_behind(self) -> bool:
+    def _make_in_background(self) -> bool:
         embedder = self._embedder
-        if embedder is None or self._is_closed or time.monotonic() < self._rests_until:
+        if embedder is None or self._is_closed or time.monotonic() < self._paused_until:
             return False
         try:
-            self._make(embedder)
-        except Exception as why:  # nobody would hear it in the thread where this runs
-            self._rest(embedder, why)
+            self._make_batch(embedder)
+        except Exception as why:  # this runs in a background thread
+            self._pause(embedder, why)
             return False
-        return bool(self._wanted)
+        return bool(self._pending)
 
     def _load(self, embedder: Embedder) -> None:
-        """What was made before, by this process or another. A file that cannot be read only costs making it again."""
-        import numpy as np  # a tenth of a second
+        """Reads vectors that were made before, by any process. If the file cannot be read they are made again."""
+        import numpy as np  # takes a tenth of a second
 
         with self._lock:
-            wanted = list(self._wanted)
-        with self._filing as is_open, suppress(StoreError):
-            found = self._kept.get(embedder.key, wanted, whole=True) if is_open else {}
-            rows = {sha: np.frombuffer(found[sha], np.float16) for sha in wanted if found.get(sha)}
+            pending = list(self._pending)
+        with self._file_lock as is_open, suppress(StoreError):
+            found = self._store.get(embedder.key, pending, prefer_full_read=True) if is_open else {}
+            rows = {sha: np.frombuffer(found[sha], np.float16) for sha in pending if found.get(sha)}
             self._put({sha: row.astype(np.float32) for sha, row in rows.items()})
 
-    def _make(self, embedder: Embedder) -> None:
+    def _make_batch(self, embedder: Embedder) -> None:
         with self._lock:
-            some = dict(list(self._wanted.items())[:BATCH])
-            for sha in some:
-                del self._wanted[sha]
-            self._underway |= some
+            batch = dict(list(self._pending.items())[:BATCH])
+            for sha in batch:
+                del self._pending[sha]
+            self._in_progress |= batch
         try:
-            made = self._embedded(embedder, some) if some else {}
-            if made and self._rows is not None and self._rows.width != len(next(iter(made.values()))):
-                self._begin_anew(embedder)
+            made = self._embed(embedder, batch) if batch else {}
+            if made and self._table is not None and self._table.width != len(next(iter(made.values()))):
+                self._start_over(embedder)
         except BaseException:
-            self._wanted |= some
+            self._pending |= batch
             raise
         finally:
             with self._lock:
-                for sha in some:
-                    del self._underway[sha]
+                for sha in batch:
+                    del self._in_progress[sha]
         self._put(made)
-        self._hopeless |= some.keys() - made.keys()
-        with self._filing as is_open, suppress(StoreError):
+        self._failed |= batch.keys() - made.keys()
+        with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._kept.keep(embedder.key, {sha: row.astype("float16").tobytes() for sha, row in made.items()}, 0)
+                self._store.put(embedder.key, {sha: row.astype("float16").tobytes() for sha, row in made.items()}, 0)
 
-    def _embedded(self, embedder: Embedder, some: Mapping[bytes, str]) -> "dict[bytes, Row]":
-        """A batch that fails is tried text by text: one that cannot be embedded must not keep back the others."""
-        known = {sha: row for sha, text in some.items() if (row := self._questions.get(text)) is not None}
-        rest = {sha: text for sha, text in some.items() if sha not in known}
+    def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
+        """Retries a failed batch text by text, so that one bad text does not hold up the others."""
+        known = {sha: row for sha, text in batch.items() if (row := self._questions.get(text)) is not None}
+        rest = {sha: text for sha, text in batch.items() if sha not in known}
         try:
-            made = dict(zip(rest, _halved(embedder.embed(list(rest.values()))), strict=True)) if rest else {}
+            made = dict(zip(rest, _round_to_half(embedder.embed(list(rest.values()))), strict=True)) if rest else {}
         except RectoError:
-            made = self._one_by_one(embedder, rest)
+            made = self._embed_one_by_one(embedder, rest)
         return known | made
 
-    def _one_by_one(self, embedder: Embedder, some: Mapping[bytes, str]) -> "dict[bytes, Row]":
+    def _embed_one_by_one(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
         made: dict[bytes, Row] = {}
-        why: RectoError | None = None
-        for sha, text in some.items():
+        failure: RectoError | None = None
+        for sha, text in batch.items():
             try:
-                made[sha] = _halved(embedder.embed([text]))[0]
-            except RectoError as failed:
-                why = failed
-        if why is not None and not made:
-            raise why
+                made[sha] = _round_to_half(embedder.embed([text]))[0]
+            except RectoError as why:
+                failure = why
+        if failure is not None and not made:
+            raise failure
         return made
 
-    def _begin_anew(self, embedder: Embedder) -> None:
+    def _start_over(self, embedder: Embedder) -> None:
         with self._lock:
-            self._rows = None
+            self._table = None
             self._questions.clear()
-        with self._filing as is_open, suppress(StoreError):
+        with self._file_lock as is_open, suppress(StoreError):
             if is_open:
-                self._kept.forget(embedder.key)
-        raise NoVectors(f"{embedder.name} gives vectors of another length than before, and all are made anew")
+                self._store.forget(embedder.key)
+        raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
 
     def _put(self, made: "Mapping[bytes, Row]") -> None:
-        from recto.search.rows import Rows  # numpy: a tenth of a second
+        from recto.search.vector_table import VectorTable  # imports numpy: takes a tenth of a second
 
         with self._lock:
-            if made and self._rows is None:
-                self._rows = Rows(len(next(iter(made.values()))))
-            if self._rows is not None:
-                self._rows.put(made)
+            if made and self._table is None:
+                self._table = VectorTable(len(next(iter(made.values()))))
+            if self._table is not None:
+                self._table.put(made)
             for sha in made:
-                self._wanted.pop(sha, None)
+                self._pending.pop(sha, None)
 
     def settle(self, timeout_s: float) -> bool:
-        """Waits until everything that was asked for has its vector; whether it has."""
+        """Waits until every requested vector is made. Returns whether that happened in time."""
         until = time.monotonic() + timeout_s
-        while (self._wanted or self._underway) and max(time.monotonic(), self._rests_until) < until:
+        while (self._pending or self._in_progress) and max(time.monotonic(), self._paused_until) < until:
             time.sleep(0.005)
-        return not self._wanted and not self._underway
+        return not self._pending and not self._in_progress
 
     def close(self) -> None:
         self._is_closed = True
-        self._aside.close()
+        self._thread.close()
         if self._embedder is not None:
             self._embedder.close()
-        self._behind.close()
-        with self._filing.shut():
+        self._worker.close()
+        with self._file_lock.shut():
             self._file.close()
 
 
-def _left(until: float) -> float:
+def _time_left(until: float) -> float:
     return max(0.0, until - time.monotonic())
 
 
-def _middle(rows: "Sequence[Row]") -> "Row":
-    import numpy as np  # a tenth of a second
+def _mean_direction(rows: "Sequence[Row]") -> "Row":
+    import numpy as np  # takes a tenth of a second
 
-    whole: Row = np.sum(rows, axis=0)
-    return whole / max(float(np.linalg.norm(whole)), 1e-9)
+    total: Row = np.sum(rows, axis=0)
+    return total / max(float(np.linalg.norm(total)), 1e-9)
 
 
-def _halved(rows: "Row") -> "Row":
-    """As they are kept: a vector is the same today and tomorrow."""
+def _round_to_half(rows: "Row") -> "Row":
+    """Rounds to the stored precision, so that a vector is the same before and after it is stored."""
     return rows.astype("float16").astype("float32")

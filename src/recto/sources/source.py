@@ -1,6 +1,6 @@
-"""Source: what may enter the window besides the conversation: a Rule, a Reference, a Tool. Include: how it comes in.
+"""Source: a Rule, a Reference or a Tool, which may enter the window. Include: the mode in which it does.
 
-A source is known by its kind and name, a tool also by the server that has it.
+A source is identified by its kind and name, a tool also by its server.
 """
 
 import hashlib
@@ -11,52 +11,56 @@ from typing import Any, ClassVar, Literal
 
 from recto.errors import Invalid
 
-Kind = Literal["rule", "reference", "tool"]
+SourceKind = Literal["rule", "reference", "tool"]
 Include = Literal["always", "manual", "agent"]
 Approval = Literal["ask", "allow", "deny"]
-KINDS: tuple[Kind, ...] = ("rule", "reference", "tool")
+SOURCE_KINDS: tuple[SourceKind, ...] = ("rule", "reference", "tool")
 INCLUDES: tuple[Include, ...] = ("always", "manual", "agent")
 APPROVALS: tuple[Approval, ...] = ("ask", "allow", "deny")
-OWN = "recto"
-"""The server of the tools that are built in."""
-PRIORITY, MOST_PRIORITY = 500, 999
-_TYPED: dict[str, Kind] = {"rule": "rule", "ref": "reference", "reference": "reference", "tool": "tool"}
+DEFAULT_AGENT = "default"
+"""The built-in agent, which needs no files."""
+BUILT_IN_SERVER = "recto"
+"""The server name of the built-in tools."""
+DEFAULT_PRIORITY, MAX_PRIORITY = 500, 999
+_KIND_PREFIXES: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference", "tool": "tool"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceId:
-    kind: Kind
+    kind: SourceKind
     name: str
     server: str = ""
-    """Of a tool: who has it."""
+    """Of a tool: its server."""
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.server}/{self.name}" if self.server else f"{self.kind}:{self.name}"
 
     @staticmethod
     def parse(text: str) -> "SourceId":
-        """`rule:style`, `ref:api`, `reference:api`, `tool:server/name`; a tool without a server is one of ours."""
-        typed, colon, name = text.partition(":")
-        kind = _TYPED.get(typed)
+        """`rule:style`, `ref:api`, `reference:api`, `tool:server/name`; a tool without a server is built in."""
+        prefix, colon, name = text.partition(":")
+        kind = _KIND_PREFIXES.get(prefix)
         if not colon or kind is None or not name.strip("/"):
-            raise Invalid(f"{text!r} names no source; write rule:NAME, ref:NAME or tool:SERVER/NAME", name=text)
+            raise Invalid(
+                f"{text!r} is not the name of a source; write rule:NAME, ref:NAME or tool:SERVER/NAME", name=text
+            )
         if kind != "tool":
             return SourceId(kind, name)
         server, slash, tool = name.partition("/")
-        return SourceId("tool", tool, server) if slash else SourceId("tool", name, OWN)
+        return SourceId("tool", tool, server) if slash else SourceId("tool", name, BUILT_IN_SERVER)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A source that is a text of the user: a file of an agent."""
+class TextSource:
+    """A source that is a text: a file in the folder of an agent."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[SourceKind]
     name: str
     text: str
     description: str = ""
     include: Include = "manual"
-    priority: int = PRIORITY
-    """The higher, the earlier it stands in the window."""
+    priority: int = DEFAULT_PRIORITY
+    """Sources with a higher priority come earlier in the window."""
     enabled: bool = True
     path: str = ""
 
@@ -70,33 +74,33 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Written):
-    """How the model is to behave."""
+class Rule(TextSource):
+    """A text that says how the model should behave."""
 
-    kind: ClassVar[Kind] = "rule"
+    kind: ClassVar[SourceKind] = "rule"
 
 
 @dataclass(frozen=True, slots=True)
-class Reference(Written):
-    """What the model is to know."""
+class Reference(TextSource):
+    """A text that the model should know."""
 
-    kind: ClassVar[Kind] = "reference"
+    kind: ClassVar[SourceKind] = "reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a model may call."""
+    """A function that a model may call."""
 
-    kind: ClassVar[Kind] = "tool"
+    kind: ClassVar[SourceKind] = "tool"
     name: str
-    """As the model calls it: letters, digits, `_` and `-`, one of its kind among all servers."""
+    """The name for the model: letters, digits, `_` and `-`, unique among all servers."""
     description: str
     schema: Mapping[str, Any]
     """JSON Schema of the arguments."""
     include: Include = "always"
-    server: str = OWN
+    server: str = BUILT_IN_SERVER
     own_name: str = ""
-    """As its server calls it, where that differs."""
+    """The name on its server, where that differs."""
     enabled: bool = True
 
     @property
@@ -105,9 +109,9 @@ class Tool:
 
     @property
     def text(self) -> str:
-        """What of it may change elsewhere, as one text."""
-        told = {"name": self.name, "description": self.description, "schema": dict(self.schema)}
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        """What the model sees of it, as one text."""
+        data = {"name": self.name, "description": self.description, "schema": dict(self.schema)}
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
     @property
     def sha256(self) -> str:
@@ -117,8 +121,8 @@ class Tool:
 Source = Rule | Reference | Tool
 
 
-def bare(id: SourceId) -> Source:
-    """A source of which nothing but its name is known."""
+def placeholder_source(id: SourceId) -> Source:
+    """A source without content, for an id whose source no longer exists."""
     if id.kind == "tool":
         return Tool(id.name, "", {}, server=id.server)
     return Rule(id.name, "") if id.kind == "rule" else Reference(id.name, "")

@@ -3,6 +3,7 @@ the model can read."""
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,25 @@ from recto.text import clean
 
 RECALL = "recall"
 """The tool that brings archived messages back."""
+RECALL_TOOL = Tool(
+    RECALL,
+    "Bring back archived messages of this conversation, verbatim.",
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "what to look for"},
+            "messages": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "their numbers, such as #57",
+            },
+            "offset": {"type": "integer", "description": "where to go on in a long one"},
+        },
+    },
+)
+
+log = logging.getLogger(__name__)
+"""Lives here, not in `recall/`: an agent's list of tools names it without knowing the archive."""
 CANCELLED = "cancelled: the call was stopped before a result came"
 
 Arguments = Mapping[str, Any]
@@ -28,7 +48,7 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutput:
     """What a tool gave, whole."""
 
     text: str
@@ -37,7 +57,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Runnable:
+class LocalTool:
     """A tool that runs here, in a thread."""
 
     tool: Tool
@@ -48,11 +68,11 @@ class Runnable:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteTool:
     """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
 
     tool: Tool
-    call: Callable[[Arguments], Awaitable[Outcome]]
+    call: Callable[[Arguments], Awaitable[ToolOutput]]
     approval: Approval = "ask"
     timeout_s: float | None = None
     """Longest run of one call; None leaves it to the settings."""
@@ -65,7 +85,22 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CallerTool:
+    """A tool that the caller of one turn runs: its calls are handed back, and the next message carries the results."""
+
+    tool: Tool
+    approval: Approval = "allow"
+
+    @property
+    def writes(self) -> bool:
+        return False
+
+
+RunnableTool = LocalTool | RemoteTool | CallerTool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
     """A call that has run: the result as the model reads it, and what of it is kept besides."""
 
     result: ToolResult
@@ -78,7 +113,7 @@ class Toolbox:
     """The tools on offer, by the name that a model calls them by."""
 
     def __init__(
-        self, runnables: Sequence[Runnable | Remote], *, timeout_s: float = 60.0, longest: int | None = None
+        self, runnables: Sequence[RunnableTool], *, timeout_s: float = 60.0, longest: int | None = None
     ) -> None:
         self._runnables = {runnable.tool.name: runnable for runnable in runnables}
         self._timeout_s, self._longest = timeout_s, longest
@@ -95,42 +130,48 @@ class Toolbox:
         """What is said about running it. A tool that there is not needs none: its call fails anyway."""
         return self._runnables[call.name].approval if call.name in self._runnables else "allow"
 
+    def is_callers(self, call: ToolCall) -> bool:
+        """Whether the caller of the turn runs it."""
+        return isinstance(self._runnables.get(call.name), CallerTool)
+
     def writes(self, call: ToolCall) -> bool:
         return call.name in self._runnables and self._runnables[call.name].writes
 
-    async def run(self, call: ToolCall) -> Ran:
+    async def run(self, call: ToolCall) -> ToolRun:
         try:
             outcome = await self._outcome(call)
         except RectoError as why:
-            outcome = Outcome(why.message, is_error=True)
+            outcome = ToolOutput(why.message, is_error=True)
         except TimeoutError:
-            outcome = Outcome(f"no result within {self._patience(call):g} s", is_error=True)
-        except Exception as why:  # whatever a tool does wrong must not end the chat
-            outcome = Outcome(f"the tool failed: {type(why).__name__}: {why}", is_error=True)
+            outcome = ToolOutput(f"no result within {self._patience(call):g} s", is_error=True)
+        except Exception as why:  # a broken tool must not end the chat
+            log.exception("the tool %s failed", call.name)
+            outcome = ToolOutput(f"the tool failed: {type(why).__name__}: {why}", is_error=True)
         return self._ran(call, outcome)
 
-    async def _outcome(self, call: ToolCall) -> Outcome:
+    async def _outcome(self, call: ToolCall) -> ToolOutput:
         runnable = self._runnables.get(call.name)
         if runnable is None:
             raise RectoError(f"there is no tool {call.name}; there are: {', '.join(self._runnables) or 'none'}")
+        assert not isinstance(runnable, CallerTool)
         given = arguments_of(call, runnable.tool)
-        if isinstance(runnable, Remote):
+        if isinstance(runnable, RemoteTool):
             return await asyncio.wait_for(runnable.call(given), self._patience(call) + runnable.before_s)
         if runnable.writes:
             async with self._writing:
-                return Outcome(await asyncio.to_thread(runnable.run, given))
-        return Outcome(await asyncio.wait_for(asyncio.to_thread(runnable.run, given), self._timeout_s))
+                return ToolOutput(await asyncio.to_thread(runnable.run, given))
+        return ToolOutput(await asyncio.wait_for(asyncio.to_thread(runnable.run, given), self._timeout_s))
 
     def _patience(self, call: ToolCall) -> float:
         runnable = self._runnables.get(call.name)
-        return (runnable.timeout_s if isinstance(runnable, Remote) else None) or self._timeout_s
+        return (runnable.timeout_s if isinstance(runnable, RemoteTool) else None) or self._timeout_s
 
-    def _ran(self, call: ToolCall, outcome: Outcome) -> Ran:
+    def _ran(self, call: ToolCall, outcome: ToolOutput) -> ToolRun:
         text = clean(outcome.text)[0]
         if self._longest is None or len(text) <= self._longest:
-            return Ran(ToolResult(call.id, call.name, text, outcome.is_error), None, outcome.media)
+            return ToolRun(ToolResult(call.id, call.name, text, outcome.is_error), None, outcome.media)
         cut = f"{text[: self._longest]}\n[cut here: {len(text):,} characters in all, which are kept]"
-        return Ran(ToolResult(call.id, call.name, cut, outcome.is_error), text, outcome.media)
+        return ToolRun(ToolResult(call.id, call.name, cut, outcome.is_error), text, outcome.media)
 
 
 def arguments_of(call: ToolCall, tool: Tool) -> Arguments:

@@ -1,1 +1,1 @@
-"""Where it is kept: conversations, records, counts. Knows values and bytes, not providers or the engine."""
+"""The store: conversations, records, counts. Knows values and bytes, not providers or the engine."""

@@ -1,74 +1,81 @@
-"""Database: one SQLite file: opened, checked, migrated; transactions; errors in words. Knows no table of ours."""
+"""Database: opens, checks and migrates the store, runs transactions, and turns failures into sentences. Knows no single
+table."""
 
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, exc, text
-from sqlalchemy.engine import Engine
+from sqlalchemy import Connection, MetaData, exc, inspect, text
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
-from recto.store.schema import REVISIONS
+from recto.store.dialect import Failure, engine_of, failure_of, file_of, is_migrated_from_the_first, url_of
+from recto.store.schema import REVISIONS, metadata
 
 BUSY_TIMEOUT_S = 5.0
 
 
 class Database:
-    def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self.path = path
+    def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        """`location` is the path of a SQLite file or the URL of a database."""
+        url = url_of(location)
+        file = file_of(url)
+        self.name = str(file) if file else url.render_as_string(hide_password=True)
         self._local = threading.local()
-        self.engine = _engine(path, busy_timeout_s)
-        with self.told():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._open()
+        self.engine = engine_of(url, busy_timeout_s)
+        try:
+            with self.translate_errors():
+                if file:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                self._open()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self.engine.dispose()
 
     def _open(self) -> None:
-        found = self._revision()
+        with self.engine.connect() as connection:
+            found = _read_revision(connection)
         if found is not None and found not in REVISIONS:
             raise TooNew(
-                f"{self.path.name} was written by a newer Recto (schema {found}, this one knows {REVISIONS[-1]}); "
-                "upgrade Recto to open it",
+                f"{Path(self.name).name} was written by a newer Recto "
+                f"(schema {found}, this one knows {REVISIONS[-1]}); upgrade Recto to open it",
                 found=found,
                 known=REVISIONS[-1],
             )
         if found != REVISIONS[-1]:
             self._migrate()
 
-    def _revision(self) -> str | None:
-        with self.engine.connect() as connection:
-            return _read_revision(connection)
-
     def _migrate(self) -> None:
-        # alembic: only when migration is due
+        # slow to import, and only needed for a migration
         from alembic import command
         from alembic.config import Config
 
         with self.engine.connect().execution_options(write=True) as connection:
             # another process may have migrated while we waited for the lock
-            if _read_revision(connection) != REVISIONS[-1]:
-                config = Config()
-                config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-                config.attributes["connection"] = connection
+            found = _read_revision(connection)
+            config = Config()
+            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+            config.attributes["connection"] = connection
+            if found is None and not is_migrated_from_the_first(connection):
+                _create_tables(connection)
+                command.stamp(config, "head")
+            elif found != REVISIONS[-1]:
                 command.upgrade(config, "head")
             connection.commit()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One consistent look; inside a write of the same thread, that write's own look."""
+        """A transaction in which all reads see one state; inside a write of the same thread, that write's own state."""
         with self._within(write=False) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """All or nothing. A write inside a write of the same thread joins it."""
+        """A transaction without other writers; all or nothing. A write inside a write of the same thread joins it."""
         with self._within(write=True) as connection:
             yield connection
 
@@ -78,7 +85,7 @@ class Database:
         if outer is not None:
             yield outer
             return
-        with self.told(), self.engine.connect().execution_options(write=write) as connection:
+        with self.translate_errors(), self.engine.connect().execution_options(write=write) as connection:
             self._local.connection = connection if write else None
             try:
                 with connection.begin():
@@ -87,75 +94,47 @@ class Database:
                 self._local.connection = None
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Failures of disk and database as one sentence each."""
+    def translate_errors(self) -> Iterator[None]:
+        """Turns failures of disk and database into a StoreError with one sentence."""
         try:
             yield
         except RectoError:
             raise
         except exc.DBAPIError as why:
-            raise self._error(str(why.orig)) from why
+            raise self._error(failure_of(why.orig), str(why.orig)) from why
         except sqlite3.Error as why:
-            raise self._error(str(why)) from why
+            raise self._error(failure_of(why), str(why)) from why
         except FileExistsError as why:
             raise StoreError(f"{why.filename} is not a folder; set RECTO_HOME to one") from why
         except OSError as why:
-            raise StoreError(f"cannot use {why.filename or self.path}: {why.strerror}") from why
+            raise StoreError(f"cannot use {why.filename or self.name}: {why.strerror}") from why
 
-    def _error(self, said: str) -> StoreError:
-        name = str(self.path)
-        if "locked" in said or "busy" in said:
-            return Busy(f"{name} is busy: another process has been writing for too long; try again")
-        if "readonly" in said:
-            return StoreError(f"{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME")
-        if "disk is full" in said:
-            return StoreError(f"the disk that holds {name} is full: free some space and try again")
-        if "not a database" in said or "malformed" in said or "vtable constructor" in said:
-            return StoreError(f"{name} is damaged ({said}); restore a copy, or move it away to start anew")
-        if "disk I/O error" in said:
-            return StoreError(f"{name} cannot be written any more (its disk is full or failing): nothing was stored")
-        if "unable to open" in said:
-            return StoreError(f"cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME")
-        return StoreError(f"{name}: {said}")
+    def _error(self, failure: Failure, message: str) -> StoreError:
+        sentence = SENTENCES[failure].format(name=self.name, message=" ".join(message.split()))
+        return Busy(sentence) if failure == "busy" else StoreError(sentence)
 
 
-@lru_cache(maxsize=32)
-def _engine(path: Path, busy_timeout_s: float) -> Engine:
-    """Kept when a store is closed (its connections are not): compiled statements belong to their engine."""
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_timeout_s, "check_same_thread": False})
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _: object) -> None:
-        # the driver's own BEGIN would be deferred: two writers then lose updates
-        connection.isolation_level = None
-        _write_ahead(connection, busy_timeout_s)
-        for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        writing = connection.get_execution_options().get("write")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine
+SENTENCES: dict[Failure, str] = {
+    "busy": "{name} is busy: another process has been writing for too long; try again",
+    "read-only": "{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME",
+    "full": "the disk that holds {name} is full: free some space and try again",
+    "damaged": "{name} is damaged ({message}); restore a copy, or move it away to start anew",
+    "failing": "{name} cannot be written any more (its disk is full or failing): nothing was stored",
+    "cannot open": "cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME",
+    "unreachable": "cannot reach {name} ({message}); check RECTO_DB and that the server runs",
+    "other": "{name}: {message}",
+}
 
 
-def _write_ahead(connection: Any, timeout_s: float) -> None:
-    """Where two processes make a new file at once, SQLite refuses one of them here without waiting."""
-    ends = time.monotonic() + timeout_s
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as why:
-            if "locked" not in str(why) or time.monotonic() > ends:
-                raise
-            time.sleep(0.01)
+def _create_tables(connection: Connection) -> None:
+    # tables that reference each other are altered after creation, which changes the metadata: done on a copy
+    copy = MetaData()
+    for table in metadata.tables.values():
+        table.to_metadata(copy)
+    copy.create_all(connection)
 
 
 def _read_revision(connection: Connection) -> str | None:
-    known = connection.execute(text("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")).first()
-    if known is None:
+    if not inspect(connection).has_table("alembic_version"):
         return None
-    row = connection.execute(text("SELECT version_num FROM alembic_version")).first()
-    return row[0] if row else None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

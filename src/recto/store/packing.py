@@ -1,16 +1,23 @@
-"""Packing: small JSON texts and wire messages made smaller with what they nearly all contain.
+"""Packing: compresses small JSON texts and wire messages with dictionaries of their common parts.
 
-The first byte says how a blob was packed. A dictionary, once shipped, never changes: old blobs need it for ever.
+The first byte says how a blob was packed. A shipped dictionary never changes, because old blobs need it.
+A request is packed with the messages it quotes as a further dictionary. Rewriting stored blocks requires repacking
+the requests that were packed with them.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from sqlalchemy import Connection, select
+
+from recto.store.schema import messages
 from recto.varint import varint
+from recto.window.account import RequestAccount
 
-RAW, WITH_DICTIONARY, BESIDE = 0, 1, 2
+RAW, WITH_DICTIONARY, WITH_MESSAGES = 0, 1, 2
 
-# The most frequent last, as zlib wants it.
+# The most frequent parts last, as zlib recommends.
 DICTIONARY = (
     b'","name":"read_document","parameters":{"type":"object","properties":{"arguments":"","tool_calls":[{"id":"call_'
     b'"role":"tool","tool_call_id":"","type":"function","function":{"description":"","error":null,"attempts":[],'
@@ -35,7 +42,7 @@ DICTIONARY = (
     b',{"role":"assistant","content":"I ,{"role":"user","content":"'
 )
 
-# In front of what a blob is packed beside.
+# Precedes the messages in their dictionary.
 QUOTES = (
     b'{"name":"summary","tokens":,"picks":[{"kind":"summary","name":"compaction ","because":"stands for  archived '
     b'messages; ,{"name":"recalled","tokens":,"budget":,"picks":[,"not_picked":[{"kind":"message","name":"01'
@@ -46,53 +53,53 @@ QUOTES = (
 
 
 def pack(data: bytes) -> bytes:
-    small = _small(data, DICTIONARY)
+    small = _compress(data, DICTIONARY)
     return bytes([WITH_DICTIONARY]) + small if len(small) < len(data) else bytes([RAW]) + data
 
 
-def pack_beside(data: bytes, numbers: Sequence[int], beside: bytes) -> bytes:
-    """With what is stored elsewhere under these rising numbers as a dictionary; alone where that is as small."""
+def pack_with(data: bytes, numbers: Sequence[int], dictionary: bytes) -> bytes:
+    """Packs with the messages of these ascending numbers as a dictionary, or without where that is as small."""
     alone = pack(data)
     names, last = bytearray(varint(len(numbers))), 0
     for number in numbers:
         names += varint(number - last)
         last = number
-    # a dictionary that was changed may give other words: the check says so
+    # a changed dictionary may unpack to other bytes, which the checksum detects
     check = zlib.crc32(data).to_bytes(4, "big")
-    together = bytes([BESIDE]) + check + bytes(names) + _small(data, DICTIONARY + QUOTES + beside)
-    return together if numbers and len(together) < len(alone) else alone
+    combined = bytes([WITH_MESSAGES]) + check + bytes(names) + _compress(data, DICTIONARY + QUOTES + dictionary)
+    return combined if numbers and len(combined) < len(alone) else alone
 
 
-def unpack(blob: bytes, beside: Callable[[list[int]], bytes] | None = None) -> bytes:
-    """The data again; zlib.error when the blob was damaged. `beside` gives what is stored under numbers."""
+def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) -> bytes:
+    """The original data. Raises zlib.error when the blob is damaged. `dictionary` reads the messages by number."""
     if not blob:
-        raise zlib.error("nothing is there")
+        raise zlib.error("the blob is empty")
     how, rest = blob[0], blob[1:]
     if how == RAW:
         return rest
     if how == WITH_DICTIONARY:
-        return _large(rest, DICTIONARY)
-    if how == BESIDE and beside:
+        return _decompress(rest, DICTIONARY)
+    if how == WITH_MESSAGES and dictionary:
         numbers, at = _numbers(rest[4:])
-        data = _large(rest[4 + at :], DICTIONARY + QUOTES + beside(numbers))
+        data = _decompress(rest[4 + at :], DICTIONARY + QUOTES + dictionary(numbers))
         if zlib.crc32(data) != int.from_bytes(rest[:4], "big"):
-            raise zlib.error("what it was packed beside was changed")
+            raise zlib.error("a message it was packed with was changed")
         return data
     raise zlib.error(f"unknown packing {how}")
 
 
-def _small(data: bytes, dictionary: bytes) -> bytes:
+def _compress(data: bytes, dictionary: bytes) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, dictionary)
     return packer.compress(data) + packer.flush()
 
 
-def _large(small: bytes, dictionary: bytes) -> bytes:
+def _decompress(small: bytes, dictionary: bytes) -> bytes:
     opener = zlib.decompressobj(-15, dictionary)
     return opener.decompress(small) + opener.flush()
 
 
 def _numbers(rest: bytes) -> tuple[list[int], int]:
-    """The numbers, each told by how much it is more than the last, and where they end."""
+    """The numbers, each stored as the difference from the previous one, and the offset after them."""
     count, at = _varint_at(rest, 0)
     numbers = [0]
     for _ in range(count):
@@ -109,3 +116,52 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
             return value, at + 1
         at, shift = at + 1, shift + 7
     raise zlib.error("a number was cut off")
+
+
+# zlib looks back 32 kilobytes.
+MAX_MESSAGE_BYTES, MAX_DICTIONARY_BYTES = 3_000, 24_000
+
+
+@dataclass(frozen=True, slots=True)
+class PackDictionary:
+    """The text of stored messages, used as a dictionary for a request that quotes them."""
+
+    numbers: tuple[int, ...] = ()
+    data: bytes = b""
+
+
+NO_DICTIONARY = PackDictionary()
+
+
+def quoted_messages(account: RequestAccount) -> list[str]:
+    """The ids of the messages that were recalled, or found but left out."""
+    picks = (*account.picks("recalled"), *account.not_picked)
+    return list(dict.fromkeys(pick.name for pick in picks if pick.kind == "message"))
+
+
+def make_dictionary(connection: Connection, ids: Sequence[str]) -> PackDictionary:
+    """A dictionary of the finished messages, as many as fit."""
+    if not ids:
+        return NO_DICTIONARY
+    query = select(messages.c.n, messages.c.id, messages.c.blocks)
+    rows = connection.execute(query.where(messages.c.id.in_(ids), messages.c.status != "unfinished")).all()
+    numbers, parts, left = [], [], MAX_DICTIONARY_BYTES
+    for row in sorted(rows, key=lambda row: row.n):
+        part = _part(row.id, row.blocks)
+        if len(part) <= left:
+            numbers.append(row.n)
+            parts.append(part)
+            left -= len(part)
+    return PackDictionary(tuple(numbers), b"".join(parts))
+
+
+def load_dictionary(connection: Connection, numbers: Iterable[int]) -> PackDictionary:
+    """The dictionary as it was at packing. A missing message leaves a gap, and unpacking then fails."""
+    ordered = tuple(numbers)
+    query = select(messages.c.n, messages.c.id, messages.c.blocks).where(messages.c.n.in_(ordered))
+    found = {row.n: _part(row.id, row.blocks) for row in connection.execute(query)}
+    return PackDictionary(ordered, b"".join(found.get(number, b"") for number in ordered))
+
+
+def _part(id: str, blocks: str) -> bytes:
+    return id.encode() + blocks.encode()[:MAX_MESSAGE_BYTES]

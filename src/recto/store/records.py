@@ -1,9 +1,10 @@
-"""Records: requests as the pieces of bytes that were sent, saved, told, found, proved and compared."""
+"""Records: stores every request before it is sent, as pieces of exact bytes; finds, rebuilds, verifies and compares
+them."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -12,14 +13,25 @@ from sqlalchemy.exc import IntegrityError
 
 from recto import wire
 from recto.errors import Altered, NotFound
-from recto.store.accounts import prove_account, read_account, read_bare, shared_picks, with_numbers, written
-from recto.store.comparing import Difference, compare
+from recto.store.blobs import Blobs
+from recto.store.compared_request import ComparedRequest
+from recto.store.comparison import Difference, compare
 from recto.store.database import Database
-from recto.store.kept import Kept
-from recto.store.kin import ALONE, Kin, kin_of, named
-from recto.store.packing import pack, pack_beside
+from recto.store.packing import NO_DICTIONARY, PackDictionary, make_dictionary, pack, pack_with, quoted_messages
+from recto.store.paths import sent_messages
 from recto.store.prefix import kept_prefix
-from recto.store.queries import (
+from recto.store.rebuild import (
+    Rebuilder,
+    encode_account,
+    read_account,
+    read_bare_account,
+    shared_picks,
+    verify_account,
+    with_piece_numbers,
+)
+from recto.store.rows import AnyRow, read_details
+from recto.store.schema import conversations, messages, requests
+from recto.store.statements import (
     INSERT_PIECES,
     INSERT_REQUEST,
     KNOWN_PIECES,
@@ -31,20 +43,39 @@ from recto.store.queries import (
     REQUEST_FOR,
     SET_OUTCOME,
 )
-from recto.store.rebuilding import Rebuilding
-from recto.store.record import Record as Record
-from recto.store.rows import AnyRow, read_details
-from recto.store.said import said_in
-from recto.store.schema import conversations, messages, requests
-from recto.store.side import Side
-from recto.window.request import Piece, Purpose, Request
+from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.request import Format, Piece, Purpose, Request
 
-# Rebuilding walks back over bases; a full list now and then keeps that walk short.
+Formats = Callable[[str], Format | None]
+"""Looks up a wire format by name; None for an unknown one."""
+
+# Rebuilding walks back over bases; a full list at this length keeps the walk short.
 LONGEST_CHAIN = 64
-# So many requests are verified at one look.
+# Requests that are verified in one transaction.
 BATCH = 200
 # A piece that quotes messages is longer than this.
-QUOTING = 500
+MIN_QUOTING_BYTES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored request without its bytes; `Records.rebuild` returns those."""
+
+    id: str
+    conversation: str
+    message: str | None
+    purpose: str
+    created: str
+    sha256: str
+    size: int
+    pieces: int
+    account: RequestAccount
+    outcome: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """One object: its own fields, then what was decided, then what became of it."""
+        own = {spec.name: getattr(self, spec.name) for spec in fields(self) if spec.name not in ("account", "outcome")}
+        return {**own, **self.account.to_json(), **self.outcome}
 
 
 class Records:
@@ -52,15 +83,21 @@ class Records:
         self._database = database
 
     def save(self, request: Request, base: str | None) -> None:
-        """Stores the request as what it shares with `base` plus what is new, and names what broke the prefix."""
+        """Stores the request as pieces shared with `base` plus its new ones, with the reason for a broken prefix."""
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
-            kin = kin_of(connection, named(request.account))
-            picks = shared_picks(request.account)
-            shared, kept, numbers = _split(connection, request, before, kin, tuple(picks.values()))
+            dictionary = make_dictionary(connection, quoted_messages(request.account))
+            stated = request.account.to_json()
+            picks = shared_picks(stated)
+            shared, kept, numbers = _split(connection, request, before, dictionary, tuple(picks.values()))
             added = numbers[: len(numbers) - len(picks)]
-            account = _account(request, dict(zip(picks, numbers[len(added) :], strict=True)))
-            account["prefix"] = kept_prefix(request, before, shared, partial(_told, connection, before))
+            account = {
+                "model": request.model,
+                "format": request.format,
+                "parameters": dict(request.parameters),
+                **with_piece_numbers(stated, dict(zip(picks, numbers[len(added) :], strict=True))),
+                "prefix": kept_prefix(request, before, shared, partial(_account_of, connection, before)).to_json(),
+            }
             body = request.body
             values = {
                 "id": request.id,
@@ -76,7 +113,7 @@ class Records:
                 "size": len(body),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
-                "account": _packed(written(account), kin),
+                "account": _packed(encode_account(account), dictionary),
                 "marks": _marks(request),
             }
             try:
@@ -85,7 +122,7 @@ class Records:
                 raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
 
     def outcome(self, id: str, **facts: Any) -> None:
-        """Says once what became of the request: attempts, usage, finish, error, the reply's id."""
+        """Stores the outcome of the request once: attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts))
 
@@ -93,8 +130,13 @@ class Records:
         with self._database.read() as connection:
             return _record(connection, _request_row(connection, id))
 
+    def account(self, id: str) -> RequestAccount:
+        """The account without the picks of the session's sources, which take longest to read."""
+        with self._database.read() as connection:
+            return read_bare_account(connection, _request_row(connection, id))
+
     def ids(self, conversation: str | None = None) -> list[str]:
-        """All requests, oldest first."""
+        """The ids of all requests, oldest first."""
         query = select(requests.c.id).order_by(requests.c.n)
         if conversation:
             query = query.join(conversations).where(conversations.c.id == conversation)
@@ -106,7 +148,8 @@ class Records:
             return LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
 
     def named(self, id: str) -> str:
-        """The request of this id, or the one behind the message of this id: a reply's, or the last for a question."""
+        """The request with this id, or the request of the message with this id: of a reply, or the last for a user's
+        message."""
         with self._database.read() as connection:
             if REQUEST_BY_ID(connection, id=id).first() is not None:
                 return id
@@ -115,74 +158,74 @@ class Records:
                 raise _unknown(id)
             found = message.request_id or REQUEST_FOR(connection, id=id).scalar()
         if found is None:
-            raise NotFound(f"No context data available: no request is recorded for message {id}", id=id)
+            raise NotFound(f"No context data available: no request is recorded for message #{message.said}", id=id)
         return str(found)
 
     def before(self, id: str) -> str:
-        """The request that this one went on from, or that was sent before it in its conversation."""
+        """The request that this one is based on, or the one sent before it in its conversation."""
         with self._database.read() as connection:
-            prefix = read_bare(connection, _request_row(connection, id)).get("prefix") or {}
-            found = prefix.get("base") or REQUEST_BEFORE(connection, id=id).scalar()
+            prefix = read_bare_account(connection, _request_row(connection, id)).prefix
+            found = (prefix.base if prefix else None) or REQUEST_BEFORE(connection, id=id).scalar()
         if found is None:
-            raise NotFound(f"nothing was sent before request {id} in its conversation: name two to compare", id=id)
+            raise NotFound("nothing was sent before this request in its conversation: name two to compare", id=id)
         return str(found)
 
-    def compare(self, before: str, after: str) -> Difference:
-        """What came in, went out and changed from one request to another, and what broke the prefix."""
+    def compare(self, before: str, after: str, formats: Formats) -> Difference:
+        """The sources added, removed and changed from one request to another, and what broke the prefix."""
         with self._database.read() as connection:
-            again = Rebuilding()
-            one, other = (_side(connection, again, _request_row(connection, id)) for id in (before, after))
+            again = Rebuilder()
+            one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
         return compare(one, other, self._text)
 
     def _text(self, sha256: str) -> bytes | None:
         with suppress(NotFound, Altered):
-            return Kept(self._database).get(sha256)
+            return Blobs(self._database).get(sha256)
         return None
 
     def rebuild(self, id: str) -> bytes:
-        """The bytes that were sent. Altered when what is stored no longer gives them."""
+        """The bytes that were sent. Raises Altered when the stored data no longer yields them."""
         with self._database.read() as connection:
-            return Rebuilding().body(connection, _rebuilt_rows(connection, [id])[0])
+            return Rebuilder().body(connection, _rebuilt_rows(connection, [id])[0])
 
     def differences(self, ids: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-        """For each request: None when it rebuilds and its account can be read, else what differs."""
-        again = Rebuilding()
+        """Yields each request with None when it rebuilds and its account can be read, else with what differs."""
+        again = Rebuilder()
         for start in range(0, len(ids), BATCH):
-            # a batch at a time: a look that lasts as long as the whole would keep the store's log from being folded
+            # in batches: one long read transaction would keep SQLite from checkpointing its log
             with self._database.read() as connection:
                 rows = _rebuilt_rows(connection, ids[start : start + BATCH])
                 found = [(row.id, _difference(connection, again, row)) for row in rows]
             yield from found
 
 
-def _difference(connection: Connection, again: Rebuilding, row: AnyRow) -> str | None:
+def _difference(connection: Connection, again: Rebuilder, row: AnyRow) -> str | None:
     try:
         again.body(connection, row)
-        prove_account(connection, row, again)
+        verify_account(connection, row, again)
     except Altered as why:
         return why.message
     return None
 
 
 def _rebuilt_rows(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
-    """In the order of the ids; NotFound for the first that there is not."""
-    found = {row.id: row for row in REBUILT_BY_IDS(connection, ids=wire.dumps(ids))}
+    """The rows in the order of the ids. Raises NotFound for the first unknown id."""
+    found = {row.id: row for row in REBUILT_BY_IDS(connection, ids=ids)}
     return [found.get(id) or _request_row(connection, id) for id in ids]
 
 
 def _split(
-    connection: Connection, request: Request, base: AnyRow | None, kin: Kin, more: tuple[Piece, ...]
+    connection: Connection, request: Request, base: AnyRow | None, dictionary: PackDictionary, more: tuple[Piece, ...]
 ) -> tuple[int, int, list[int]]:
-    """How many pieces come first again, how many of them are kept by naming the base, and the numbers of the others;
-    `more` is stored in the same step, and its numbers come last.
+    """How many pieces are shared with the base, how many of them are stored by reference to it, and the numbers of the
+    others. `more` is stored in the same step, and its numbers come last.
 
-    Where the base's stable part comes again, as it does at nearly every turn, its pieces need not even be looked up.
+    Where the base's stable part is repeated, as in nearly every turn, its pieces need not be looked up.
     """
     may_chain = base is not None and base.chain < LONGEST_CHAIN
-    is_reply = request.purpose == "reply"  # a summary's may go on with what was not stable
+    is_reply = request.purpose == "reply"  # a summary request may continue with pieces that were not stable
     if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
-        return base.stable, base.stable, _store_pieces(connection, (*request.pieces[base.stable :], *more), kin)
-    numbers = _store_pieces(connection, (*request.pieces, *more), kin)
+        return base.stable, base.stable, _store_pieces(connection, (*request.pieces[base.stable :], *more), dictionary)
+    numbers = _store_pieces(connection, (*request.pieces, *more), dictionary)
     shared = _shared(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
@@ -190,8 +233,8 @@ def _split(
 
 def _numbers(connection: Connection, base: AnyRow) -> list[int]:
     try:
-        return Rebuilding().numbers(connection, base)
-    except Altered:  # what is damaged shares nothing, and stops no chat
+        return Rebuilder().numbers(connection, base)
+    except Altered:  # a damaged base shares nothing, and must not stop the chat
         return []
 
 
@@ -199,17 +242,8 @@ def _begins_again(request: Request, base: AnyRow) -> bool:
     return bool(request.beginning(base.stable) == base.stable_sha256)
 
 
-def _told(connection: Connection, row: AnyRow | None) -> dict[str, Any]:
-    return read_bare(connection, row) if row is not None else {}
-
-
-def _account(request: Request, numbers: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "model": request.model,
-        "format": request.format,
-        "parameters": dict(request.parameters),
-        **with_numbers(request.account, numbers),
-    }
+def _account_of(connection: Connection, row: AnyRow | None) -> RequestAccount:
+    return read_bare_account(connection, row) if row is not None else NO_ACCOUNT
 
 
 def _marks(request: Request) -> str | None:
@@ -229,14 +263,14 @@ def _record(connection: Connection, row: AnyRow) -> Record:
         created=row.created,
         sha256=row.sha256.hex(),
         size=row.size,
-        pieces=len(Rebuilding().numbers(connection, row)),
+        pieces=len(Rebuilder().numbers(connection, row)),
         account=account,
-        outcome={"counted": account.get("total"), **_reply(connection, row), **wire.loads(row.outcome)},
+        outcome={"counted": account.total, **_reply(connection, row), **wire.loads(row.outcome)},
     )
 
 
 def _reply(connection: Connection, row: AnyRow) -> dict[str, Any]:
-    """The message that came of the request, and what was reported for it."""
+    """The reply to the request, and its reported usage."""
     query = select(messages.c.id, messages.c.details).where(messages.c.request == row.n).order_by(messages.c.n)
     found = connection.execute(query.limit(1)).first()
     if found is None:
@@ -256,10 +290,18 @@ def _unknown(id: str) -> NotFound:
     return NotFound(f"there is no request {id}; `recto conversations show --json` names those of a conversation", id=id)
 
 
-def _side(connection: Connection, again: Rebuilding, row: AnyRow) -> Side:
+def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Formats) -> ComparedRequest:
     record = _record(connection, row)
-    pieces = tuple(again.pieces(connection, row))
-    return Side(record, pieces, row.stable, said_in(connection, record.account))
+    return ComparedRequest(
+        id=record.id,
+        conversation=record.conversation,
+        purpose=record.purpose,
+        account=record.account,
+        pieces=tuple(again.pieces(connection, row)),
+        stable=row.stable,
+        sent=sent_messages(connection, record.account),
+        format=formats(record.account.format or ""),
+    )
 
 
 def _shared(one: list[int], other: list[int]) -> int:
@@ -271,25 +313,35 @@ def _shared(one: list[int], other: list[int]) -> int:
     return same
 
 
-def _store_pieces(connection: Connection, sent: Sequence[Piece], kin: Kin = ALONE) -> list[int]:
+def _store_pieces(
+    connection: Connection, sent: Sequence[Piece], dictionary: PackDictionary = NO_DICTIONARY
+) -> list[int]:
     hashes = [piece.sha256 for piece in sent]
     known = _known_pieces(connection, hashes)
     fresh = {digest: piece for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
     if fresh:
-        # nothing but a message quotes messages
-        kins = {digest: kin if piece.kind == "message" else ALONE for digest, piece in fresh.items()}
-        rows = [{"sha256": digest, "data": _packed(piece.data, kins[digest])} for digest, piece in fresh.items()]
+        # only a message quotes messages
+        dictionaries = {
+            digest: dictionary if piece.kind == "message" else NO_DICTIONARY for digest, piece in fresh.items()
+        }
+        rows = [
+            {"sha256": digest, "data": _packed(piece.data, dictionaries[digest])} for digest, piece in fresh.items()
+        ]
         known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
     return [known[digest] for digest in hashes]
 
 
-def _packed(data: bytes, kin: Kin) -> bytes:
-    return pack_beside(data, kin.numbers, kin.data) if kin.numbers and len(data) > QUOTING else pack(data)
+def _packed(data: bytes, dictionary: PackDictionary) -> bytes:
+    return (
+        pack_with(data, dictionary.numbers, dictionary.data)
+        if dictionary.numbers and len(data) > MIN_QUOTING_BYTES
+        else pack(data)
+    )
 
 
 def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
     known: dict[bytes, int] = {}
     for start in range(0, len(hashes), 500):
-        found = connection.execute(KNOWN_PIECES, {"hashes": hashes[start : start + 500]})
+        found = KNOWN_PIECES(connection, hashes=hashes[start : start + 500])
         known.update((digest, number) for digest, number in found)
     return known

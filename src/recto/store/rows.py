@@ -1,20 +1,26 @@
-"""Rows <-> values: what of a message goes into columns of its own, and what into its details."""
+"""Converts rows to messages and conversations, and messages to columns.
+
+An unfinished message is read with the text that has streamed in so far.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row, select
 
 from recto import wire
 from recto.chat.blocks import Block, Compaction, Made, Thinking
 from recto.chat.conversation import Conversation
-from recto.chat.growth import grow
 from recto.chat.message import Message, Tokens, Usage
+from recto.chat.message_builder import blocks_from
+from recto.errors import NotFound
+from recto.store.schema import deltas
+from recto.store.statements import BARE_PATH, CONVERSATION_BY_ID, ID_OF, MESSAGE_BY_ID
 
 AnyRow = Row[*tuple[Any, ...]]
 
-# Kept as one JSON text, defaults left out: most messages say nothing unusual.
+# Stored as one JSON text without defaults, because most messages have nothing unusual.
 DETAILS = (
     "error",
     "context_type",
@@ -30,15 +36,15 @@ DETAILS = (
 _DEFAULTS: dict[str, Any] = {spec.name: spec.default for spec in fields(Message)}
 
 
-def written(message: Message) -> dict[str, str]:
-    """The message's blocks and details as they are stored. Who made all of its blocks is said once, in the details."""
+def message_columns(message: Message) -> dict[str, str]:
+    """The columns `blocks` and `details`. A `made` that all blocks share is stored once, in the details."""
     made = _made_all(message.blocks)
     blocks = tuple(replace(block, made=None) for block in message.blocks) if made else message.blocks
     return {"blocks": wire.blocks_to_json(blocks), "details": _details(message, made)}
 
 
 def _made_all(blocks: tuple[Block, ...]) -> Made | None:
-    # a bare page reads no details, and a window needs to know who thought, and who summed up
+    # a bare page reads no details, but a window needs `made` of thinking and summaries
     if any(isinstance(block, Thinking | Compaction) for block in blocks):
         return None
     makers = {block.made for block in blocks}
@@ -52,7 +58,7 @@ def _details(message: Message, made: Made | None) -> str:
         if value == _DEFAULTS[name]:
             continue
         if isinstance(value, Usage | Tokens):
-            value = _telling(value)
+            value = _without_defaults(value)
         out[name] = list(value) if isinstance(value, tuple) else value
     if made:
         same = (made.provider, made.model) == (message.provider, message.model)
@@ -60,19 +66,18 @@ def _details(message: Message, made: Made | None) -> str:
     return wire.dumps(out) if out else "{}"
 
 
-def _telling(value: Usage | Tokens) -> dict[str, Any]:
-    """The fields that differ from what they are by default."""
+def _without_defaults(value: Usage | Tokens) -> dict[str, Any]:
     return {spec.name: getattr(value, spec.name) for spec in fields(value) if getattr(value, spec.name) != spec.default}
 
 
 def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
-    """What a window needs of a row of `queries.BARE`; nothing of how it came to be."""
+    """The message of a row of `statements.BARE`: what a window needs, without details."""
     _, id, depth, said, role, status, created, blocks, _, priority = row
     return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status, priority=priority)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedMessage:
     """A bare message with its number in the store, its conversation by number and by id, and its branch."""
 
     n: int
@@ -82,19 +87,19 @@ class Numbered:
     message: Message
 
 
-def numbered_of(row: AnyRow, growth: list[str] | None) -> Numbered:
-    """A row of `queries.NUMBERED`."""
+def numbered_message(row: AnyRow, growth: list[str] | None) -> NumberedMessage:
+    """The message of a row of `statements.NUMBERED`."""
     *bare, branch, conversation, home, parent = row
-    return Numbered(row.n, conversation, home, branch, bare_message(bare, parent, growth))
+    return NumberedMessage(row.n, conversation, home, branch, bare_message(bare, parent, growth))
 
 
 def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
     blocks = wire.blocks_from_json(text)
-    return blocks + grow([step for batch in growth for step in wire.loads(batch)]) if growth else blocks
+    return blocks + blocks_from([step for batch in growth for step in wire.loads(batch)]) if growth else blocks
 
 
 def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
-    """The message of a row of `queries.MESSAGE`; `growth` is what has streamed in of an unfinished one."""
+    """The message of a row of `statements.MESSAGE`; `growth` are the stored deltas of an unfinished one."""
     blocks = _blocks(row.blocks, growth)
     details = {} if row.details == "{}" else read_details(row.details)
     if made := details.pop("made", None):
@@ -116,7 +121,7 @@ def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:
 
 def read_details(text: str) -> dict[str, Any]:
     details: dict[str, Any] = wire.loads(text)
-    # an older version that was running while the store was migrated still writes it here
+    # written here by an older version that ran while the store was migrated
     details.pop("priority", None)
     details.pop("references", None)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
@@ -126,8 +131,8 @@ def read_details(text: str) -> dict[str, Any]:
         if name in details:
             details[name] = tuple(details[name])
     if "made" in details:
-        duration_s, *who = details["made"]
-        provider, model = who or (details["provider"], details["model"])
+        duration_s, *maker = details["made"]
+        provider, model = maker or (details["provider"], details["model"])
         details["made"] = Made(provider, model, duration_s)
     return details
 
@@ -142,4 +147,50 @@ def conversation_of(row: AnyRow) -> Conversation:
         agent=row.agent,
         details=wire.loads(row.details),
         messages=row.said or 0,
+        number=row.n,
     )
+
+
+def conversation_row(connection: Connection, id: str) -> AnyRow:
+    row = CONVERSATION_BY_ID(connection, id=id).first()
+    if row is None:
+        raise NotFound(f"there is no conversation {id}; `recto conversations list` shows all of them", id=id)
+    return row
+
+
+def message_row(connection: Connection, id: str) -> AnyRow:
+    row = MESSAGE_BY_ID(connection, id=id).first()
+    if row is None:
+        raise NotFound(f"there is no message {id}", id=id)
+    return row
+
+
+def read_messages(connection: Connection, rows: Sequence[AnyRow]) -> list[Message]:
+    growth = _growth(connection, rows)
+    return [message_of(row, growth.get(row.n)) for row in rows]
+
+
+def read_numbered(connection: Connection, rows: Sequence[AnyRow]) -> list[NumberedMessage]:
+    growth = _growth(connection, rows)
+    return [numbered_message(row, growth.get(row.n)) for row in rows]
+
+
+def bare_page(connection: Connection, start: str, limit: int, until: str | None) -> list[Message]:
+    rows = BARE_PATH(connection, start=start, most=limit, until=until or "").all()
+    if not rows:
+        return []
+    oldest = rows[-1].parent
+    parents: list[str | None] = [row.id for row in rows[1:]]
+    parents.append(ID_OF(connection, n=oldest).scalar() if oldest else None)
+    growth = _growth(connection, rows)
+    return [bare_message(row, parent, growth.get(row.n)) for row, parent in zip(rows, parents, strict=True)]
+
+
+def _growth(connection: Connection, rows: Sequence[AnyRow]) -> dict[int, list[str]]:
+    unfinished = [row.n for row in rows if row.status == "unfinished"]
+    growth: dict[int, list[str]] = {}
+    if unfinished:
+        query = select(deltas.c.message, deltas.c.growth).where(deltas.c.message.in_(unfinished)).order_by(deltas.c.n)
+        for number, steps in connection.execute(query):
+            growth.setdefault(number, []).append(steps)
+    return growth

@@ -1,27 +1,28 @@
-"""Store: everything that is kept, in one file. Synchronous; the engine reaches it through one thread."""
+"""Store: one database of conversations, records, counts and blobs. Synchronous; the engine uses it from one thread."""
 
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from recto.store.counts import Counts
+from recto.store.blobs import Blobs
 from recto.store.database import BUSY_TIMEOUT_S, Database
-from recto.store.kept import Kept
+from recto.store.document_uses import DocumentUses
 from recto.store.records import Records
-from recto.store.references import Uses
-from recto.store.sourced import SourceUses
+from recto.store.source_uses import SourceUses
+from recto.store.token_counts import TokenCounts
 from recto.store.tree import Tree
 
 
 class Store:
-    def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self.database = Database(path, busy_timeout_s=busy_timeout_s)
+    def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        """`location` is the path of a SQLite file or the URL of a database."""
+        self.database = Database(location, busy_timeout_s=busy_timeout_s)
         self.tree = Tree(self.database)
         self.records = Records(self.database)
-        self.counts = Counts(self.database)
-        self.references = Uses(self.database)
-        self.kept = Kept(self.database)
-        self.sourced = SourceUses(self.database)
+        self.token_counts = TokenCounts(self.database)
+        self.document_uses = DocumentUses(self.database)
+        self.blobs = Blobs(self.database)
+        self.source_uses = SourceUses(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -1,31 +1,47 @@
-"""Tree: conversations and their messages. It only grows; a head points at where each conversation stands."""
+"""Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, insert, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
-from recto.chat.growth import Step
 from recto.chat.message import Message, now
+from recto.chat.message_builder import Delta
 from recto.chat.trail import Trail
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
-from recto.store.placing import (
+from recto.store.document_uses import note_uses
+from recto.store.paths import (
     compactions_up_from,
+    find_trail,
     insert_message,
-    move_from,
+    is_on_path,
+    move_head,
     parent_of,
-    placed_under,
-    repeated_at,
+    path_to,
+    place_under,
+    repeated_compaction,
 )
-from recto.store.queries import (
+from recto.store.rows import (
+    AnyRow,
+    NumberedMessage,
+    bare_page,
+    conversation_of,
+    conversation_row,
+    message_columns,
+    message_of,
+    message_row,
+    read_messages,
+    read_numbered,
+)
+from recto.store.schema import conversations, messages, requests
+from recto.store.statements import (
     AFTER,
     BY_NUMBER,
     COMPACTION_AT,
@@ -42,19 +58,15 @@ from recto.store.queries import (
     SET_BLOCKS,
     SET_DETAILS,
     SET_PRIORITY,
+    SET_STATUS,
 )
-from recto.store.reading import bare_page, conversation_row, message_row, read, read_numbered
-from recto.store.references import note_uses
-from recto.store.rows import AnyRow, Numbered, conversation_of, message_of, written
-from recto.store.schema import conversations, messages
-from recto.store.trails import is_on_path, track_to, trail_of
 
 PRIORITIES = range(1, 11)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A message in its place. `moved` is False when another writer had moved the head: this one is a branch."""
+class AppendedMessage:
+    """A stored message. `moved` is False when another writer moved the head first, so that this one is on a branch."""
 
     message: Message
     moved: bool
@@ -70,8 +82,9 @@ class Tree:
         stamp = now()
         made = Conversation(new_id(), title, None, stamp, stamp, agent, details or {})
         with self._database.write() as connection:
-            connection.execute(
-                insert(conversations).values(
+            number = connection.execute(
+                insert(conversations)
+                .values(
                     id=made.id,
                     title=title,
                     agent=agent,
@@ -79,12 +92,27 @@ class Tree:
                     updated=stamp,
                     details=wire.dumps(made.details),
                 )
-            )
-        return made
+                .returning(conversations.c.n)
+            ).scalar_one()
+        return replace(made, number=number)
 
     def conversation(self, id: str) -> Conversation:
         with self._database.read() as connection:
             return conversation_of(conversation_row(connection, id))
+
+    def conversation_numbered(self, number: int) -> Conversation:
+        """The conversation that people know by this number."""
+        with self._database.read() as connection:
+            row = connection.execute(CONVERSATION.where(conversations.c.n == number)).first()
+        if row is None:
+            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
+        return conversation_of(row)
+
+    def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
+        """Conversations that there are, id -> number."""
+        query = select(conversations.c.id, conversations.c.n).where(conversations.c.id.in_(ids))
+        with self._database.read() as connection:
+            return {row.id: row.n for row in connection.execute(query)}
 
     def latest(self) -> Conversation | None:
         found = self.conversations(limit=1)
@@ -102,47 +130,46 @@ class Tree:
             return [conversation_of(row) for row in connection.execute(query)]
 
     def change(self, id: str, *, title: str | None = None, details: dict[str, Any] | None = None) -> Conversation:
-        """A new title; choices added to the conversation's details (None takes one away)."""
+        """Changes the title, and merges settings into the conversation's details; None removes one."""
         with self._database.write() as connection:
             row = conversation_row(connection, id)
             merged = wire.loads(row.details) | (details or {})
-            kept = {name: value for name, value in merged.items() if value is not None}
+            remaining = {name: value for name, value in merged.items() if value is not None}
             connection.execute(
                 update(conversations)
                 .where(conversations.c.n == row.n)
-                .values(title=row.title if title is None else title, details=wire.dumps(kept))
+                .values(title=row.title if title is None else title, details=wire.dumps(remaining))
             )
             return conversation_of(conversation_row(connection, id))
 
     # -- messages
 
-    def append(self, conversation: str, message: Message) -> Placed:
-        """Stores the message under its parent and moves the head there, if the head still is that parent."""
+    def append(self, conversation: str, message: Message) -> AppendedMessage:
+        """Stores the message under its parent, and moves the head to it if the head is still that parent."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)
-            placed = placed_under(message, parent)
-            try:
-                number = insert_message(connection, home.n, parent, placed)
-            except IntegrityError:
-                return self._again(home, message_row(connection, message.id), message)
-            return Placed(placed, move_from(connection, home, parent, number, placed))
+            placed = place_under(message, parent)
+            number = insert_message(connection, home.n, parent, placed)
+            if number is None:
+                return self._already_stored(home, message_row(connection, message.id), message)
+            return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
 
-    def _again(self, home: AnyRow, existing: AnyRow, message: Message) -> Placed:
+    def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
         known = message_of(existing)
         if (known.role, known.blocks, known.parent) != (message.role, message.blocks, message.parent):
             raise Invalid(f"message {message.id} is already stored with other content", id=message.id)
-        return Placed(known, home.head_id == message.id)
+        return AppendedMessage(known, home.head_id == message.id)
 
-    def grow(self, message: str, steps: list[Step]) -> None:
-        """Stores what has come in of an unfinished message since the last time."""
+    def grow(self, message: str, steps: list[Delta]) -> None:
+        """Stores new deltas of an unfinished message."""
         with self._database.write() as connection:
             INSERT_DELTA(connection, id=message, growth=wire.dumps(steps))
 
     def finish(self, message: Message) -> None:
-        """Folds an unfinished message: its blocks whole, the deltas gone."""
+        """Completes an unfinished message: stores its blocks and deletes its deltas."""
         with self._database.write() as connection:
-            text = written(message)
+            text = message_columns(message)
             row = FINISH(
                 connection,
                 message=message.id,
@@ -152,25 +179,30 @@ class Tree:
                 new_priority=message.priority,
             ).first()
             if row is None:
-                raise Invalid(f"message {message.id} is already finished, or was never begun", id=message.id)
+                raise Invalid(f"message {message.id} is already finished, or was never started", id=message.id)
             DELETE_DELTAS(connection, number=row.n)
             note_uses(connection, row.n, message.blocks)
 
-    def refer(self, message: Message) -> None:
-        """Notes which documents a message refers to, once that is known; what was said stays as it is."""
+    def settle(self, id: str) -> None:
+        """Marks a pending message as done: all its tool calls have results now."""
         with self._database.write() as connection:
-            row = SET_BLOCKS(connection, message=message.id, new_blocks=written(message)["blocks"]).first()
+            SET_STATUS(connection, message=id, new_status="done")
+
+    def refer(self, message: Message) -> None:
+        """Stores the document references of a message once they are known; its text stays unchanged."""
+        with self._database.write() as connection:
+            row = SET_BLOCKS(connection, message=message.id, new_blocks=message_columns(message)["blocks"]).first()
             if row is None:
                 raise NotFound(f"there is no message {message.id}", id=message.id)
             note_uses(connection, row.n, message.blocks)
 
     def count(self, message: Message) -> None:
-        """Notes what a message costs, once that is known."""
+        """Stores the token counts of a message once they are known."""
         with self._database.write() as connection:
-            SET_DETAILS(connection, message=message.id, new_details=written(message)["details"])
+            SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
 
     def prioritise(self, id: str, priority: int) -> None:
-        """Says how much a message matters, from 1 to 10."""
+        """Sets the priority of a message, from 1 to 10."""
         if priority not in PRIORITIES:
             raise Invalid(f"priority {priority} is not allowed; it is a whole number from 1 to 10", priority=priority)
         with self._database.write() as connection:
@@ -179,7 +211,7 @@ class Tree:
 
     def message(self, id: str) -> Message:
         with self._database.read() as connection:
-            return read(connection, [message_row(connection, id)])[0]
+            return read_messages(connection, [message_row(connection, id)])[0]
 
     def owner(self, message: str) -> str:
         """The conversation that a message belongs to."""
@@ -189,16 +221,16 @@ class Tree:
             return str(connection.execute(home.where(messages.c.n == row.n)).scalar_one())
 
     def compaction(self, at: str) -> Message | None:
-        """The newest message with a Compaction on the path up to and with `at`."""
+        """The newest message with a Compaction on the path up to and including `at`."""
         with self._database.read() as connection:
             row = COMPACTION_AT(connection, id=at).first()
             if row is None:
                 message_row(connection, at)
                 return None
-            return read(connection, [row])[0]
+            return read_messages(connection, [row])[0]
 
     def compactions(self, at: str, *, limit: int) -> list[Message]:
-        """The newest messages with Compactions on the path up to and with `at`, newest first."""
+        """The newest messages with Compactions on the path up to and including `at`, newest first."""
         with self._database.read() as connection:
             message_row(connection, at)
             return [message_of(row) for row in islice(compactions_up_from(connection, at), limit)]
@@ -214,15 +246,15 @@ class Tree:
             found = PATH(connection, start=start, most=most, until=until or "").all()
             if not found:
                 message_row(connection, start)
-            return read(connection, found)
+            return read_messages(connection, found)
 
     def bare_page(self, start: str, *, most: int, until: str | None = None) -> list[Message]:
-        """The same with only what a window needs of them: who, what, where; in a third of the time."""
+        """The same with only the columns that a window needs, in a third of the time."""
         with self._database.read() as connection:
             return bare_page(connection, start, most, until)
 
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
-        """The newest Compaction on the path to `at`, and a bare page of what it does not cover."""
+        """The newest Compaction on the path to `at`, and a bare page of the messages that it does not cover."""
         with self._database.read() as connection:
             stored = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
             found = wire.blocks_from_json(stored) if stored else ()
@@ -234,13 +266,13 @@ class Tree:
             return REQUEST_OF(connection, id=message).scalar()
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
-        """These messages, in order of their depth."""
+        """The messages with these ids, by depth."""
         with self._database.read() as connection:
             found = connection.execute(MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
-            return read(connection, found)
+            return read_messages(connection, found)
 
     def children(self, id: str, *, role: str) -> list[str]:
-        """The messages of this role that follow a message, on whatever branch."""
+        """The children of a message that have this role, on any branch."""
         parents = messages.alias("parents")
         query = select(messages.c.id).join(parents, parents.c.n == messages.c.parent)
         with self._database.read() as connection:
@@ -253,13 +285,13 @@ class Tree:
             home = conversation_row(connection, conversation)
             childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
             query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
-            return read(connection, connection.execute(query).all())
+            return read_messages(connection, connection.execute(query).all())
 
     def move(self, conversation: str, target: str | None, *, again: bool = True) -> str | None:
-        """Moves the head to `target` (None: before the first message) and gives back where it now is.
+        """Moves the head to `target` (None: before the first message) and returns the new head.
 
-        Between what a Compaction covers, be it nothing, and the Compaction itself, that Compaction is appended again on
-        the new branch (unless not `again`): else the covered part would come back into the window, and pins be lost.
+        A target between the last covered message of a Compaction and the Compaction itself gets that Compaction
+        appended again (unless not `again`): otherwise covered messages would return to the window, and pins be lost.
         """
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
@@ -268,41 +300,63 @@ class Tree:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
             MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
-            repeated = repeated_at(connection, home, row) if row is not None and again else None
+            repeated = repeated_compaction(connection, home, row) if row is not None and again else None
             return self.append(conversation, repeated).message.id if repeated else target
 
     # -- by number and place
 
     def trail(self, head: str) -> Trail:
-        """The branches of the path that ends at `head`: what else is on it can be told without the store."""
+        """The branches of the path that ends at `head`; they tell whether any message is on it."""
         with self._database.read() as connection:
-            return trail_of(connection, head)
+            return find_trail(connection, head)
 
     def newest_number(self) -> int:
-        """The number of the message that was stored last; 0 when there is none."""
+        """The number of the last stored message; 0 when there is none."""
         with self._database.read() as connection:
             return NEWEST_NUMBER(connection).scalar() or 0
 
-    def after(self, number: int, *, most: int) -> list[Numbered]:
-        """What was stored after the message of this number, in all conversations, in that order."""
+    def after(self, number: int, *, most: int) -> list[NumberedMessage]:
+        """The messages stored after this number in all conversations, in that order."""
         with self._database.read() as connection:
             return read_numbered(connection, AFTER(connection, number=number, most=most).all())
 
-    def by_number(self, numbers: Sequence[int]) -> dict[int, Numbered]:
-        """The messages of these numbers; one that is not there is left out."""
+    def by_number(self, numbers: Sequence[int]) -> dict[int, NumberedMessage]:
+        """The messages with these numbers; unknown ones are left out."""
         with self._database.read() as connection:
-            rows = BY_NUMBER(connection, numbers=wire.dumps(list(dict.fromkeys(numbers)))).all()
-            return {each.n: each for each in read_numbered(connection, rows)}
+            rows = BY_NUMBER(connection, numbers=list(dict.fromkeys(numbers))).all()
+            return {numbered.n: numbered for numbered in read_numbered(connection, rows)}
 
-    def numbered(self, head: str, said: Sequence[int]) -> dict[int, Message]:
-        """Bare messages of the path to `head` by their number on it; one that was never said is left out."""
+    def numbered(self, head: str, numbers: Sequence[int]) -> dict[int, Message]:
+        """Bare messages of the path to `head` by their number on it; unknown numbers are left out."""
         with self._database.read() as connection:
-            track = track_to(connection, head)
-            rows = [row for number in dict.fromkeys(said) if (row := track.numbered(number)) is not None]
-            return {each.message.said: each.message for each in read_numbered(connection, rows)}
+            path = path_to(connection, head)
+            rows = [row for number in dict.fromkeys(numbers) if (row := path.numbered(number)) is not None]
+            return {found.message.said: found.message for found in read_numbered(connection, rows)}
+
+    def numbers(self, ids: Collection[str], head: str | None = None) -> dict[str, int]:
+        """Ids of messages, and of requests, which have the numbers of their replies -> number on the path.
+
+        The path is that of the conversation, or the one to `head`. What is on no such path has no number, nor has a
+        compaction, which nobody said.
+        """
+        named = or_(messages.c.id.in_(ids), requests.c.id.in_(ids))
+        with self._database.read() as connection:
+            rows = [row for row in connection.execute(MESSAGE.where(named)) if row.compaction != row.n]
+            trails = self._trails(connection, {row.conversation for row in rows}, head)
+        said = [row for row in rows if trails[row.conversation].holds(row.branch, row.depth)]
+        found = {row.request_id: row.said for row in said if row.request_id} | {row.id: row.said for row in said}
+        return {id: number for id, number in found.items() if id in ids}
+
+    def _trails(self, connection: Connection, homes: Collection[int], head: str | None) -> dict[int, Trail]:
+        """The paths of these conversations by their numbers."""
+        query = select(conversations.c.n, messages.c.id).outerjoin(messages, messages.c.n == conversations.c.head)
+        heads = {row.n: row.id for row in connection.execute(query.where(conversations.c.n.in_(homes)))}
+        if head is not None:
+            heads[message_row(connection, head).conversation] = head
+        return {home: find_trail(connection, end) if end else Trail() for home, end in heads.items()}
 
     def stretch(self, head: str, first: int, last: int) -> list[Message]:
-        """Bare messages that were said on the path to `head` between two depths, in order."""
+        """Bare messages of the path to `head` between two depths, in order, without Compactions."""
         with self._database.read() as connection:
-            found = read_numbered(connection, track_to(connection, head).rows(first, last))
-            return [each.message for each in found if each.message.compaction is None]
+            found = read_numbered(connection, path_to(connection, head).rows(first, last))
+            return [numbered.message for numbered in found if numbered.message.compaction is None]

@@ -1,1 +1,1 @@
-"""How what is covered is told: orders to a model, sentences chosen without one, facts that are checked."""
+"""How the past is told: prompts for a model, sentences chosen without one, facts, their verification, the ledger."""

@@ -1,21 +1,30 @@
-"""Facts: what of a text can be checked against another: figures, dates, names, paths, addresses, commands, identifiers,
-quotations, errors. Pure; reads any text in linear time and knows no message.
+"""Facts: the parts of a text that can be verified, such as numbers, dates, names, paths, URLs, commands, identifiers,
+quotations and errors. Reads any text in linear time and knows no message.
 
-Of what a machine wrote (tool output, code, logs) only that counts which a reader would call a fact: paths, addresses,
-versions, measures, commands, errors, and in lines that tell an outcome the figures too. The rest is found, as proof
-that it was said, but does not count.
+In machine output (tool results, code, logs) only a few facts are significant: paths, URLs, versions, measurements,
+commands, errors, and numbers in lines that report an outcome. The others only prove that something occurred.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recto.summary import figures, names
-from recto.summary.figures import LETTER, word_set
-from recto.summary.layout import OUTCOME, PROSE, ROW, Layout, layout
+from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
+from recto.summary.numbers_and_dates import (
+    DATE_PATTERN,
+    LETTER,
+    NUMBER_PATTERN,
+    TIME_PATTERN,
+    normalize_date,
+    normalize_number,
+    normalize_time,
+    unit_end,
+)
+from recto.summary.proper_names import NameSpan, find_names, kind_of_name, normalize_name
+from recto.summary.sentences import word_set
 
-LONGEST = 160
-"""Characters of a token or quotation beyond which it is no fact."""
+_MAX_LENGTH = 160
+_MAX_FENCED_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +34,11 @@ class Fact:
     text: str
     """As written."""
     normal: str
-    """The same for every spelling."""
+    """The same for all spellings."""
     start: int = 0
     end: int = 0
-    counts: bool = True
-    """Whether a reader would call it a fact. What does not count still proves that something was said."""
+    is_significant: bool = True
+    """Whether a reader would call it a fact. An insignificant one still proves that something was said."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -53,57 +62,57 @@ _PATTERNS = {
     "plain": rf"[a-z]++(?![{LETTER}(]|[.:/@\\-][{LETTER}/\\])",
     "url": r"""(?:https?|ftp|ssh|git|s3|file|wss?|postgres(?:ql)?|mysql|redis|mongodb)://[^\s"'<>()\[\]{}`|\\^,;]++"""
     rf"|[{LETTER}.+-]{{1,64}}+@[{LETTER}-]{{1,63}}+(?:\.[{LETTER}-]{{2,63}}+)++",
-    "date": rf"(?=[\dA-Z])(?:{figures.DATE})",
-    "time": rf"(?=\d)(?:{figures.TIME})",
+    "date": rf"(?=[\dA-Z])(?:{DATE_PATTERN})",
+    "time": rf"(?=\d)(?:{TIME_PATTERN})",
     "path": rf"(?:~|\.{{1,2}})?/[{LETTER}.@-]++(?:/[{LETTER}.@-]++)*+/?+|[A-Za-z]:\\[{LETTER}.\\-]++"
     rf"|(?![\d/.,]++(?![A-Za-z_]))[{LETTER}.@-]++(?:/[{LETTER}.@-]++)++/?+|\.[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)*+",
     "version": rf"[vV]\d++(?:\.\d++)*+(?:-?[a-z]++\.?\d*+)?(?![{LETTER}])"
     rf"|\d++\.\d++\.\d++(?:\.\d++)*+(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post)[\w.]*+)?(?![{LETTER}])",
     "hash": rf"(?=\d*+[a-f])(?=[a-f]*+\d)[a-f\d]{{7,64}}+(?:-[a-f\d]{{4,12}}+)*+(?![{LETTER}])"
     rf"|0x[\da-fA-F]++(?![{LETTER}])",
-    "number": rf"(?=[\d$€£¥₹+−UEGC-])(?:{figures.NUMBER})",
+    "number": rf"(?=[\d$€£¥₹+−UEGC-])(?:{NUMBER_PATTERN})",
     "flag": rf"--?[a-z][{LETTER}-]++",
     "ticket": rf"[A-Z][A-Z\d]{{1,9}}+-\d++(?![{LETTER}])|\#\d++(?![{LETTER}])",
     "word": rf"\$?[{LETTER}]++(?:['’][a-zA-Z]++)?(?:(?:[._-]|::)[{LETTER}]++)*+(?:\(\))?",
     "katakana": r"[\u30a1-\u30fa\u30fc]{3,}+(?:・[\u30a1-\u30fa\u30fc]++)*+",
 }
-# what no pattern begins with fails at one look
-_FIRST = rf"(?=[{LETTER}$#~./+−€£¥₹\u30a1-\u30fc-])"
-_SCAN = re.compile(
-    rf"(?<![{LETTER}.@/\\-]){_FIRST}(?:"
+# a lookahead rejects what no pattern starts with, which is faster
+_TOKEN_START = rf"(?=[{LETTER}$#~./+−€£¥₹\u30a1-\u30fc-])"
+_TOKEN = re.compile(
+    rf"(?<![{LETTER}.@/\\-]){_TOKEN_START}(?:"
     + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items())
     + ")"
 )
 _QUOTE = re.compile(
     r'"[^"\n]{3,80}+"|“[^”\n]{3,80}+”|„[^“”\n]{3,80}+[“”]|«[^»\n]{3,80}+»|[「『《][^」』》\n]{2,80}+[」』》]'
 )
-_SPAN = re.compile(r"(?<!`)`([^`\n]{2,120}+)`(?!`)")
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,120}+)`(?!`)")
 _DOT_FILE = re.compile(
     r"\.(?:env|git\w*|bash\w*|zsh\w*|profile|config|local|ssh|cache|npmrc|docker\w*|venv|vscode|pre-commit)"
 )
 _LINE_NUMBER = re.compile(rf"[:#]L?\d++(?![{LETTER}])")
 _COMMAND = re.compile(rf"(?:sudo )?(?:(?:{_COMMANDS})(?:[ \t]++[^\n]{{1,150}}+)?|\./[^\n]{{2,150}}+)$")
 _COMMAND_LINE = re.compile(r"^[ \t]*+(?:(?:bash-)?[$❯%]|>>>?)[ \t]++([^\n]{2,160}+)$", re.MULTILINE)
-_COMMAND_GIVEN = re.compile(r'"(?:command|cmd)"\s*:\s*"((?:[^"\\\n]|\\.){2,160}+)"')
+_COMMAND_ARGUMENT = re.compile(r'"(?:command|cmd)"\s*:\s*"((?:[^"\\\n]|\\.){2,160}+)"')
 _ERROR = re.compile(
     r"^[ \t]*+((?:[A-Za-z_.]{0,60}?(?:Error|Exception)|fatal|error)\b):[ \t]*+([^\n]{3,100}+)", re.MULTILINE
 )
 _CAMEL = re.compile(r"[a-z\u00df-\u00ff\d][A-Z]|[A-Z]{2}[a-z]{2}")
-_COUNTED = re.compile(r"[ \xa0](?:[a-z]{3,}s|passed|failed|skipped|people|men|women|children)\b")
+_COUNTED_NOUN = re.compile(r"[ \xa0](?:[a-z]{3,}s|passed|failed|skipped|people|men|women|children)\b")
 _NUMBERING = re.compile(r"[.):](?:\s|$)")
-_SAYS = re.compile(r"[^\W\d_]")
+_ANY_LETTER = re.compile(r"[^\W\d_]")
 
 
-def facts(text: str, *, by: str = "") -> list[Fact]:
-    """All that can be checked, in order of place, as often as it is written. `by` says who wrote all of it, where that
-    is known; else lines are judged by their looks."""
-    lines = layout(text, by=by)
-    found = [*_scanned(text, lines), *_quoted(text, lines), *_commands(text, lines), *_errors(text)]
-    return _apart(sorted(found, key=lambda fact: (fact.start, -fact.end)))
+def find_facts(text: str, *, author: str = "") -> list[Fact]:
+    """All facts in order of position, as often as they occur. `author` is PROSE or MACHINE where it is known who wrote
+    all of the text; otherwise each line is judged by its looks."""
+    lines = classify_lines(text, author=author)
+    found = [*_tokens(text, lines), *_quotations(text, lines), *_commands(text, lines), *_errors(text)]
+    return _without_nested(sorted(found, key=lambda fact: (fact.start, -fact.end)))
 
 
-def _apart(found: list[Fact]) -> list[Fact]:
-    """Without the figures inside a path and the units of a number, which are their own."""
+def _without_nested(found: list[Fact]) -> list[Fact]:
+    """Drops numbers and names inside a path, and the unit of a number."""
     kept, end = [], 0
     for fact in found:
         if fact.start < end and fact.kind in ("number", "name", "identifier"):
@@ -114,31 +123,32 @@ def _apart(found: list[Fact]) -> list[Fact]:
     return kept
 
 
-def _scanned(text: str, lines: Layout) -> Iterator[Fact]:
-    words: list[names.Word] = []
-    for match in _SCAN.finditer(text):
+def _tokens(text: str, lines: LineKinds) -> Iterator[Fact]:
+    words: list[NameSpan] = []
+    for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "plain" or kind is None:
             continue
         start, end = match.span()
-        if end - start > LONGEST:
+        if end - start > _MAX_LENGTH:
             continue
         if kind == "word":
             kind = _kind_of_word(match[0])
             if kind == "name":
                 if lines.at(start) == PROSE:
-                    words.append(names.Word(start, end, match[0]))
+                    words.append(NameSpan(start, end, match[0]))
                 continue
             if kind is None:
                 continue
-        if fact := _fact(kind, text, start, end, lines):
+        if fact := _fact_of_token(kind, text, start, end, lines):
             yield fact
-    for name in names.joined(text, words):
-        yield Fact(names.kind_of(name.text), name.text, names.normal(name.text), name.start, name.end, name.counts)
+    for name in find_names(text, words):
+        kind, normal = kind_of_name(name.text), normalize_name(name.text)
+        yield Fact(kind, name.text, normal, name.start, name.end, name.is_significant)
 
 
 def _kind_of_word(word: str) -> str | None:
-    """What a token of letters, digits and joining signs is; None when it is just a word."""
+    """The kind of a token of letters, digits and joining characters; None for an ordinary word."""
     if word.isalpha():
         return "identifier" if _CAMEL.search(word) else "name" if word[0].isupper() else None
     if "." in word:
@@ -148,124 +158,128 @@ def _kind_of_word(word: str) -> str | None:
         if parts[-1].lower() in _DOMAINS and len(parts[-2]) > 2:
             return "url"
         # a full stop without a space behind it
-        is_joint = len(parts) == 2 and parts[0].isalpha() and (parts[1][:1].isupper() or parts[1].isdigit())
-        if max(map(len, parts)) < 3 or is_joint:
+        is_sentence_end = len(parts) == 2 and parts[0].isalpha() and (parts[1][:1].isupper() or parts[1].isdigit())
+        if max(map(len, parts)) < 3 or is_sentence_end:
             return None
     if "_" in word or "::" in word or word.endswith("()") or word.startswith("$") or "." in word:
-        return "identifier" if _SAYS.search(word) else None
-    if any(sign.isdigit() for sign in word):
+        return "identifier" if _ANY_LETTER.search(word) else None
+    if any(char.isdigit() for char in word):
         return None if word[0].isdigit() else "identifier"
     if _CAMEL.search(word) and "'" not in word and "’" not in word and "-" not in word:
         return "identifier"
     return "name" if word[0].isupper() else None
 
 
-def _fact(kind: str, text: str, start: int, end: int, lines: Layout) -> Fact | None:
-    written = text[start:end]
-    place = lines.at(start)
+def _fact_of_token(kind: str, text: str, start: int, end: int, lines: LineKinds) -> Fact | None:
+    token, line_kind = text[start:end], lines.at(start)
+    is_prose = line_kind == PROSE
     match kind:
         case "number":
-            unit = figures.unit_end(text, end)
-            if unit is None:
-                return None
-            end, written = unit, text[start:unit]
-            return Fact("number", written, figures.number(written), start, end, _number_counts(text, start, end, place))
+            return _number(text, start, end, line_kind)
         case "date":
-            return Fact("date", written, figures.date(written), start, end, place == PROSE)
+            return Fact("date", token, normalize_date(token), start, end, is_prose)
         case "time":
-            return Fact("time", written, figures.time(written), start, end, place == PROSE)
+            return Fact("time", token, normalize_time(token), start, end, is_prose)
         case "version":
-            return Fact("version", written, written.lower().lstrip("v"), start, end)
+            return Fact("version", token, token.lower().lstrip("v"), start, end)
         case "hash" | "flag" | "ticket" | "identifier":
-            # of the names in code and the figures in base 16 only those count that people wrote themselves
-            return Fact("identifier", written, written.lower(), start, end, place == PROSE and len(written) > 2)
+            # identifiers and hexadecimal numbers are significant only where people mention them
+            return Fact("identifier", token, token.lower(), start, end, is_prose and len(token) > 2)
         case "katakana":
-            return Fact("name", written, written, start, end, place == PROSE)
+            return Fact("name", token, token, start, end, is_prose)
         case "path":
             return _path(text, start, end, lines)
         case _:
-            stripped = written.rstrip(".,:;!?'")
-            return Fact("url", stripped, stripped.lower().rstrip("/"), start, start + len(stripped))
+            url = token.rstrip(".,:;!?'")
+            return Fact("url", url, url.lower().rstrip("/"), start, start + len(url))
 
 
-def _number_counts(text: str, start: int, end: int, place: str) -> bool:
-    """A figure of one digit tells something only with what it counts; a table tells nothing by its single figures."""
+def _number(text: str, start: int, end: int, line_kind: str) -> Fact | None:
+    with_unit = unit_end(text, end)
+    if with_unit is None:
+        return None
+    written = text[start:with_unit]
+    is_significant = _is_significant_number(text, start, with_unit, line_kind)
+    return Fact("number", written, normalize_number(written), start, with_unit, is_significant)
+
+
+def _is_significant_number(text: str, start: int, end: int, line_kind: str) -> bool:
+    """A single digit needs the noun that it counts; single numbers in a table, and list numbers, say nothing."""
     written = text[start:end]
     is_bare = written.isdigit()
-    if (
-        is_bare
-        and _NUMBERING.match(text, end)
-        and not text[max(0, start - 8) : start].rpartition("\n")[2].strip(" \t-*>#")
+    if is_bare and _NUMBERING.match(text, end):
+        line_start = text[max(0, start - 8) : start].rpartition("\n")[2]
+        if not line_start.strip(" \t-*>#"):
+            return False
+    if len(written) > 15 or (
+        is_bare and len(written) == 1 and (written in "012" or not _COUNTED_NOUN.match(text, end))
     ):
         return False
-    if len(written) > 15 or (is_bare and len(written) == 1 and (written in "012" or not _COUNTED.match(text, end))):
+    if line_kind == ROW:
         return False
-    if place == ROW:
-        return False
-    return place in (PROSE, OUTCOME) or _SAYS.search(written) is not None or written.endswith("%")
+    return line_kind in (PROSE, OUTCOME) or _ANY_LETTER.search(written) is not None or written.endswith("%")
 
 
-def _path(text: str, start: int, end: int, lines: Layout) -> Fact | None:
-    """Something with a slash is a path by its beginning, by its ending, or by being long; "and/or" is none."""
-    written = text[start:end].rstrip(".,:-")
-    parts = [part for part in written.replace("\\", "/").split("/") if part]
-    if not parts or not _SAYS.search(written) or text[start - 1 : start] == "<":
+def _path(text: str, start: int, end: int, lines: LineKinds) -> Fact | None:
+    """A token with a slash is a path by its start, by its extension, or by its length; "and/or" is none."""
+    path = text[start:end].rstrip(".,:-")
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    if not parts or not _ANY_LETTER.search(path) or text[start - 1 : start] == "<":
         return None
-    if written[0] == "." and "/" not in written and not _DOT_FILE.match(written):
+    if path[0] == "." and "/" not in path and not _DOT_FILE.match(path):
         return None
-    is_rooted = written[0] in "/~." or "\\" in written
-    ending = parts[-1].rpartition(".")[2].lower()
-    is_file = "." in parts[-1] and ending in _EXTENSIONS
+    is_rooted = path[0] in "/~." or "\\" in path
+    extension = parts[-1].rpartition(".")[2].lower()
+    is_file = "." in parts[-1] and extension in _EXTENSIONS
     is_long = len(parts) > 2 and all(len(part) > 1 and not part.isdigit() for part in parts)
-    if not (is_file or is_long or (is_rooted and len(written) > 2)):
+    if not (is_file or is_long or (is_rooted and len(path) > 2)):
         return None
-    end = start + len(written)
+    end = start + len(path)
     if line := _LINE_NUMBER.match(text, end):
-        written, end = written + line[0], line.end()
-    counts = "/" in written or lines.at(start) != ROW
-    return Fact("path", written, written.lower().removeprefix("./").rstrip("/") or "/", start, end, counts)
+        path, end = path + line[0], line.end()
+    is_significant = "/" in path or lines.at(start) != ROW
+    return Fact("path", path, path.lower().removeprefix("./").rstrip("/") or "/", start, end, is_significant)
 
 
-def _quoted(text: str, lines: Layout) -> Iterator[Fact]:
+def _quotations(text: str, lines: LineKinds) -> Iterator[Fact]:
     for match in _QUOTE.finditer(text):
         inner = match[0][1:-1].strip()
-        if len(inner) > 1 and _SAYS.search(inner) and lines.at(match.start()) == PROSE:
-            words = inner.split()
-            tells = len(words) > 1 or inner[0].isupper() or not inner.isascii()
-            yield Fact("quote", match[0], plain(inner), match.start(), match.end(), tells)
+        if len(inner) > 1 and _ANY_LETTER.search(inner) and lines.at(match.start()) == PROSE:
+            is_significant = len(inner.split()) > 1 or inner[0].isupper() or not inner.isascii()
+            yield Fact("quote", match[0], normalize_fact_text(inner), match.start(), match.end(), is_significant)
 
 
-def _commands(text: str, lines: Layout) -> Iterator[Fact]:
-    for match in _SPAN.finditer(text):
+def _commands(text: str, lines: LineKinds) -> Iterator[Fact]:
+    for match in _CODE_SPAN.finditer(text):
         inner = match[1].strip()
         if _COMMAND.match(inner) and " " in inner:
-            yield Fact("command", inner, plain(inner), match.start(), match.end())
-        elif inner and _SAYS.search(inner) and not lines.fence_around(match.start()):
-            yield Fact("identifier", inner, plain(inner), match.start(), match.end())
+            yield Fact("command", inner, normalize_fact_text(inner), match.start(), match.end())
+        elif inner and _ANY_LETTER.search(inner) and not lines.fence_at(match.start()):
+            yield Fact("identifier", inner, normalize_fact_text(inner), match.start(), match.end())
     for match in _COMMAND_LINE.finditer(text):
-        yield Fact("command", match[1].strip(), plain(match[1]), match.start(1), match.end(1))
-    for match in _COMMAND_GIVEN.finditer(text):
-        yield Fact("command", match[1], plain(match[1]), match.start(1), match.end(1))
+        yield Fact("command", match[1].strip(), normalize_fact_text(match[1]), match.start(1), match.end(1))
+    for match in _COMMAND_ARGUMENT.finditer(text):
+        yield Fact("command", match[1], normalize_fact_text(match[1]), match.start(1), match.end(1))
     for start, end in lines.fences:
-        yield from _fenced(text, start, end)
+        yield from _fenced_commands(text, start, end)
 
 
-def _fenced(text: str, start: int, end: int) -> Iterator[Fact]:
-    """Lines between fences that begin as commands do."""
-    place = start
-    for line in text[start:end].splitlines(keepends=True)[:200]:
-        said = line.strip()
-        if len(said) < LONGEST and " " in said and _COMMAND.match(said):
-            at = place + line.index(said)
-            yield Fact("command", said, plain(said), at, at + len(said))
-        place += len(line)
+def _fenced_commands(text: str, start: int, end: int) -> Iterator[Fact]:
+    """Lines between fences that start as commands do."""
+    offset = start
+    for line in text[start:end].splitlines(keepends=True)[:_MAX_FENCED_LINES]:
+        command = line.strip()
+        if len(command) < _MAX_LENGTH and " " in command and _COMMAND.match(command):
+            at = offset + line.index(command)
+            yield Fact("command", command, normalize_fact_text(command), at, at + len(command))
+        offset += len(line)
 
 
 def _errors(text: str) -> Iterator[Fact]:
     for match in _ERROR.finditer(text):
-        yield Fact("error", match[0].strip(), plain(match[0]), match.start(1), match.end())
+        yield Fact("error", match[0].strip(), normalize_fact_text(match[0]), match.start(1), match.end())
 
 
-def plain(text: str) -> str:
-    """In small letters, with single spaces."""
+def normalize_fact_text(text: str) -> str:
+    """In lower case, with single spaces."""
     return " ".join(text.lower().split())

@@ -1,6 +1,6 @@
-"""Catalog: what a vault holds, kept in throw-away tables: notes, their names, and the links between them.
+"""Catalog: the notes of a vault, their names, and the links between them, in a database that can be made again.
 
-Names are in memory, links are not: those that may mean a note are found by the name they end in.
+Names are in memory, links are not: links to a note are looked up by the name they end in.
 """
 
 import json
@@ -11,33 +11,33 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid, NotFound
-from recto.vault.card import LINK, Known, link_of, put_card, read_card
-from recto.vault.folder import Entry, Folder, is_note
+from recto.vault.catalog_entry import LINK_COLUMNS, FileStamp, link_from_row, put_entry, read_entry
+from recto.vault.catalog_file import CatalogEmptied, CatalogFile
+from recto.vault.folder import Folder, FolderEntry, is_note
+from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import Link
-from recto.vault.names import Names
-from recto.vault.tables import Emptied, Tables
 
-# One transaction: what a crash may cost, and what another process waits for.
+# Notes per transaction: what a crash may lose, and how long another process waits.
 _BATCH = 200
 _PAGE = 2000
-_FOUND = f"SELECT l.rowid, path, context, {LINK} FROM links AS l JOIN notes ON n = note"
+_SELECT_LINKS = f"SELECT l.rowid, path, context, {LINK_COLUMNS} FROM links AS l JOIN notes ON n = note"
 
 Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Paths; a renamed file is removed and added."""
+class VaultChanges:
+    """Paths; a renamed file is both removed and added."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-    """Notes and folders that are there and could not be read."""
+    """Notes and folders that exist but could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class DocumentInfo:
     path: str
     title: str
     size: int
@@ -48,8 +48,8 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A link of a note and what it leads to; `path` is None when it is broken."""
+class ResolvedLink:
+    """A link of a note and the file it leads to; `path` is None if it is broken."""
 
     link: Link
     source: str
@@ -60,164 +60,170 @@ class Found:
 
 class Catalog:
     def __init__(self, path: Path | None = None) -> None:
-        self.names = Names()
-        self._tables = Tables(path)
-        self._loaded: int | None = None
+        self.names = LinkResolver()
+        self._tables = CatalogFile(path)
+        self._loaded_version: int | None = None
         self._hashes: tuple[object, Mapping[str, bytes]] = (None, {})
 
     @property
-    def note(self) -> str:
-        """What was not as it should be: begun anew, or in memory only."""
-        return self._tables.note
+    def warning(self) -> str:
+        """Why the catalog was rebuilt, or is in memory only; empty if all is well."""
+        return self._tables.warning
 
     @property
     def is_filled(self) -> bool:
         try:
             return bool(self._tables.read("SELECT 1 FROM notes LIMIT 1"))
-        except Emptied:
+        except CatalogEmptied:
             return False
 
     def close(self) -> None:
         self._tables.close()
-        self._loaded = None
+        self._loaded_version = None
 
-    # -- taking over what is on the disk
+    # -- reading the disk
 
-    def refresh(self, folder: Folder, progress: Progress | None = None, only: Iterable[str] | None = None) -> Changes:
-        """What has changed in all of the folder, or in these files `only`."""
+    def refresh(
+        self, folder: Folder, progress: Progress | None = None, only: Iterable[str] | None = None
+    ) -> VaultChanges:
+        """Brings the catalog up to date with the folder, or with these files `only`."""
         paths = None if only is None else set(only)
-        for _ in range(3):  # a damaged file is begun anew, one that cannot be kept goes to memory
+        for _ in range(3):  # a damaged database is rebuilt, one that cannot be written moves to memory
             try:
                 return self._refresh(folder, progress, paths)
-            except Emptied:
-                self._loaded, paths = None, None
+            except CatalogEmptied:
+                self._loaded_version, paths = None, None
         return self._refresh(folder, progress, None)
 
-    def _refresh(self, folder: Folder, progress: Progress | None, only: set[str] | None) -> Changes:
-        known = self._known(folder, only)
+    def _refresh(self, folder: Folder, progress: Progress | None, only: set[str] | None) -> VaultChanges:
+        stored = self._stored_stamps(folder, only)
         skipped: list[str] = []
-        # what is new may be ignored, or a folder: only a walk can tell
-        if only is None or not only <= known.keys():
-            known = self._known(folder) if only else known
-            entries = list(folder.walk(skipped.append))
-            gone = known.keys() - {entry.path for entry in entries}
+        # a new path may be ignored, or a folder: only a walk can tell
+        if only is None or not only <= stored.keys():
+            stored = self._stored_stamps(folder) if only else stored
+            found = list(folder.walk(skipped.append))
+            removed = stored.keys() - {entry.path for entry in found}
         else:
-            entries = list(_entries(folder, only))
-            gone = only - {entry.path for entry in entries}
-        self._remove(gone)
-        pending = [entry for entry in entries if entry.path not in known or not known[entry.path].is_of(entry)]
-        taken = _Taken(unreadable=skipped)
+            found = list(_read_entries(folder, only))
+            removed = only - {entry.path for entry in found}
+        self._remove(removed)
+        pending = [entry for entry in found if entry.path not in stored or not stored[entry.path].matches(entry)]
+        scan = _Scan(unreadable=skipped)
         for at in range(0, len(pending), _BATCH):
-            self._take(folder, pending[at : at + _BATCH], known, taken)
+            self._store_batch(folder, pending[at : at + _BATCH], stored, scan)
             if progress:
                 progress(min(at + _BATCH, len(pending)), len(pending))
-        return Changes(tuple(taken.added), tuple(taken.changed), tuple(sorted(gone)), tuple(taken.unreadable))
+        return VaultChanges(tuple(scan.added), tuple(scan.changed), tuple(sorted(removed)), tuple(scan.unreadable))
 
-    def _known(self, folder: Folder, only: set[str] | None = None) -> dict[str, Known]:
-        """What the tables hold of this very folder, or of these files at least; the names are loaded with it when they
-        are not the newest."""
+    def _stored_stamps(self, folder: Folder, only: set[str] | None = None) -> dict[str, FileStamp]:
+        """The stamps of all files of this folder, or at least of `only` these. Reloads the names if another process has
+        written."""
         root = str(folder.root)
         if not self._tables.read("SELECT 1 FROM marks WHERE name = 'root' AND value = ?", (root,)):
-            self._begin(root)
+            self._reset(root)
         version = self._tables.version
         query, values = "SELECT path, aliases, size, mtime_ns, sha, problem FROM notes", list[str]()
-        if only and self._loaded == version:
+        if only and self._loaded_version == version:
             query, values = f"{query} WHERE path IN (SELECT value FROM json_each(?))", [json.dumps(list(only))]
         rows = self._tables.read(query, values)
-        if self._loaded != version:
-            self.names = Names()
+        if self._loaded_version != version:
+            self.names = LinkResolver()
             for path, aliases, *_ in rows:
                 self.names.add(path, _aliases(aliases))
-            self._loaded = version
-        return {path: Known(*facts) for path, _, *facts in rows}
+            self._loaded_version = version
+        return {path: FileStamp(*columns) for path, _, *columns in rows}
 
-    def _begin(self, root: str) -> None:
+    def _reset(self, root: str) -> None:
         with self._tables.write() as db:
             db.execute("DELETE FROM links")
             db.execute("DELETE FROM notes")
             db.execute("INSERT OR REPLACE INTO marks VALUES ('root', ?)", (root,))
-        self._loaded = None
+        self._loaded_version = None
 
     def _remove(self, paths: Iterable[str]) -> None:
-        gone = [(path,) for path in paths]
-        if gone:
+        removed = [(path,) for path in paths]
+        if removed:
             with self._tables.write() as db:
-                db.executemany("DELETE FROM links WHERE note IN (SELECT n FROM notes WHERE path = ?)", gone)
-                db.executemany("DELETE FROM notes WHERE path = ?", gone)
-        for (path,) in gone:
+                db.executemany("DELETE FROM links WHERE note IN (SELECT n FROM notes WHERE path = ?)", removed)
+                db.executemany("DELETE FROM notes WHERE path = ?", removed)
+        for (path,) in removed:
             self.names.remove(path)
 
-    def _take(self, folder: Folder, batch: Sequence[Entry], known: dict[str, Known], taken: "_Taken") -> None:
-        cards = [read_card(folder, entry) for entry in batch]
-        new = [card for card in cards if not card.is_as(known.get(card.path))]
+    def _store_batch(
+        self, folder: Folder, batch: Sequence[FolderEntry], stored: dict[str, FileStamp], scan: "_Scan"
+    ) -> None:
+        entries = [read_entry(folder, entry) for entry in batch]
+        new = [entry for entry in entries if not entry.is_unchanged(stored.get(entry.path))]
         with self._tables.write() as db:
-            facts = [(card.size, card.mtime_ns, card.path) for card in cards if card.path in known]
-            db.executemany("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", facts)
-            for card in new:
-                put_card(db, card)
-        for card in new:
-            self.names.add(card.path, card.parsed.aliases)
-            (taken.changed if card.path in known else taken.added).append(card.path)
-        taken.unreadable += [card.path for card in cards if card.is_unreadable]
+            stamps = [(entry.size, entry.mtime_ns, entry.path) for entry in entries if entry.path in stored]
+            db.executemany("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", stamps)
+            for entry in new:
+                put_entry(db, entry)
+        for entry in new:
+            self.names.add(entry.path, entry.parsed.aliases)
+            (scan.changed if entry.path in stored else scan.added).append(entry.path)
+        scan.unreadable += [entry.path for entry in entries if entry.is_unreadable]
 
-    # -- asking
+    # -- looking up
 
-    def listed(self, prefix: str = "") -> list[Listed]:
-        """Notes by path; attachments have only a name."""
+    def documents(self, prefix: str = "") -> list[DocumentInfo]:
+        """Notes whose paths begin with a prefix, by path."""
         query = (
             "SELECT path, title, size, mtime_ns, tags, problem, aliases FROM notes"
             " WHERE substr(path, 1, ?) = ? ORDER BY path"
         )
         return [
-            Listed(path, title, size, _moment(mtime_ns), tuple(tags.split()), problem, _aliases(aliases))
+            DocumentInfo(path, title, size, _modified(mtime_ns), tuple(tags.split()), problem, _aliases(aliases))
             for path, title, size, mtime_ns, tags, problem, aliases in self._tables.read(query, (len(prefix), prefix))
             if is_note(path)
         ]
 
     def hashes(self) -> Mapping[str, bytes]:
-        """Readable notes and the hashes of what they say: the very same value for as long as nothing has changed."""
-        stamp = self._tables.stamp
-        if stamp != self._hashes[0]:
-            self._hashes = stamp, dict(self._tables.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL"))
+        """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
+        change_stamp = self._tables.change_stamp
+        if change_stamp != self._hashes[0]:
+            self._hashes = change_stamp, dict(self._tables.read("SELECT path, sha FROM notes WHERE sha IS NOT NULL"))
         return self._hashes[1]
 
-    def links(self, keys: Iterable[str]) -> list[Found]:
-        """Links that are filed under these keys; whether they lead anywhere is not looked up."""
-        rows = [row for key in keys for row in self._tables.read(f"{_FOUND} WHERE key = ?", (key,))]
-        return sorted((_found(*row) for row in rows), key=lambda each: (each.source, each.link.start))
+    def links(self, keys: Iterable[str]) -> list[ResolvedLink]:
+        """Links that are filed under these keys, not yet resolved."""
+        rows = [row for key in keys for row in self._tables.read(f"{_SELECT_LINKS} WHERE key = ?", (key,))]
+        return sorted((_resolved_link(*row) for row in rows), key=lambda each: (each.source, each.link.start))
 
-    def all_links(self) -> Iterator[Found]:
-        """Every link, a page at a time: there may be more than memory should hold."""
+    def all_links(self) -> Iterator[ResolvedLink]:
+        """Every link, not yet resolved, read page by page to save memory."""
         last = 0
-        while rows := self._tables.read(f"{_FOUND} WHERE l.rowid > ? ORDER BY l.rowid LIMIT {_PAGE}", (last,)):
-            yield from (_found(*row) for row in rows)
+        while rows := self._tables.read(f"{_SELECT_LINKS} WHERE l.rowid > ? ORDER BY l.rowid LIMIT {_PAGE}", (last,)):
+            yield from (_resolved_link(*row) for row in rows)
             last = rows[-1][0]
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Scan:
+    """What a refresh has found so far."""
+
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
 
-def _found(_: int, path: str, context: str, *parts: Any) -> Found:
-    link = link_of(parts)
-    return Found(link, path, link.line, context)
+def _resolved_link(_: int, path: str, context: str, *parts: Any) -> ResolvedLink:
+    link = link_from_row(parts)
+    return ResolvedLink(link, path, link.line, context)
 
 
-def _moment(mtime_ns: int) -> datetime:
+def _modified(mtime_ns: int) -> datetime:
     return datetime.fromtimestamp(abs(mtime_ns) / 1e9, UTC)
 
 
-def _entries(folder: Folder, paths: Iterable[str]) -> Iterator[Entry]:
+def _read_entries(folder: Folder, paths: Iterable[str]) -> Iterator[FolderEntry]:
     for path in paths:
         try:
             entry = folder.entry(path)
         except (NotFound, Invalid):
             continue
-        yield Entry(path, entry.size, entry.mtime_ns)
+        yield FolderEntry(path, entry.size, entry.mtime_ns)
 
 
-def _aliases(kept: str) -> tuple[str, ...]:
-    return tuple(json.loads(kept)) if kept else ()
+def _aliases(stored: str) -> tuple[str, ...]:
+    return tuple(json.loads(stored)) if stored else ()

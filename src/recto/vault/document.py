@@ -1,7 +1,7 @@
-"""Document: a note taken apart: properties, title, headings, sections, blocks. Knows its text, not where it lies.
+"""Document: a note and what it consists of: properties, title, headings, sections, blocks. Knows its text, not the
+disk.
 
-Whatever the text is, it can be taken apart: what is wrong with it is said in `problem`.
-"""
+Every text can be parsed; `problem` says what is wrong with it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from recto.vault.prose import front_matter, masked
+from recto.vault.prose import front_matter, mask_code
 
-MOST_FRONT_MATTER = 64_000
-MOST_NESTED = 100
-_LONGEST_NAME = 300
+MAX_FRONT_MATTER_CHARS = 64_000
+MAX_NESTING = 100
+_MAX_LINK_CHARS = 300
 
-# Both begin with the end of a line, not with `^`: an expression that begins with a letter is looked for much faster.
+# Both begin with a line end, not with `^`: an expression that begins with a literal is found much faster.
 _ATX = re.compile(r"\n {0,3}(#{1,6})(?:[ \t]+([^\n]*))?(?=\r?\n|\r?\Z)")
 _SETEXT = re.compile(r"\n {0,3}(=+|-+)[ \t\r]*(?=\n|\Z)")
-_NO_PARAGRAPH = re.compile(r"[ \t\r]*$|[ \t]*(?:#{1,6}[ \t]|[>|]|(?:[-*+]|\d+[.)])(?:\s|$)|[-=*_]{3,}[ \t\r]*$)")
+_NOT_A_PARAGRAPH = re.compile(r"[ \t\r]*$|[ \t]*(?:#{1,6}[ \t]|[>|]|(?:[-*+]|\d+[.)])(?:\s|$)|[-=*_]{3,}[ \t\r]*$)")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)]|#{1,6})[ \t]")
-_SOME_BLOCK = re.compile(r"\^[A-Za-z0-9-]++[ \t\r]*+(?:\n|\Z)")
+_ANY_BLOCK_ID = re.compile(r"\^[A-Za-z0-9-]++[ \t\r]*+(?:\n|\Z)")
 _HEADING_LINE = re.compile(r" {0,3}#{1,6}[ \t]")
 _BLOCK_ID = re.compile(r"[A-Za-z0-9-]+")
 _TAG = re.compile("#([\\w/\\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff]+)")
-_SPOKEN = re.compile(r"[\W_]+")
-# Aliases, and every way to nest deeply: brackets, dashes in a row, a deep indent. Without these nobody looks twice.
-_NEEDS_A_LOOK = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}", re.MULTILINE)
+_NON_WORD = re.compile(r"[\W_]+")
+# Aliases, and every way to nest deeply: brackets, dashes in a row, a deep indent. Other front matter needs no check.
+_SUSPICIOUS = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}", re.MULTILINE)
 _UNCLOSED = re.compile(r"\ufeff?---[ \t]*\r?\n[\w -]+:(?:\s|$)")
 
 
@@ -35,13 +35,13 @@ class Heading:
     level: int
     text: str
     line: int
-    """From 1 on."""
+    """Starts at 1."""
     start: int
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """From a heading to the next one of its rank; what comes before the first heading has none."""
+class NoteSection:
+    """From a heading to the next one of the same or a higher level. The text before the first heading has no path."""
 
     heading_path: tuple[str, ...]
     start: int
@@ -50,14 +50,14 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedNote:
     title: str | None = None
-    """As the properties or the first heading of the first rank say."""
+    """From the properties, or from the first heading of level 1."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     headings: tuple[Heading, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[NoteSection, ...] = ()
     blocks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     body_start: int = 0
     problem: str | None = None
@@ -70,90 +70,90 @@ class Document:
     text: str
 
     @cached_property
-    def parsed(self) -> Parsed:
-        return parse(self.text)
+    def parsed(self) -> ParsedNote:
+        return parse_note(self.text)
 
     @cached_property
     def head(self) -> tuple[Mapping[str, Any], int]:
-        """Its properties and where its body starts: all that a line about it needs, without the rest."""
+        """Its properties and where its body starts: enough for a one-line summary, and faster than `parsed`."""
         properties, problem = _properties(self.text)
         front = front_matter(self.text)
         return properties, front[2] if front and not problem else 0
 
     @property
     def title(self) -> str:
-        return self.parsed.title or name_of(self.path)
+        return self.parsed.title or note_name(self.path)
 
 
-def name_of(path: str) -> str:
-    """A file's name without its folders and its ending."""
+def note_name(path: str) -> str:
+    """A file's name without its folders and its extension."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
-def parse(text: str, mask: str | None = None) -> Parsed:
-    """All that can be told from the text alone. `mask` is the text without code, where it is known."""
-    mask = masked(text) if mask is None else mask
+def parse_note(text: str, mask: str | None = None) -> ParsedNote:
+    """Parses a text. `mask` is the text without code, if the caller has it already."""
+    mask = mask_code(text) if mask is None else mask
     properties, problem = _properties(text)
     front = front_matter(text)
-    after = front[2] if front else 0
-    headings = tuple(_headings(mask, text, after))
-    body_start = 0 if problem else after
-    return Parsed(
+    front_end = front[2] if front else 0
+    headings = tuple(_headings(mask, text, front_end))
+    body_start = 0 if problem else front_end
+    return ParsedNote(
         title=_title(properties, headings),
         properties=properties,
-        aliases=_names(properties, "aliases", "alias"),
-        tags=tuple(dict.fromkeys([*_property_tags(properties), *_tags(mask[after:])])),
+        aliases=_list_values(properties, "aliases", "alias"),
+        tags=tuple(dict.fromkeys([*_property_tags(properties), *_inline_tags(mask[front_end:])])),
         headings=headings,
         sections=tuple(_sections(text, headings, body_start)),
-        blocks=_blocks(mask, after),
+        blocks=_blocks(mask, front_end),
         body_start=body_start,
         problem=problem,
     )
 
 
 def section_text(document: Document, heading: str) -> str | None:
-    """What stands under a heading, the heading included; `A#B` means a B somewhere below an A. None when none fits."""
-    wanted = [spoken for part in heading.split("#") if (spoken := _spoken(part))]
+    """The text under a heading, including the heading; `A#B` means a B somewhere below an A. None if there is none."""
+    target = [name for part in heading.split("#") if (name := _normalize_heading(part))]
     for section in document.parsed.sections:
-        path = [_spoken(part) for part in section.heading_path]
-        if wanted and path and path[-1] == wanted[-1] and _in_order(wanted, path):
+        path = [_normalize_heading(part) for part in section.heading_path]
+        if target and path and path[-1] == target[-1] and _is_subsequence(target, path):
             return document.text[section.start : section.end]
     return None
 
 
 def block_text(document: Document, block: str) -> str | None:
-    """The paragraph or list item that bears a `^block` id."""
+    """The paragraph or list item with a `^block` id."""
     span = document.parsed.blocks.get(block.strip().lower())
     return document.text[slice(*span)] if span else None
 
 
-def _spoken(heading: str) -> str:
-    """A heading as links name it: signs and case do not count."""
-    return _SPOKEN.sub(" ", heading).strip().lower() or heading.strip()
+def _normalize_heading(heading: str) -> str:
+    """A heading as links refer to it: without punctuation and case."""
+    return _NON_WORD.sub(" ", heading).strip().lower() or heading.strip()
 
 
-def _in_order(wanted: Iterable[str], path: Iterable[str]) -> bool:
+def _is_subsequence(target: Iterable[str], path: Iterable[str]) -> bool:
     rest = iter(path)
-    return all(part in rest for part in wanted)
+    return all(part in rest for part in target)
 
 
 def _properties(text: str) -> tuple[dict[str, Any], str | None]:
     place = front_matter(text)
     if place is None:
         return {}, "the front matter is never closed" if _UNCLOSED.match(text) else None
-    if place[1] - place[0] > MOST_FRONT_MATTER:
-        return {}, f"the front matter is longer than {MOST_FRONT_MATTER // 1000} kB"
+    if place[1] - place[0] > MAX_FRONT_MATTER_CHARS:
+        return {}, f"the front matter is longer than {MAX_FRONT_MATTER_CHARS // 1000} kB"
     raw = text[place[0] : place[1]]
-    return _loaded(raw) if raw.strip() else ({}, None)
+    return _load_yaml(raw) if raw.strip() else ({}, None)
 
 
-def _loaded(raw: str) -> tuple[dict[str, Any], str | None]:
-    import yaml  # only notes with properties
+def _load_yaml(raw: str) -> tuple[dict[str, Any], str | None]:
+    import yaml  # only notes with properties need it
 
     loader = _loader()
     try:
-        if _NEEDS_A_LOOK.search(raw) and (problem := _danger(yaml.parse(raw, loader))):
+        if _SUSPICIOUS.search(raw) and (problem := _find_danger(yaml.parse(raw, loader))):
             return {}, problem
         found = yaml.load(raw, loader)
     except yaml.MarkedYAMLError as why:
@@ -162,85 +162,85 @@ def _loaded(raw: str) -> tuple[dict[str, Any], str | None]:
     except (yaml.YAMLError, ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
         return {}, f"the front matter is not valid YAML: {str(why).splitlines()[0][:80]}"
     if not isinstance(found, dict):
-        return {}, None if found is None else "the front matter is no list of properties (name: value)"
-    return {_said(name): value for name, value in found.items()}, None
+        return {}, None if found is None else "the front matter is not a list of properties (name: value)"
+    return {_to_text(name): value for name, value in found.items()}, None
 
 
 @cache
 def _loader() -> Any:
-    """Dates stay texts, as Obsidian has them: one that is in no calendar costs nothing, and each says what it said."""
-    import yaml  # only notes with properties
+    """Dates stay text, as in Obsidian: an impossible date does no harm, and each is kept as written."""
+    import yaml  # only notes with properties need it
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # which one, the machine decides
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is installed
         pass
 
     Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)
     return Loader
 
 
-def _danger(events: Iterable[Any]) -> str | None:
-    """What would unfold to more than memory holds, or nest deeper than the loader's stack."""
+def _find_danger(events: Iterable[Any]) -> str | None:
+    """Finds aliases, which may expand without limit, and nesting deeper than the loader's stack."""
     depth = 0
     for event in events:
         kind = type(event).__name__
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
         if kind == "AliasEvent":
-            return "the front matter uses aliases (*name), which are not followed"
-        if depth > MOST_NESTED:
+            return "the front matter uses aliases (*name), which are not supported"
+        if depth > MAX_NESTING:
             return "the front matter is nested too deeply"
     return None
 
 
-def _said(value: Any) -> str:
+def _to_text(value: Any) -> str:
     try:
         return str(value).strip()
-    except ValueError:  # a number of more digits than Python writes
+    except ValueError:  # a number with more digits than Python prints
         return ""
 
 
 def _title(properties: Mapping[str, Any], headings: Iterable[Heading]) -> str | None:
-    given = properties.get("title")
-    if isinstance(given, str | int | float) and (said := " ".join(_said(given).split())):
-        return said
+    value = properties.get("title")
+    if isinstance(value, str | int | float) and (title := " ".join(_to_text(value).split())):
+        return title
     return next((heading.text for heading in headings if heading.level == 1 and heading.text), None)
 
 
-def _names(properties: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
-    """Each entry of a list; a text is parted at its commas."""
+def _list_values(properties: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
+    """The entries of list properties, each once; a text is split at its commas."""
     values: list[Any] = []
     for key in keys:
-        given = properties.get(key)
-        given = given.split(",") if isinstance(given, str) else given
-        values += given if isinstance(given, list) else [given]
-    said = (_said(value) for value in values if value is not None and not isinstance(value, list | dict))
-    return tuple(dict.fromkeys(name for name in said if name))
+        value = properties.get(key)
+        value = value.split(",") if isinstance(value, str) else value
+        values += value if isinstance(value, list) else [value]
+    texts = (_to_text(value) for value in values if value is not None and not isinstance(value, list | dict))
+    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 def _property_tags(properties: Mapping[str, Any]) -> Iterator[str]:
-    for names in _names(properties, "tags", "tag"):
+    for names in _list_values(properties, "tags", "tag"):
         yield from (tag for name in re.split(r"[,\s]+", names) if (tag := name.strip("#")))
 
 
-def _tags(body: str) -> list[str]:
+def _inline_tags(body: str) -> list[str]:
     found = (match for match in _TAG.finditer(body) if not body[match.start() - 1 : match.start()].strip())
     tags = (match[1].strip("/") for match in found if not _is_in_link(body, match.start()))
     return [tag for tag in tags if tag and not tag.isdecimal()]
 
 
 def _is_in_link(body: str, at: int) -> bool:
-    before = body[max(0, at - _LONGEST_NAME) : at].rpartition("\n")[2]
+    before = body[max(0, at - _MAX_LINK_CHARS) : at].rpartition("\n")[2]
     return before.rfind("[[") > before.rfind("]]")
 
 
-def _headings(mask: str, text: str, after: int) -> Iterator[Heading]:
-    line, counted = 1, 0
-    lines = f"\n{mask[after:]}"
-    # a place in `lines` is one further than in what they are made of: where a line's end is there, its start is here
+def _headings(mask: str, text: str, front_end: int) -> Iterator[Heading]:
+    line, counted_to = 1, 0
+    lines = f"\n{mask[front_end:]}"
+    # offsets in `lines` are one larger than in the masked text: a line end there is the line's start here
     for place, level, begin, end in sorted([*_atx(lines), *_setext(lines)]):
-        start = place + after
-        line += text.count("\n", counted, start)
-        counted = start
-        yield Heading(level, _heading_text(text[begin - 1 + after : end - 1 + after]), line, start)
+        start = place + front_end
+        line += text.count("\n", counted_to, start)
+        counted_to = start
+        yield Heading(level, _heading_text(text[begin - 1 + front_end : end - 1 + front_end]), line, start)
 
 
 def _atx(lines: str) -> Iterator[tuple[int, int, int, int]]:
@@ -253,7 +253,7 @@ def _setext(lines: str) -> Iterator[tuple[int, int, int, int]]:
     for found in _SETEXT.finditer(lines):
         end = found.start()
         above = lines.rfind("\n", 0, end)
-        if above >= 0 and not _NO_PARAGRAPH.match(lines[above + 1 : end]):
+        if above >= 0 and not _NOT_A_PARAGRAPH.match(lines[above + 1 : end]):
             yield above, 1 if found[1][0] == "=" else 2, above + 1, end
 
 
@@ -263,47 +263,47 @@ def _heading_text(raw: str) -> str:
     return closed.rstrip() if not closed or closed[-1] in " \t" else text
 
 
-def _sections(text: str, headings: tuple[Heading, ...], body_start: int) -> Iterator[Section]:
+def _sections(text: str, headings: tuple[Heading, ...], body_start: int) -> Iterator[NoteSection]:
     first = headings[0].start if headings else len(text)
     if text[body_start:first].strip():
-        yield Section((), body_start, first, 0)
+        yield NoteSection((), body_start, first, 0)
     ends = _ends(headings, len(text))
     above: list[Heading] = []
     for heading, end in zip(headings, ends, strict=True):
         while above and above[-1].level >= heading.level:
             above.pop()
         above.append(heading)
-        yield Section(tuple(each.text for each in above), heading.start, end, heading.level)
+        yield NoteSection(tuple(each.text for each in above), heading.start, end, heading.level)
 
 
 def _ends(headings: tuple[Heading, ...], end: int) -> list[int]:
     ends: list[int] = []
-    next_of = [end] * 7
+    next_start = [end] * 7
     for heading in reversed(headings):
-        ends.append(min(next_of[: heading.level + 1]))
-        next_of[heading.level] = heading.start
+        ends.append(min(next_start[: heading.level + 1]))
+        next_start[heading.level] = heading.start
     return ends[::-1]
 
 
-def _blocks(mask: str, after: int) -> dict[str, tuple[int, int]]:
+def _blocks(mask: str, front_end: int) -> dict[str, tuple[int, int]]:
     blocks: dict[str, tuple[int, int]] = {}
-    if not _SOME_BLOCK.search(mask, after):
+    if not _ANY_BLOCK_ID.search(mask, front_end):
         return blocks
-    start = end = at = after
-    is_apart = True
-    for line in mask[after:].split("\n"):
-        bare = line.rstrip()
-        marker = bare.rfind("^")
-        before, name = bare[:marker], bare[marker + 1 :].lower()
-        is_named = marker >= 0 and _BLOCK_ID.fullmatch(name) is not None
-        if is_named and not before.strip():
-            # a line of its own names the block before it, even across an empty line
+    start = end = at = front_end
+    starts_block = True
+    for line in mask[front_end:].split("\n"):
+        stripped = line.rstrip()
+        caret = stripped.rfind("^")
+        before, name = stripped[:caret], stripped[caret + 1 :].lower()
+        has_id = caret >= 0 and _BLOCK_ID.fullmatch(name) is not None
+        if has_id and not before.strip():
+            # an id on its own line belongs to the block before it, even across an empty line
             blocks.setdefault(name, (start, end))
-        elif bare:
-            start = at if is_apart or _ITEM.match(line) else start
-            end = at + len(bare)
-            if is_named and before[-1] in " \t":
+        elif stripped:
+            start = at if starts_block or _ITEM.match(line) else start
+            end = at + len(stripped)
+            if has_id and before[-1] in " \t":
                 blocks.setdefault(name, (start, at + len(before.rstrip())))
-        is_apart = not bare or _HEADING_LINE.match(line) is not None
+        starts_block = not stripped or _HEADING_LINE.match(line) is not None
         at += len(line) + 1
     return blocks

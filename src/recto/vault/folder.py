@@ -1,7 +1,7 @@
-"""Folder: the real place of a vault. Walked, read and written without ever leaving it; knows files, not notes.
+"""Folder: a vault's directory on disk. Walks, reads and writes it without ever leaving it; knows files, not notes.
 
-A symlink stands for what it leads to: a file inside counts, a folder is not walked into (its notes are there already,
-or are none of ours).
+A symlink to a file inside counts as that file. A symlink to a folder is not followed: its notes are either inside
+already, or not part of the vault.
 """
 
 import errno
@@ -15,19 +15,20 @@ from typing import NamedTuple
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.text import clean
-from recto.vault.ignored import NAME as IGNORE_FILE
-from recto.vault.ignored import Ignored, is_ignored
-from recto.vault.names import NOTE_ENDINGS
+from recto.vault.gitignore import NAME as IGNORE_FILE
+from recto.vault.gitignore import GitIgnore, is_ignored
+from recto.vault.link_resolver import NOTE_ENDINGS
 
 TRASH = ".trash"
-# What is read of a note when nobody says otherwise: half a million tokens, more than any window takes.
-MOST_READ = 2_000_000
+# The largest note that is read by default: half a million tokens, more than any window takes.
+MAX_NOTE_BYTES = 2_000_000
 
-Skipped = Callable[[str], object]
+OnSkipped = Callable[[str], object]
+"""Called with the path of a file or folder that exists but cannot be read."""
 
 
-class Entry(NamedTuple):
-    """A walk gives many: a tuple is made in half of the time."""
+class FolderEntry(NamedTuple):
+    """There are many, and a tuple is made in half the time of a dataclass."""
 
     path: str
     """Relative to the vault, with forward slashes."""
@@ -41,273 +42,275 @@ def is_note(path: str) -> bool:
 
 class Folder:
     def __init__(self, root: Path) -> None:
-        self.root = _opened(root)
-        self._start = os.path.join(self.root, "")
-        """As the places of all that is inside begin."""
+        self.root = _open_root(root)
+        self._prefix = os.path.join(self.root, "")
+        """How every path inside begins."""
 
     # -- walking
 
-    def walk(self, skipped: Skipped = lambda path: None) -> Iterator[Entry]:
-        """Notes and attachments, folder by folder, by name. `skipped` hears of what is there and cannot be read."""
-        waiting = [("", Ignored())]
-        while waiting:
-            prefix, ignored = waiting.pop()
-            children = self._children(prefix, skipped)
+    def walk(self, on_skipped: OnSkipped = lambda path: None) -> Iterator[FolderEntry]:
+        """Notes and attachments, folder by folder, sorted by name."""
+        pending = [("", GitIgnore())]
+        while pending:
+            prefix, ignored = pending.pop()
+            children = self._children(prefix, on_skipped)
             if any(child.name == IGNORE_FILE for child in children):
                 ignored = ignored.within(self.root / prefix, prefix)
-            folders: list[tuple[str, Ignored]] = []
+            folders: list[tuple[str, GitIgnore]] = []
             for child in children:
                 path = prefix + child.name
-                if child.name.startswith(".") or not (path.isascii() or _is_text(path, skipped)):
+                if child.name.startswith(".") or not (path.isascii() or _is_text(path, on_skipped)):
                     continue
                 is_folder = _is_folder(child)
-                if ignored.rules and ignored.leaves_out(path, is_folder):
+                if ignored.rules and ignored.ignores(path, is_folder):
                     continue
                 if is_folder:
                     folders.append((path + "/", ignored))
-                elif entry := self._found(child, path, skipped):
+                elif entry := self._entry_of(child, path, on_skipped):
                     yield entry
-            waiting.extend(reversed(folders))
+            pending.extend(reversed(folders))
 
-    def _children(self, prefix: str, skipped: Skipped) -> list[os.DirEntry[str]]:
+    def _children(self, prefix: str, on_skipped: OnSkipped) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.root / prefix) as children:
                 return sorted(children, key=lambda child: child.name)
         except OSError as why:
             if not prefix:
-                raise _unusable(self.root, why) from why
+                raise _unusable_error(self.root, why) from why
             if not isinstance(why, FileNotFoundError):
-                skipped(prefix.rstrip("/"))
+                on_skipped(prefix.rstrip("/"))
             return []
 
-    def _found(self, child: os.DirEntry[str], path: str, skipped: Skipped) -> Entry | None:
+    def _entry_of(self, child: os.DirEntry[str], path: str, on_skipped: OnSkipped) -> FolderEntry | None:
         try:
-            if not child.is_file() or (child.is_symlink() and not self._leads_inside(path)):
+            if not child.is_file() or (child.is_symlink() and not self._is_inside(path)):
                 return None
-            facts = child.stat()
-            return Entry(path, facts.st_size, facts.st_mtime_ns)
+            info = child.stat()
+            return FolderEntry(path, info.st_size, info.st_mtime_ns)
         except FileNotFoundError:
-            return None  # gone since it was listed
+            return None  # deleted since it was listed
         except OSError:
-            skipped(path)
+            on_skipped(path)
             return None
 
-    def _leads_inside(self, path: str) -> bool:
+    def _is_inside(self, path: str) -> bool:
         try:
-            self.inside(path)
+            self.locate(path)
         except (Invalid, NotFound):
             return False
         return True
 
-    # -- naming
+    # -- paths
 
-    def inside(self, path: str) -> Path:
-        """The real place of a relative path; symlinks, `..` and absolute paths cannot lead outside."""
-        return Path(self._real(path))
+    def locate(self, path: str) -> Path:
+        """The real location of a relative path. Symlinks, `..` and absolute paths cannot lead outside."""
+        return Path(self._visible_path(path))
 
-    def _real(self, path: str) -> str:
-        # as text: a Path of it would take longer than reading a note
-        place = self._resolved(path)
-        if self._is_hidden(place):
-            raise _missing(path)
-        return place
+    def _visible_path(self, path: str) -> str:
+        # a string: making a Path would take longer than reading a note
+        location = self._resolve(path)
+        if self._is_hidden(location):
+            raise _missing_error(path)
+        return location
 
-    def relative(self, place: Path) -> str:
-        return place.relative_to(self.root).as_posix()
+    def relative(self, location: Path) -> str:
+        return location.relative_to(self.root).as_posix()
 
-    def _resolved(self, path: str) -> str:
+    def _resolve(self, path: str) -> str:
         if "\0" in path:
-            raise Invalid("a document's path cannot hold a NUL character", path=path)
+            raise Invalid("a document's path cannot contain a NUL character", path=path)
         try:
-            os.fsencode(path)  # what no disk can hold is told now
-            place = self._start + path
-            if not self._is_plain(path):
-                place = os.path.realpath(os.path.join(self._start, path))
+            os.fsencode(path)  # fails here if no disk can store the name
+            location = self._prefix + path
+            if not self._has_no_links(path):
+                location = os.path.realpath(os.path.join(self._prefix, path))
         except (OSError, ValueError) as why:
-            raise _missing(path) from why
-        if not f"{place}{os.sep}".startswith(self._start):
+            raise _missing_error(path) from why
+        if not f"{location}{os.sep}".startswith(self._prefix):
             raise Invalid(f"{path[:80]} is outside the vault", path=path)
-        return place
+        return location
 
-    def _is_plain(self, path: str) -> bool:
-        """Whether it lies where it says: no way up, no symlink. Most do, and a fourth of the time tells."""
+    def _has_no_links(self, path: str) -> bool:
+        """Whether a path needs no resolving: no `..`, no symlink. Most do not, and checking is four times as fast."""
         if os.path.normpath(path) != path or path[0] in "/.":
             return False
-        ends = [at for at, sign in enumerate(path) if sign == "/"]
-        return not any(os.path.islink(self._start + path[:end]) for end in (*ends, None))
+        ends = [at for at, character in enumerate(path) if character == "/"]
+        return not any(os.path.islink(self._prefix + path[:end]) for end in (*ends, None))
 
-    def _is_hidden(self, place: str) -> bool:
-        return f"{os.sep}." in place[len(self._start) - 1 :]
+    def _is_hidden(self, location: str) -> bool:
+        return f"{os.sep}." in location[len(self._prefix) - 1 :]
 
-    def _writable(self, path: str) -> Path:
-        place = self._resolved(path)
-        if self._is_hidden(place):
-            raise Invalid(f"{path[:80]} is hidden; hidden files of a vault are not written", path=path)
-        self.check_ignored(path, place)
-        return Path(place)
+    def _writable_path(self, path: str) -> Path:
+        location = self._resolve(path)
+        if self._is_hidden(location):
+            raise Invalid(f"{path[:80]} is hidden; hidden files cannot be written", path=path)
+        self.check_ignored(path, location)
+        return Path(location)
 
-    def check_ignored(self, path: str, place: str | None = None) -> None:
-        """Invalid for what the owner told git to leave alone, and so do we."""
-        relative = (place or self._resolved(path))[len(self._start) :].replace(os.sep, "/")
+    def check_ignored(self, path: str, location: str | None = None) -> None:
+        """Raises Invalid for a path that a .gitignore excludes."""
+        relative = (location or self._resolve(path))[len(self._prefix) :].replace(os.sep, "/")
         if is_ignored(self.root, relative):
-            raise Invalid(f"{path[:80]} is left out by a .gitignore of the vault, and left alone", path=path)
+            raise Invalid(f"{path[:80]} is excluded by a .gitignore of the vault", path=path)
 
     # -- reading
 
-    def read(self, path: str, most: int = MOST_READ) -> bytes:
-        """All of a file, or Invalid when it is larger than `most` bytes: a part of a note is no note."""
-        place = self._real(path)
-        with _told("read", path):
-            self._measured(place, path, most)
-            with open(place, "rb") as file:
-                content = file.read(most + 1)
-        if len(content) > most:  # it grew meanwhile
-            raise _too_large(path, len(content), most)
+    def read(self, path: str, limit: int = MAX_NOTE_BYTES) -> bytes:
+        """The whole file. Raises Invalid if it is larger than `limit` bytes: part of a note would be misleading."""
+        location = self._visible_path(path)
+        with _disk_errors("read", path):
+            self._stat_file(location, path, limit)
+            with open(location, "rb") as file:
+                content = file.read(limit + 1)
+        if len(content) > limit:  # it has grown since
+            raise _too_large_error(path, len(content), limit)
         return content
 
-    def entry(self, path: str) -> Entry:
-        """One file as a walk would give it; NotFound when it is gone, or git-ignored."""
+    def entry(self, path: str) -> FolderEntry:
+        """One file as a walk would give it. Raises NotFound if it is missing, or ignored by git."""
         entry = self._entry(path)
         if is_ignored(self.root, entry.path):
-            raise _missing(path)
+            raise _missing_error(path)
         return entry
 
-    def _entry(self, path: str) -> Entry:
-        place = self.inside(path)
-        with _told("read", path):
-            facts = self._measured(place, path, None)
-        return Entry(self.relative(place), facts.st_size, facts.st_mtime_ns)
+    def _entry(self, path: str) -> FolderEntry:
+        location = self.locate(path)
+        with _disk_errors("read", path):
+            info = self._stat_file(location, path, None)
+        return FolderEntry(self.relative(location), info.st_size, info.st_mtime_ns)
 
-    def _measured(self, place: Path | str, path: str, most: int | None) -> os.stat_result:
-        facts = os.stat(place)
-        # a pipe or a device would be waited for without end
-        if not stat.S_ISREG(facts.st_mode):
-            raise _missing(path)
-        if most is not None and facts.st_size > most:
-            raise _too_large(path, facts.st_size, most)
-        return facts
+    def _stat_file(self, location: Path | str, path: str, limit: int | None) -> os.stat_result:
+        info = os.stat(location)
+        # reading a pipe or a device might never end
+        if not stat.S_ISREG(info.st_mode):
+            raise _missing_error(path)
+        if limit is not None and info.st_size > limit:
+            raise _too_large_error(path, info.st_size, limit)
+        return info
 
     # -- writing
 
-    def write(self, path: str, content: str | bytes) -> Entry:
-        """All of a note or nothing of it, folders made as needed. Text is cleaned; bytes are written as they are."""
-        place = self._writable(path)
-        if not is_note(place.name):
-            raise Invalid(f"{path[:80]} is no note; only {' and '.join(NOTE_ENDINGS)} files are written", path=path)
+    def write(self, path: str, content: str | bytes) -> FolderEntry:
+        """Writes a note atomically and creates its folders. Text is cleaned; bytes are written as they are."""
+        location = self._writable_path(path)
+        if not is_note(location.name):
+            raise Invalid(
+                f"{path[:80]} is not a note; only {' and '.join(NOTE_ENDINGS)} files can be written", path=path
+            )
         raw = content if isinstance(content, bytes) else clean(content)[0].encode()
-        with _told("write", path, is_missing=False):
-            if place.is_dir():
+        with _disk_errors("write", path, may_be_missing=False):
+            if location.is_dir():
                 raise Invalid(f"{path[:80]} is a folder", path=path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _replace(place, raw)
+            location.parent.mkdir(parents=True, exist_ok=True)
+            _replace_file(location, raw)
         return self._entry(path)
 
-    def move(self, old: str, new: str) -> Entry:
-        """A file under a new path; never onto another one. Only the case of its name may differ."""
-        source, place = self._existing(old), self._writable(new)
-        if is_note(source.name) != is_note(place.name):
-            raise Invalid(f"{new[:80]} does not end as {old[:80]} does: a note stays a note", path=new)
-        with _told("move", old, is_missing=False):
-            if place.exists() and not place.samefile(source):
-                raise Invalid(f"there already is a {new[:80]} in the vault", path=new)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            source.rename(place)
+    def move(self, old: str, new: str) -> FolderEntry:
+        """Moves a file to a new path, never onto another file. Changing only the case of its name is allowed."""
+        source, location = self._movable_path(old), self._writable_path(new)
+        if is_note(source.name) != is_note(location.name):
+            raise Invalid(f"{new[:80]} must end like {old[:80]}: a note stays a note", path=new)
+        with _disk_errors("move", old, may_be_missing=False):
+            if location.exists() and not location.samefile(source):
+                raise Invalid(f"{new[:80]} already exists in the vault", path=new)
+            location.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(location)
         return self._entry(new)
 
     def delete(self, path: str) -> str:
-        """Puts a file into the vault's trash, where its owner finds it again; gives its place there."""
-        source = self._existing(path)
-        trash = Path(self._resolved(TRASH))
-        with _told("delete", path, is_missing=False):
+        """Moves a file into the vault's trash. Returns its path there."""
+        source = self._movable_path(path)
+        trash = Path(self._resolve(TRASH))
+        with _disk_errors("delete", path, may_be_missing=False):
             trash.mkdir(exist_ok=True)
-            place = _free(trash / source.name)
-            source.rename(place)
-        return self.relative(place)
+            location = _free_path(trash / source.name)
+            source.rename(location)
+        return self.relative(location)
 
-    def _existing(self, path: str) -> Path:
-        """The file that is moved or deleted: never another one, to which a link of that name leads."""
-        place = self.inside(path)
-        if os.path.islink(os.path.join(self._start, path)):
-            raise Invalid(f"{path[:80]} is a link to {self.relative(place)}; it is left alone", path=path)
-        self.check_ignored(path, str(place))
-        with _told("read", path):
-            self._measured(place, path, None)
-        return place
+    def _movable_path(self, path: str) -> Path:
+        """The file to move or delete. Refuses a symlink, so that its target is not moved in its place."""
+        location = self.locate(path)
+        if os.path.islink(os.path.join(self._prefix, path)):
+            raise Invalid(f"{path[:80]} is a link to {self.relative(location)}; name that file instead", path=path)
+        self.check_ignored(path, str(location))
+        with _disk_errors("read", path):
+            self._stat_file(location, path, None)
+        return location
 
 
-def _opened(root: Path) -> Path:
+def _open_root(root: Path) -> Path:
     try:
-        place = root.resolve()
-        is_folder = stat.S_ISDIR(place.stat().st_mode)
+        location = root.resolve()
+        is_folder = stat.S_ISDIR(location.stat().st_mode)
     except (OSError, RuntimeError, ValueError) as why:
-        raise _unusable(root, why) from why
+        raise _unusable_error(root, why) from why
     if not is_folder:
         raise Invalid(f"{root} is a file; a vault is a folder of notes", path=str(root))
-    if not os.access(place, os.R_OK | os.X_OK):
+    if not os.access(location, os.R_OK | os.X_OK):
         raise Invalid(f"the folder {root} cannot be read; a vault must be readable", path=str(root))
-    return place
+    return location
 
 
-def _unusable(root: Path, why: Exception) -> Invalid | NotFound:
+def _unusable_error(root: Path, why: Exception) -> Invalid | NotFound:
     if isinstance(why, FileNotFoundError):
         return NotFound(f"there is no folder {root} to use as a vault", path=str(root))
-    said = why.strerror if isinstance(why, OSError) else why
-    return Invalid(f"the folder {root} cannot be used as a vault: {said}", path=str(root))
+    reason = why.strerror if isinstance(why, OSError) else why
+    return Invalid(f"the folder {root} cannot be used as a vault: {reason}", path=str(root))
 
 
-def _missing(path: str) -> NotFound:
+def _missing_error(path: str) -> NotFound:
     return NotFound(f"there is no document {clean(path[:80])[0]} in the vault", path=path)
 
 
-def _too_large(path: str, size: int, most: int) -> Invalid:
-    sizes = f"{size / 1e6:.1f} MB; notes of at most {most / 1e6:g} MB are read"
-    return Invalid(f"{path[:80]} has {sizes}", path=path, size=size, most=most)
+def _too_large_error(path: str, size: int, limit: int) -> Invalid:
+    sizes = f"{size / 1e6:.1f} MB; at most {limit / 1e6:g} MB can be read"
+    return Invalid(f"{path[:80]} has {sizes}", path=path, size=size, most=limit)
 
 
 @contextmanager
-def _told(doing: str, path: str, *, is_missing: bool = True) -> Iterator[None]:
-    """What the disk refuses, as one sentence."""
+def _disk_errors(action: str, path: str, *, may_be_missing: bool = True) -> Iterator[None]:
+    """Turns errors of the disk into NotFound or Invalid."""
     try:
         yield
     except OSError as why:
-        is_none = isinstance(why, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-        if is_missing and (is_none or why.errno == errno.ELOOP):
-            raise _missing(path) from None
-        raise Invalid(f"cannot {doing} {path[:80]}: {why.strerror}", path=path) from why
+        is_absent = isinstance(why, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+        if may_be_missing and (is_absent or why.errno == errno.ELOOP):
+            raise _missing_error(path) from None
+        raise Invalid(f"cannot {action} {path[:80]}: {why.strerror}", path=path) from why
 
 
-def _replace(place: Path, raw: bytes) -> None:
-    # a hidden name: neither a walk nor a watcher takes it for a note
-    beside = place.with_name(f".{new_id()}.tmp")
-    known = _mode(place)
+def _replace_file(location: Path, raw: bytes) -> None:
+    # hidden, so that neither a walk nor a watcher takes it for a note
+    temporary = location.with_name(f".{new_id()}.tmp")
+    mode = _writable_mode(location)
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
-        if known is not None:
-            beside.chmod(known)
-        beside.replace(place)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(location)
     except BaseException:
         with suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise
 
 
-def _mode(place: Path) -> int | None:
-    """The mode to keep; a file that its owner has made read-only is left alone."""
-    if not place.exists():
+def _writable_mode(location: Path) -> int | None:
+    """The mode to preserve. Raises PermissionError for a read-only file."""
+    if not location.exists():
         return None
-    if not os.access(place, os.W_OK):
+    if not os.access(location, os.W_OK):
         raise PermissionError(errno.EACCES, "it is read-only")
-    return stat.S_IMODE(place.stat().st_mode)
+    return stat.S_IMODE(location.stat().st_mode)
 
 
-def _free(place: Path) -> Path:
-    """The place, or the first one beside it that is not taken: `Note 2.md`."""
-    number, free = 2, place
+def _free_path(location: Path) -> Path:
+    """The location, or the first free one beside it: `Note 2.md`."""
+    number, free = 2, location
     while os.path.lexists(free):
-        free, number = place.with_name(f"{place.stem} {number}{place.suffix}"), number + 1
+        free, number = location.with_name(f"{location.stem} {number}{location.suffix}"), number + 1
     return free
 
 
@@ -318,9 +321,9 @@ def _is_folder(child: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_text(path: str, skipped: Skipped) -> bool:
+def _is_text(path: str, on_skipped: OnSkipped) -> bool:
     """Whether a name is valid text; others can be neither stored nor linked to."""
-    said, wrong = clean(path)
-    if wrong:
-        skipped(said)
-    return not wrong
+    name, invalid = clean(path)
+    if invalid:
+        on_skipped(name)
+    return not invalid

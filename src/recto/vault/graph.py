@@ -1,26 +1,30 @@
-"""Graph: a vault's notes and what leads from one to another, as a value; written as DOT and as JSON.
+"""Graph: a vault's notes and the links between them, as a value; written as DOT and as JSON.
 
-How it is drawn stands elsewhere: `layout`, `drawing`, `graph_page`.
+`graph_page` draws it.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from recto.errors import Invalid
 from recto.text import clean
 from recto.vault.folder import is_note
 
-Kind = Literal["note", "attachment", "missing"]
-_NOUNS: dict[Kind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
+if TYPE_CHECKING:
+    from recto.vault.vault import ResolvedLink, Vault
+
+NodeKind = Literal["note", "attachment", "missing"]
+_NOUNS: dict[NodeKind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     path: str
-    """Of a broken link what it names."""
+    """For a broken link, the name it uses."""
     title: str
     weight: float = 0.0
     """How large it is drawn: its links, its uses."""
@@ -28,7 +32,7 @@ class Node:
     folder: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NodeKind:
         if self.is_broken:
             return "missing"
         return "note" if is_note(self.path) else "attachment"
@@ -42,7 +46,7 @@ class Graph:
 
     @cached_property
     def lines(self) -> tuple[tuple[int, int, int], ...]:
-        """The edges between nodes that are there, by their numbers; both directions are one, and none leads back."""
+        """The edges by node number, both directions as one; without edges to missing nodes or to the node itself."""
         numbers = {node.path: number for number, node in enumerate(self.nodes)}
         counts: dict[tuple[int, int], int] = {}
         for source, target, count in self.edges:
@@ -54,7 +58,7 @@ class Graph:
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
-        """How many others each node is linked with."""
+        """How many other nodes each node is linked with."""
         degrees = [0] * len(self.nodes)
         for a, b, _ in self.lines:
             degrees[a] += 1
@@ -62,26 +66,59 @@ class Graph:
         return tuple(degrees)
 
     @cached_property
-    def kinds(self) -> Counter[Kind]:
+    def kinds(self) -> Counter[NodeKind]:
         return Counter(node.kind for node in self.nodes)
 
-    def best(self, most: int) -> "Graph":
-        """The best-linked nodes and what lies between them; the order stays. What is there comes before what is not."""
-        if len(self.nodes) <= most:
+    def best_linked(self, limit: int) -> "Graph":
+        """The nodes with the most links and the edges between them, in the same order; existing files before missing
+        ones."""
+        if len(self.nodes) <= limit:
             return self
 
-        def rank(each: int) -> tuple[bool, int, float, int]:
-            node = self.nodes[each]
-            return node.is_broken, -self.degrees[each], -node.weight, each
+        def rank(at: int) -> tuple[bool, int, float, int]:
+            node = self.nodes[at]
+            return node.is_broken, -self.degrees[at], -node.weight, at
 
         ranking = sorted(range(len(self.nodes)), key=rank)
-        kept = tuple(self.nodes[each] for each in sorted(ranking[:most]))
-        paths = {node.path for node in kept}
-        return Graph(kept, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
+        nodes = tuple(self.nodes[at] for at in sorted(ranking[:limit]))
+        paths = {node.path for node in nodes}
+        return Graph(nodes, tuple(edge for edge in self.edges if edge[0] in paths and edge[1] in paths))
 
 
-def graph_of(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) -> Graph:
-    """From notes with their titles and links `(source, target, is_broken)`; what is no note gets a node too."""
+def vault_graph(vault: "Vault", tag: str | None = None) -> Graph:
+    """The notes of a vault and their links; with a tag, only the notes that have it."""
+    titles = {note.path: note.title for note in vault.documents(tag=tag)}
+    if tag and not titles:
+        raise Invalid(f"no note has the tag {tag}")
+    return build_graph(titles, _ends(vault.all_links(), titles if tag else None))
+
+
+def _ends(links: Iterable["ResolvedLink"], only: Iterable[str] | None) -> Iterator[tuple[str, str, bool]]:
+    """The two ends of each link, both among `only` these."""
+    known = None if only is None else set(only)
+    for found in links:
+        target = found.path or found.link.target
+        if known is None or (found.source in known and target in known):
+            yield found.source, target, found.path is None
+
+
+def neighbourhood(graph: Graph, path: str, depth: int) -> Graph:
+    """The part that can be reached from a note within so many links, in either direction."""
+    beside: dict[str, set[str]] = {}
+    for source, target, _ in graph.edges:
+        beside.setdefault(source, set()).add(target)
+        beside.setdefault(target, set()).add(source)
+    reached = edge = {path}
+    for _ in range(depth):
+        edge = {other for each in edge for other in beside.get(each, ())} - reached
+        reached = reached | edge
+    nodes = tuple(node for node in graph.nodes if node.path in reached)
+    return Graph(nodes, tuple(each for each in graph.edges if each[0] in reached and each[1] in reached))
+
+
+def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) -> Graph:
+    """Builds a graph from notes with their titles and links `(source, target, is_broken)`. Targets that are not notes
+    get a node too."""
     edges: dict[tuple[str, str], int] = {}
     broken: dict[str, None] = {}
     weights = dict.fromkeys(titles, 0.0)
@@ -97,13 +134,13 @@ def graph_of(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]]) 
     return Graph(tuple(nodes), tuple((source, target, count) for (source, target), count in edges.items()))
 
 
-def in_words(kinds: Mapping[Kind, int], but: Kind | None = None) -> list[str]:
-    """`2 notes`, `1 attachment`: of what there is any, but of one kind."""
-    told = {noun: kinds.get(kind, 0) for kind, noun in _NOUNS.items() if kind != but}
-    return [counted(count, noun) for noun, count in told.items() if count] or [counted(0, "note")]
+def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
+    """`2 notes`, `1 attachment`: the kinds that occur, `excluding` one."""
+    counts = {noun: kinds.get(kind, 0) for kind, noun in _NOUNS.items() if kind != excluding}
+    return [_plural(count, noun) for noun, count in counts.items() if count] or [_plural(0, "note")]
 
 
-def counted(count: int, noun: str) -> str:
+def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -118,17 +155,17 @@ def to_json(graph: Graph) -> str:
 
 
 def to_dot(graph: Graph) -> str:
-    """For Graphviz; broken ones are dashed."""
+    """For Graphviz; missing notes are dashed."""
     lines = ["digraph vault {", "  node [shape=box, style=rounded];"]
     for node in graph.nodes:
         style = ", style=dashed" if node.is_broken else ""
-        lines.append(f"  {_quoted(node.path)} [label={_quoted(node.title)}{style}];")
+        lines.append(f"  {_quote(node.path)} [label={_quote(node.title)}{style}];")
     for source, target, count in graph.edges:
         weight = f" [weight={count}]" if count > 1 else ""
-        lines.append(f"  {_quoted(source)} -> {_quoted(target)}{weight};")
+        lines.append(f"  {_quote(source)} -> {_quote(target)}{weight};")
     return "\n".join([*lines, "}", ""])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     plain = " ".join(clean(text)[0].split())
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

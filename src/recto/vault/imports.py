@@ -1,4 +1,4 @@
-"""`@path` imports of a message: found in its text, and led to a real file. Knows files, neither notes nor the chat."""
+"""Imports: `@path` in a message: found in the text, and resolved to a file. Knows files, neither notes nor the chat."""
 
 import os
 import re
@@ -11,27 +11,27 @@ from pathlib import Path
 
 from recto.errors import Invalid, NotFound
 from recto.text import clean
-from recto.vault.decoding import JUDGED, why_no_text
-from recto.vault.folder import MOST_READ
-from recto.vault.prose import masked
+from recto.vault.encoding import SNIFFED_BYTES, why_not_text
+from recto.vault.folder import MAX_NOTE_BYTES
+from recto.vault.prose import mask_code
 
 Exists = Callable[[str], bool]
 
 _BARE = r'(?:\\ |[^\s"`<>|@])+'
 _MENTION = re.compile(rf'@(?:"([^"\n]{{1,1000}})"(#{_BARE})?|({_BARE}))')
-# So does an address, a link or a query go on: what stands behind is no import.
-_GOES_ON = frozenset("@/.-+=&?#%\\~$_")
-_AFTER = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
+# Characters before an `@` that make it part of an address, a link or a query.
+_CONTINUATION = frozenset("@/.-+=&?#%\\~$_")
+_PUNCTUATION = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _SUFFIX = re.compile(r"\.(?=\w*[^\W\d])\w{1,10}$")
-_LONGEST = 1000
-_MOST_NAMED = 5
+_MAX_CHARS = 1000
+_MAX_NAMED_FILES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
     raw: str
-    """As it stands in the text, from the `@` on."""
+    """As written in the text, including the `@`."""
     path: str
     section: str | None
     start: int
@@ -39,160 +39,170 @@ class Import:
 
 
 def find_imports(text: str, exists: Exists = lambda path: False) -> list[Import]:
-    """In order of appearance. A word alone may be a name of someone: it is an import only if such a file exists."""
+    """Finds imports in order. A single word may be someone's name: it is an import only if such a file exists."""
     if "@" not in text:
         return []
-    found = (_read(match, exists) for match in _MENTION.finditer(masked(text)) if not _goes_on(match))
+    found = (_parse(match, exists) for match in _MENTION.finditer(mask_code(text)) if not _is_continuation(match))
     return [each for each in found if each]
 
 
-def _goes_on(match: re.Match[str]) -> bool:
+def _is_continuation(match: re.Match[str]) -> bool:
     before = match.string[match.start() - 1 : match.start()]
-    # scripts without case put no space before what they mention, and are in no address
-    return before in _GOES_ON if not before.isalnum() else unicodedata.category(before) != "Lo"
+    # scripts without case use no space before a mention, and do not occur in addresses
+    return before in _CONTINUATION if not before.isalnum() else unicodedata.category(before) != "Lo"
 
 
-def _read(match: re.Match[str], exists: Exists) -> Import | None:
-    quoted, behind, bare = match.groups()
+def _parse(match: re.Match[str], exists: Exists) -> Import | None:
+    quoted, suffix, bare = match.groups()
     if quoted:
-        return _quoted(match, quoted, behind or "", exists)
-    for written in _without_punctuation(bare[:_LONGEST], exists):
-        path, section = _parted(written.replace("\\ ", " "), exists)
-        if exists(path) or _is_path(path):
-            return Import(f"@{written}", path, section, match.start(), match.start() + 1 + len(written))
+        return _parse_quoted(match, quoted, suffix or "", exists)
+    for text in _candidates(bare[:_MAX_CHARS], exists):
+        path, section = _split_section(text.replace("\\ ", " "), exists)
+        if exists(path) or _looks_like_path(path):
+            return Import(f"@{text}", path, section, match.start(), match.start() + 1 + len(text))
     return None
 
 
-def _quoted(match: re.Match[str], quoted: str, behind: str, exists: Exists) -> Import | None:
-    """A heading may stand within the quotes, behind them, or one below the other in both."""
-    path, section = _parted(quoted.strip(), exists)
-    behind = _plain(behind) if len(behind) <= _LONGEST else ""
-    parts = [part for part in (section, behind[1:].replace("\\ ", " ").strip()) if part]
-    end = match.end(1) + 1 + (len(behind) if len(behind) > 1 else 0)
+def _parse_quoted(match: re.Match[str], quoted: str, suffix: str, exists: Exists) -> Import | None:
+    """A section may be inside the quotes, after them, or both, one below the other."""
+    path, section = _split_section(quoted.strip(), exists)
+    suffix = _strip_punctuation(suffix) if len(suffix) <= _MAX_CHARS else ""
+    parts = [part for part in (section, suffix[1:].replace("\\ ", " ").strip()) if part]
+    end = match.end(1) + 1 + (len(suffix) if len(suffix) > 1 else 0)
     raw = match.string[match.start() : end]
     return Import(raw, path, "#".join(parts) or None, match.start(), end) if path else None
 
 
-def _without_punctuation(written: str, exists: Exists) -> Iterator[str]:
-    """What may be meant: all of it where there is such a file, and what is left without the end of the sentence."""
-    if exists(written.replace("\\ ", " ")):
-        yield written
-    yield _plain(written)
+def _candidates(text: str, exists: Exists) -> Iterator[str]:
+    """The whole text if such a file exists, then the text without the punctuation at its end."""
+    if exists(text.replace("\\ ", " ")):
+        yield text
+    yield _strip_punctuation(text)
 
 
-def _plain(written: str) -> str:
-    end = len(written)
-    while end and written[end - 1] in _AFTER and not _is_paired(written, end):
+def _strip_punctuation(text: str) -> str:
+    end = len(text)
+    while end and text[end - 1] in _PUNCTUATION and not _is_paired(text, end):
         end -= 1
-    return written[:end]
+    return text[:end]
 
 
-def _is_paired(written: str, end: int) -> bool:
+def _is_paired(text: str, end: int) -> bool:
     """Whether it ends with a bracket that it opened itself: `plan(2)`."""
-    closing = written[end - 1]
+    closing = text[end - 1]
     opening = _PAIRS.get(closing)
-    return opening is not None and written.count(opening, 0, end) >= written.count(closing, 0, end)
+    return opening is not None and text.count(opening, 0, end) >= text.count(closing, 0, end)
 
 
-def _parted(written: str, exists: Exists) -> tuple[str, str | None]:
-    """Path and section; the longest existing path where a name holds a `#` itself."""
-    ends = [at for at, sign in enumerate(written) if sign == "#"]
-    if not ends or exists(written):
-        return written, None
-    at = next((end for end in reversed(ends) if exists(written[:end])), ends[0])
-    return written[:at].strip(), written[at + 1 :].strip() or None
+def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
+    """Path and section. If a name contains a `#` itself, the longest path that exists."""
+    ends = [at for at, character in enumerate(text) if character == "#"]
+    if not ends or exists(text):
+        return text, None
+    at = next((end for end in reversed(ends) if exists(text[:end])), ends[0])
+    return text[:at].strip(), text[at + 1 :].strip() or None
 
 
-def _is_path(path: str) -> bool:
-    """Whether it looks like one: `@rule:tone` and `@ada` do not, nor does `@2.0`."""
+def _looks_like_path(path: str) -> bool:
+    """Whether it looks like a path: `@rule:tone` and `@ada` do not, nor does `@2.0`."""
     if ":" in path.split("/")[0]:
         return False
     return "/" in path.strip("/") or bool(_SUFFIX.search(path))
 
 
-# -- to a file
+# -- resolving
 
 
-def files_of(roots: Sequence[Path], allowed_outside: bool = False) -> Exists:
-    """What exists, for `find_imports`."""
-    return lambda path: any(os.path.isfile(place) for place in _places(path, roots, allowed_outside))
+def exists_under(roots: Sequence[Path], allowed_outside: bool = False) -> Exists:
+    """A test for `find_imports`: whether a file exists below one of the roots."""
+    return lambda path: any(os.path.isfile(location) for location in _locations(path, roots, allowed_outside))
 
 
 def resolve_import(found: Import, roots: Sequence[Path], allowed_outside: bool = False) -> Path:
-    """The real file: the first that a root has, `.md` optional. NotFound or Invalid say in a sentence why there is none
-    to take: it is missing, outside, a folder, too large, or no text."""
-    places = _places(found.path, roots, allowed_outside)
-    there = sorted((place for place in places if os.path.exists(place)), key=lambda place: not os.path.isfile(place))
-    if not there:
-        raise _nowhere(found, places, _places(found.path, roots, allowed_outside=True))
-    if there[0].is_dir():
-        raise _a_folder(found, there[0])
-    _check(found, there[0])
-    return there[0]
+    """The file below the first root that has it; `.md` may be left out. Raises NotFound or Invalid if there is none, or
+    if it is outside, a folder, too large, or not text."""
+    locations = _locations(found.path, roots, allowed_outside)
+    existing = sorted(
+        (location for location in locations if os.path.exists(location)),
+        key=lambda location: not os.path.isfile(location),
+    )
+    if not existing:
+        raise _missing_error(found, locations, _locations(found.path, roots, allowed_outside=True))
+    if existing[0].is_dir():
+        raise _folder_error(found, existing[0])
+    _check_file(found, existing[0])
+    return existing[0]
 
 
-def _places(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[Path]:
-    """Where it may lie, in order. A link is followed before it is asked whether that is inside."""
-    real = [place for root in roots if (place := _real(root))]
-    named = [
-        place for root in real for name in (path, f"{path}.md") if (place := _real(_spelled(root, _at_home(name))))
+def _locations(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[Path]:
+    """Where the file may be, in order. Symlinks are resolved before a location counts as inside."""
+    real_roots = [location for root in roots if (location := _resolve(root))]
+    candidates = [
+        location
+        for root in real_roots
+        for name in (path, f"{path}.md")
+        if (location := _resolve(_match_spelling(root, _expand_home(name))))
     ]
-    return [place for place in named if allowed_outside or any(place.is_relative_to(root) for root in real)]
+    return [
+        location
+        for location in candidates
+        if allowed_outside or any(location.is_relative_to(root) for root in real_roots)
+    ]
 
 
-def _spelled(root: Path, path: str) -> Path:
-    """Accents are written as one sign or as two: each part of a path as the disk has it, else as it was typed."""
+def _match_spelling(root: Path, path: str) -> Path:
+    """Accents can be one character or two: each part of a path as it is on disk, or else as typed."""
     if path.isascii():
         return root / path
-    place = root
+    location = root
     for part in Path(path).parts:
-        ways = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
-        place /= next((way for way in ways if os.path.lexists(place / way)), part)
-    return place
+        spellings = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        location /= next((spelling for spelling in spellings if os.path.lexists(location / spelling)), part)
+    return location
 
 
-def _real(place: Path) -> Path | None:
+def _resolve(location: Path) -> Path | None:
     try:
-        return place.resolve()
+        return location.resolve()
     except (OSError, RuntimeError, ValueError):
-        return None  # a loop of links, a NUL: nothing lies there
+        return None  # a loop of links, or a NUL
 
 
-def _at_home(path: str) -> str:
+def _expand_home(path: str) -> str:
     return os.path.expanduser(path) if path.startswith("~/") else path
 
 
-def _check(found: Import, place: Path) -> None:
-    """Raises Invalid unless it is a text that can be taken in."""
+def _check_file(found: Import, location: Path) -> None:
+    """Raises Invalid unless it is a text file that can be read."""
     try:
-        facts = place.stat()
-        if not stat.S_ISREG(facts.st_mode):
-            raise Invalid(f"{_shown(found)} is no file that can be read", path=found.path)
-        if facts.st_size > MOST_READ:
-            sizes = f"{facts.st_size / 1e6:.1f} MB; at most {MOST_READ / 1e6:g} MB are taken in"
-            raise Invalid(f"{_shown(found)} has {sizes}", path=found.path, size=facts.st_size)
-        with place.open("rb") as file:
-            head = file.read(JUDGED)
+        info = location.stat()
+        if not stat.S_ISREG(info.st_mode):
+            raise Invalid(f"{_describe(found)} is not a regular file", path=found.path)
+        if info.st_size > MAX_NOTE_BYTES:
+            sizes = f"{info.st_size / 1e6:.1f} MB; at most {MAX_NOTE_BYTES / 1e6:g} MB can be read"
+            raise Invalid(f"{_describe(found)} has {sizes}", path=found.path, size=info.st_size)
+        with location.open("rb") as file:
+            head = file.read(SNIFFED_BYTES)
     except OSError as why:
-        raise Invalid(f"cannot read {_shown(found)}: {why.strerror}", path=found.path) from why
-    if because := why_no_text(head):
-        raise Invalid(f"{_shown(found)} is no text: {because}", path=found.path)
+        raise Invalid(f"cannot read {_describe(found)}: {why.strerror}", path=found.path) from why
+    if reason := why_not_text(head):
+        raise Invalid(f"{_describe(found)} is not text: {reason}", path=found.path)
 
 
-def _a_folder(found: Import, place: Path) -> Invalid:
-    names = [name for name in _names(place) if os.path.isfile(place / name)]
-    shown = ", ".join(names[:_MOST_NAMED]) + (" …" if len(names) > _MOST_NAMED else "")
-    said = f"name one of its files: {shown}" if names else "it has no files to name"
-    return Invalid(f"{_shown(found)} is a folder; {said}", path=found.path, files=names[:_MOST_NAMED])
+def _folder_error(found: Import, location: Path) -> Invalid:
+    names = [name for name in _names(location) if os.path.isfile(location / name)]
+    listed = ", ".join(names[:_MAX_NAMED_FILES]) + (" …" if len(names) > _MAX_NAMED_FILES else "")
+    advice = f"name one of its files: {listed}" if names else "it has no files"
+    return Invalid(f"{_describe(found)} is a folder; {advice}", path=found.path, files=names[:_MAX_NAMED_FILES])
 
 
-def _nowhere(found: Import, inside: Sequence[Path], anywhere: Sequence[Path]) -> Invalid | NotFound:
-    # what lies outside is not asked for where the path itself leads there; a link of ours may be told of
-    if anywhere and (not inside or any(os.path.exists(place) for place in anywhere)):
-        return Invalid(f"{_shown(found)} is outside the project and the vault", path=found.path)
-    near = [name for place in inside for name in get_close_matches(place.name, _names(place.parent), 1, 0.75)]
-    meant = f"; is {near[0]} meant?" if near else ""
-    return NotFound(f"{_shown(found)} leads to no file of the project or the vault{meant}", path=found.path)
+def _missing_error(found: Import, locations: Sequence[Path], anywhere: Sequence[Path]) -> Invalid | NotFound:
+    # a path that leads outside by itself is not looked up; one that a link inside leads to may be mentioned
+    if anywhere and (not locations or any(os.path.exists(location) for location in anywhere)):
+        return Invalid(f"{_describe(found)} is outside the project and the vault", path=found.path)
+    similar = [name for each in locations for name in get_close_matches(each.name, _names(each.parent), 1, 0.75)]
+    hint = f"; did you mean {similar[0]}?" if similar else ""
+    return NotFound(f"{_describe(found)} leads to no file of the project or the vault{hint}", path=found.path)
 
 
 def _names(folder: Path) -> list[str]:
@@ -202,5 +212,5 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _shown(found: Import) -> str:
+def _describe(found: Import) -> str:
     return clean(found.raw if len(found.raw) <= 80 else found.raw[:79] + "…")[0]

@@ -1,6 +1,6 @@
-"""Vault: a folder of notes, its names and its links: read, asked, written. Nothing outside the folder can be named.
+"""Vault: a folder of notes with their names and links: read, searched by name, written. Nothing outside can be named.
 
-Nothing is looked at before it is asked for: names need one walk, aliases and backlinks a catalogue of all notes.
+Everything is lazy: names need one walk, aliases and backlinks a catalog of all notes.
 """
 
 import codecs
@@ -15,29 +15,31 @@ from pathlib import Path
 from typing import TypeVar
 
 from recto.errors import Invalid, NotFound, RectoError
-from recto.vault.card import context
-from recto.vault.catalog import Catalog, Changes, Found, Listed, Progress
-from recto.vault.decoding import text_of
+from recto.vault.catalog import Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges
+from recto.vault.catalog_entry import link_context
+from recto.vault.catalog_file import CatalogEmptied
 from recto.vault.document import Document
+from recto.vault.encoding import decode_text
 from recto.vault.folder import Folder, is_note
-from recto.vault.links import Link, find_all_links, split
-from recto.vault.names import Names, fold
-from recto.vault.renaming import Renaming, rewritten
-from recto.vault.tables import Emptied
-from recto.vault.watching import Watcher
+from recto.vault.link_resolver import LinkResolver, fold_name
+from recto.vault.links import Link, find_all_links, split_link
+from recto.vault.rename_plan import RenamePlan, rewrite_links
+from recto.vault.watcher import Watcher
 
-__all__ = ["Changes", "Document", "Found", "Listed", "Renamed", "Vault"]
+__all__ = ["Document", "DocumentInfo", "RenameResult", "ResolvedLink", "Vault", "VaultChanges"]
 
-# What was seen this long ago is looked at again. Where somebody watches that is seldom: only for what was not heard.
+# How long a scan stays fresh. With a watcher it is only repeated for changes that the watcher missed.
 FRESH_S, FRESH_WATCHED_S = 2.0, 60.0
 
 T = TypeVar("T")
-OTHER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+OTHER_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+
+NO_VAULT = "no vault is named: give --vault DIR, or set one with `recto config set vault DIR`"
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
-    """A file's new path, and in which notes how many links were changed for it."""
+class RenameResult:
+    """A file's new path, and how many links changed in which notes."""
 
     path: str
     links: dict[str, int]
@@ -45,45 +47,45 @@ class Renamed:
 
 class Vault:
     def __init__(self, root: Path, cache: Path | None = None) -> None:
-        """`cache` is a file outside the notes where the catalogue is kept; without one it lives in memory."""
+        """`cache` is a file outside the notes for the catalog; without one it is in memory."""
         self.folder = Folder(root)
         self.root = self.folder.root
         self._catalog = Catalog(cache)
         self._lock = threading.RLock()
-        self._names: Names | None = None
-        self._is_whole = False
-        self._looked_at: float | None = None
-        self._trouble = ""
+        self._names: LinkResolver | None = None
+        self._has_catalog = False
+        self._scanned_at: float | None = None
+        self._problem = ""
         self._watcher: Watcher | None = None
 
     # -- keeping up with the disk
 
-    def refresh(self, progress: Progress | None = None) -> Changes:
-        """Looks through the folder and takes over what has changed."""
+    def refresh(self, progress: Progress | None = None) -> VaultChanges:
+        """Scans the folder and brings the catalog up to date."""
         with self._lock:
             began = time.monotonic()
             changes = self._catalog.refresh(self.folder, progress)
-            self._names, self._is_whole, self._looked_at = self._catalog.names, True, began
+            self._names, self._has_catalog, self._scanned_at = self._catalog.names, True, began
             return changes
 
-    def changed(self, paths: Iterable[str]) -> None:
-        """Files that somebody changed; none means that nobody knows which."""
+    def mark_changed(self, paths: Iterable[str]) -> None:
+        """Reports changed files; an empty set means that any may have changed."""
         only = set(paths)
         with self._lock:
-            if not only or not self._is_whole:
-                self._looked_at = None
+            if not only or not self._has_catalog:
+                self._scanned_at = None
                 return
             try:
                 self._catalog.refresh(self.folder, only=only)
-            except RectoError:  # whoever asks next hears why
-                self._looked_at = None
+            except RectoError:  # the next call scans again, and reports it
+                self._scanned_at = None
             self._names = self._catalog.names
 
     def watch(self) -> Watcher:
-        """From now on changes are taken over as they happen."""
+        """From now on, changes are noticed as they happen."""
         with self._lock:
             if self._watcher is None:
-                self._watcher = Watcher(self.root, self.changed)
+                self._watcher = Watcher(self.root, self.mark_changed)
             return self._watcher
 
     def close(self) -> None:
@@ -92,228 +94,227 @@ class Vault:
             watcher.stop()
         with self._lock:
             self._catalog.close()
-            self._names, self._is_whole = None, False
+            self._names, self._has_catalog = None, False
 
     @property
-    def notes(self) -> list[str]:
-        """What is not as it should be, in sentences."""
-        notes = (self._trouble, self._catalog.note, self._watcher.note if self._watcher else "")
-        return [note for note in notes if note]
+    def warnings(self) -> list[str]:
+        """What is wrong with the vault, in sentences."""
+        warnings = (self._problem, self._catalog.warning, self._watcher.warning if self._watcher else "")
+        return [warning for warning in warnings if warning]
 
-    def _known(self, whole: bool = False) -> Names:
-        """The names as they are now, aliases only when the `whole` is asked for or there is a catalogue already."""
+    def _current_names(self, with_catalog: bool = False) -> LinkResolver:
+        """The names as they are now. Aliases only `with_catalog`, or if there is one already."""
         names = self._names
-        if names is None or self._is_stale() or (whole and not self._is_whole):
+        if names is None or self._is_stale() or (with_catalog and not self._has_catalog):
             try:
-                self._look(whole)
-                self._trouble = ""
+                self._scan(with_catalog)
+                self._problem = ""
             except RectoError as why:
-                if names is None or (whole and not self._is_whole):
+                if names is None or (with_catalog and not self._has_catalog):
                     raise
-                self._trouble = why.message  # a disk that is away for a while takes nothing from the chat
-        return self._names or Names()
+                self._problem = why.message  # a chat goes on while the disk is not available
+        return self._names or LinkResolver()
 
-    def _look(self, whole: bool) -> None:
-        if whole or self._is_whole or self._catalog.is_filled:
+    def _scan(self, with_catalog: bool) -> None:
+        if with_catalog or self._has_catalog or self._catalog.is_filled:
             self.refresh()
             return
-        self._names = Names(entry.path for entry in self.folder.walk())
-        self._looked_at = time.monotonic()
+        self._names = LinkResolver(entry.path for entry in self.folder.walk())
+        self._scanned_at = time.monotonic()
 
     def _is_stale(self) -> bool:
-        if self._looked_at is None:
+        if self._scanned_at is None:
             return True
         is_watched = self._watcher is not None and self._watcher.is_watching
-        return time.monotonic() - self._looked_at > (FRESH_WATCHED_S if is_watched else FRESH_S)
+        return time.monotonic() - self._scanned_at > (FRESH_WATCHED_S if is_watched else FRESH_S)
 
-    def _asked(self, ask: Callable[[Names], T]) -> T:
-        """An answer from the catalogue; when it turns out to be damaged, from a new one."""
+    def _query(self, query: Callable[[LinkResolver], T]) -> T:
+        """Queries the catalog, once more if it had to be rebuilt."""
         with self._lock:
             try:
-                return ask(self._known(whole=True))
-            except Emptied:
+                return query(self._current_names(with_catalog=True))
+            except CatalogEmptied:
                 self.refresh()
-                return ask(self._known(whole=True))
+                return query(self._current_names(with_catalog=True))
 
     # -- reading
 
     def resolve(self, link: Link, source: str | None = None) -> str | None:
-        """The file that a link means, or None when it is broken."""
+        """The file that a link means, or None if it is broken."""
         with self._lock:
-            found = self._known().follow(link, source)
-            if found is None and link.target and not self._is_whole:
-                found = self._known(whole=True).follow(link, source)
+            found = self._current_names().follow(link, source)
+            if found is None and link.target and not self._has_catalog:
+                found = self._current_names(with_catalog=True).follow(link, source)
             return found
 
-    def settle(self, link: Link, source: str | None = None) -> Link:
-        """The link with its heading told from its name, which may hold a `#`."""
+    def disambiguate(self, link: Link, source: str | None = None) -> Link:
+        """The link with its heading separated from its name, which may contain a `#`."""
         with self._lock:
-            return self._known().settle(link, source)
+            return self._current_names().disambiguate(link, source)
 
-    def closest(self, target: str, most: int = 3) -> list[str]:
-        """Files that somebody who wrote this may have meant."""
+    def closest(self, target: str, limit: int = 3) -> list[str]:
+        """Files with a similar name."""
         with self._lock:
-            return self._known().closest(target, most)
+            return self._current_names().closest(target, limit)
 
     def read(self, path: str) -> Document:
-        """A document by relative path or by note name. NotFound or Invalid when it is not inside, or not readable."""
-        path = self._path(path)
+        """A document by relative path or by note name. Raises NotFound or Invalid if it is outside or unreadable."""
+        path = self._resolve_path(path)
         self.folder.check_ignored(path)
-        return Document(path, text_of(self.folder.read(path), path))
+        return Document(path, decode_text(self.folder.read(path), path))
 
-    def documents(self, prefix: str = "", tag: str | None = None) -> list[Listed]:
-        """Notes by path, those below a folder or with a tag; a tag takes in the tags below it."""
-        listed = self._asked(lambda _: self._catalog.listed(prefix))
+    def documents(self, prefix: str = "", tag: str | None = None) -> list[DocumentInfo]:
+        """Notes by path, below a folder or with a tag; a tag includes its subtags."""
+        found = self._query(lambda _: self._catalog.documents(prefix))
         wanted = (tag or "").strip("#/ ").lower()
-        return [each for each in listed if not wanted or any(_is_below(own, wanted) for own in each.tags)]
+        return [each for each in found if not wanted or any(_is_subtag(own, wanted) for own in each.tags)]
 
     def hashes(self) -> Mapping[str, bytes]:
-        """Readable notes and the hashes of what they say: the very same value for as long as nothing has changed."""
-        return self._asked(lambda _: self._catalog.hashes())
+        """Readable notes and the hashes of their content: the same object as long as nothing has changed."""
+        return self._query(lambda _: self._catalog.hashes())
 
-    def forward(self, path: str) -> list[Found]:
+    def outgoing_links(self, path: str) -> list[ResolvedLink]:
         """The links of a document, in order."""
         document = self.read(path)
         source, text, parsed = document.path, document.text, document.parsed
         return [
-            Found(link, source, link.line, context(text, link, parsed), self.resolve(link, source))
+            ResolvedLink(link, source, link.line, link_context(text, link, parsed), self.resolve(link, source))
             for link in find_all_links(text)
         ]
 
-    def backlinks(self, path: str) -> list[Found]:
-        """Links that lead to a document or an attachment, by path and place; `[[#heading]]` in itself is none."""
-        target = self._path(path)
-        if not self.folder.inside(target).is_file():
-            near = self.closest(target, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise NotFound(f"there is no document {path[:80]} in the vault{meant}", path=path)
+    def backlinks(self, path: str) -> list[ResolvedLink]:
+        """Links to a document or an attachment, by path and position, without those from itself to its own headings."""
+        target = self._resolve_path(path)
+        if not self.folder.locate(target).is_file():
+            similar = self.closest(target, 1)
+            hint = f"; did you mean {similar[0]}?" if similar else ""
+            raise NotFound(f"there is no document {path[:80]} in the vault{hint}", path=path)
 
-        def ask(names: Names) -> list[Found]:
-            found = (each for each in self._catalog.links(names.keys(target)) if each.link.target)
+        def query(names: LinkResolver) -> list[ResolvedLink]:
+            found = (each for each in self._catalog.links(names.link_keys(target)) if each.link.target)
             return [replace(each, path=target) for each in found if names.follow(each.link, each.source) == target]
 
-        return self._asked(ask)
+        return self._query(query)
 
-    def links(self) -> list[Found]:
-        """Every link of every note that leads somewhere else, or nowhere."""
-        return self._asked(lambda names: list(self._all(names)))
+    def all_links(self) -> list[ResolvedLink]:
+        """Every link of every note, except those to headings of the same note."""
+        return self._query(lambda names: list(self._resolve_all(names)))
 
-    def broken(self, path: str | None = None) -> list[Found]:
-        """Links that lead nowhere: of a document, or of all."""
+    def broken_links(self, path: str | None = None) -> list[ResolvedLink]:
+        """Links that lead nowhere: of one document, or of all."""
         if path is not None:
-            return [each for each in self.forward(path) if each.path is None]
-        found = self._asked(lambda names: [each for each in self._all(names) if each.path is None])
+            return [each for each in self.outgoing_links(path) if each.path is None]
+        found = self._query(lambda names: [each for each in self._resolve_all(names) if each.path is None])
         return sorted(found, key=lambda each: (each.source, each.link.start))
 
-    def _all(self, names: Names) -> Iterator[Found]:
+    def _resolve_all(self, names: LinkResolver) -> Iterator[ResolvedLink]:
         for each in self._catalog.all_links():
             if each.link.target:
                 path = names.follow(each.link, each.source)
-                # `replace` would take longer than following the link does
-                yield Found(each.link, each.source, each.line, each.context, path)
+                # `replace` would take longer than following the link
+                yield ResolvedLink(each.link, each.source, each.line, each.context, path)
 
-    def _path(self, path: str) -> str:
-        """The path of a file that is there, given by its path or its name, or else the path as it was given."""
-        place = self.folder.inside(path)
-        if not os.path.isfile(place):
-            inside = path.strip("[]")
-            if found := self.resolve(Link(f"[[{inside}]]", *split(inside))):
+    def _resolve_path(self, path: str) -> str:
+        """The path of an existing file, from its path or its name; or else the path as it is."""
+        location = self.folder.locate(path)
+        if not os.path.isfile(location):
+            inner = path.strip("[]")
+            if found := self.resolve(Link(f"[[{inner}]]", *split_link(inner))):
                 return found
-        return self.folder.relative(place)
+        return self.folder.relative(location)
 
     # -- writing
 
-    def twin(self, path: str) -> str | None:
-        """The file that is there under a path, or under one that other disks take for the same: case and accents
-        differ."""
-        place, wanted = self.folder.inside(path), fold(posixpath.normpath(path))
+    def find_existing(self, path: str) -> str | None:
+        """The existing file at a path, or at one that other disks treat as the same: case and accents may differ."""
+        location, folded = self.folder.locate(path), fold_name(posixpath.normpath(path))
         try:
-            if place.exists():
-                return self.folder.relative(place)
-            beside = os.listdir(place.parent)
+            if location.exists():
+                return self.folder.relative(location)
+            names = os.listdir(location.parent)
         except OSError:
             return None
-        name = next((name for name in sorted(beside) if fold(name) == wanted.rpartition("/")[2]), None)
-        return self.folder.relative(place.parent / name) if name else None
+        name = next((name for name in sorted(names) if fold_name(name) == folded.rpartition("/")[2]), None)
+        return self.folder.relative(location.parent / name) if name else None
 
     def write(self, path: str, text: str) -> Document:
-        """A new note, or a new text of one."""
+        """Creates a note, or replaces its text."""
         with self._lock:
             self.folder.write(path, text)
-            self.changed([path := posixpath.normpath(path)])
+            self.mark_changed([path := posixpath.normpath(path)])
             return self.read(path)
 
     def delete(self, path: str) -> str:
-        """Puts a file into the vault's trash; gives its place there."""
+        """Moves a file into the vault's trash. Returns its path there."""
         with self._lock:
-            path = self._path(path)
-            place = self.folder.delete(path)
-            self.changed([path])
-            return place
+            path = self._resolve_path(path)
+            location = self.folder.delete(path)
+            self.mark_changed([path])
+            return location
 
-    def rename(self, old: str, new: str) -> Renamed:
-        """Another path for a file; all links lead where they led before. What stops half-way says how far it came."""
+    def rename(self, old: str, new: str) -> RenameResult:
+        """Moves a file and updates all links to it. If some notes fail, the error names them; the others are done."""
         with self._lock:
-            old, new = self._path(old), posixpath.normpath(new)
-            renaming, sources = self._asked(
-                lambda names: self._affected(Renaming(old, new, names, names.renamed(old, new)))
+            old, new = self._resolve_path(old), posixpath.normpath(new)
+            plan, sources = self._query(
+                lambda names: self._plan_rename(RenamePlan(old, new, names, names.with_rename(old, new)))
             )
             self.folder.move(old, new)
             try:
-                return Renamed(new, self._rewrite_all(renaming, sources))
+                return RenameResult(new, self._rewrite_all(plan, sources))
             finally:
-                self.changed([old, new, *sources])
+                self.mark_changed([old, new, *sources])
 
-    def _affected(self, renaming: Renaming) -> tuple[Renaming, list[str]]:
-        """The notes in which a link has to change: those that name the old file, or may name the new."""
-        if renaming.old not in renaming.before:
-            raise NotFound(f"there is no document {renaming.old} in the vault", path=renaming.old)
-        keys = renaming.before.keys(renaming.old) | renaming.after.keys(renaming.new)
+    def _plan_rename(self, plan: RenamePlan) -> tuple[RenamePlan, list[str]]:
+        """The notes with links that may have to change: those that name the old file, or may name the new one."""
+        if plan.old not in plan.before:
+            raise NotFound(f"there is no document {plan.old} in the vault", path=plan.old)
+        keys = plan.before.link_keys(plan.old) | plan.after.link_keys(plan.new)
         sources = {found.source for found in self._catalog.links(keys)}
-        for source in sources - {renaming.old}:
-            with suppress(NotFound):  # what cannot be read is told before anything is moved
+        for source in sources - {plan.old}:
+            with suppress(NotFound):  # a note that cannot be read fails here, before anything is moved
                 self.folder.read(source)
-        if is_note(renaming.old):
-            sources.add(renaming.old)
-        return renaming, sorted(sources)
+        if is_note(plan.old):
+            sources.add(plan.old)
+        return plan, sorted(sources)
 
-    def _rewrite_all(self, renaming: Renaming, sources: Sequence[str]) -> dict[str, int]:
-        """Each note is read right before it is written: its owner may be typing. What fails is told in the end, with
-        all others done."""
+    def _rewrite_all(self, plan: RenamePlan, sources: Sequence[str]) -> dict[str, int]:
+        """Reads each note right before writing it, as its owner may be typing. Failures are raised at the end, with all
+        others done."""
         counts: dict[str, int] = {}
         failed: dict[str, str] = {}
         for source in sources:
-            path = renaming.new if source == renaming.old else source
+            path = plan.new if source == plan.old else source
             try:
-                if count := self._rewrite(path, source, renaming):
+                if count := self._rewrite_note(path, source, plan):
                     counts[path] = count
             except RectoError as why:
                 failed[path] = why.message
         if failed:
-            first, because = next(iter(failed.items()))
+            first, reason = next(iter(failed.items()))
             raise Invalid(
-                f"the file is {renaming.new} now, but {len(failed)} of {len(failed) + len(counts)} notes that link to"
-                f" it still have the old name, {first} first: {because}",
-                path=renaming.new,
+                f"the file was moved to {plan.new}, but {len(failed)} of {len(failed) + len(counts)} notes that link to"
+                f" it could not be updated and still use the old name, {first} first: {reason}",
+                path=plan.new,
                 done=tuple(counts),
                 left=tuple(failed),
             )
         return counts
 
-    def _rewrite(self, path: str, source: str, renaming: Renaming) -> int:
-        """How many links were changed; none where the note is gone, or is none that can be read."""
+    def _rewrite_note(self, path: str, source: str, plan: RenamePlan) -> int:
+        """How many links were changed; 0 if the note is gone or cannot be read."""
         try:
             raw = self.folder.read(path)
         except (NotFound, Invalid):
             return 0
-        if raw.startswith(OTHER_MARKS):
-            raise Invalid(f"{path} is not in UTF-8, and only that is rewritten", path=path)
+        if raw.startswith(OTHER_BYTE_ORDER_MARKS):
+            raise Invalid(f"{path} is not in UTF-8; its links cannot be rewritten", path=path)
         text = raw.decode("utf-8", "surrogateescape")
-        changed, count = rewritten(text, find_all_links(text), source, renaming)
+        changed, count = rewrite_links(text, find_all_links(text), source, plan)
         if count:
             self.folder.write(path, changed.encode("utf-8", "surrogateescape"))
         return count
 
 
-def _is_below(tag: str, wanted: str) -> bool:
-    return f"{tag.lower()}/".startswith(f"{wanted}/")
+def _is_subtag(tag: str, parent: str) -> bool:
+    return f"{tag.lower()}/".startswith(f"{parent}/")

@@ -1,4 +1,4 @@
-"""Budget: the numbers that a plan must keep to."""
+"""Budget: the token limits of a window, and the sizes that a plan must respect."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ RESERVE_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What each part may take of the room: reported always, enforced only as the sum."""
+    """The share of the room for each part. Always reported; only the sum is enforced."""
 
     system: float = 0.10
     tools: float = 0.30
@@ -20,27 +20,27 @@ class Budget:
     limit: int
     reserve: int
     low_water: int
-    """What a compaction goes down to."""
+    """The size that a compaction reduces the window to."""
     trigger: int | None = None
     """The size at which a compaction is due; None when it is due only once the window overflows."""
     summary: int = 0
-    """The longest summary, as it is sent."""
+    """The largest summary, counted as it is sent."""
     recent: int = 0
     """How many of the latest messages stay verbatim, the current one included."""
     least_recent: int = 0
-    """How far that may shrink."""
+    """The minimum that `recent` may shrink to."""
     shares: Shares = Shares()
     instructions: int = 0
-    """The system prompt, rules and references."""
+    """Tokens of the system prompt, rules and references."""
     written: int = 0
-    """The rules and references alone."""
+    """Tokens of the rules and references alone."""
     tools: int = 0
     picked: int = 0
-    """What was picked for the current message."""
+    """Tokens of the sources picked for the current message."""
     current: int = 0
-    """The current message itself."""
+    """Tokens of the current message itself."""
     drift: int = 0
-    """How much more than our estimate the provider last reported; counts against the room."""
+    """By how much the provider's last reported usage exceeded our estimate; counts against the room."""
 
     @property
     def room(self) -> int:
@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def around(self) -> int:
-        """What is in besides the conversation: instructions, tools, what was picked, what we may have miscounted."""
+        """Everything besides the conversation: instructions, tools, picked sources, and the drift of our counts."""
         return self.instructions + self.tools + self.picked + self.drift
 
     @property
@@ -57,8 +57,8 @@ class Budget:
 
     @property
     def floor(self) -> int:
-        """What a cut goes down to: low water, also of the messages' own budget. Where nothing is kept of a cut, it
-        takes away no more than it must."""
+        """The size that a cut reduces the window to: low water, applied to the message budget too. A strategy without
+        a trigger (it keeps nothing of what it cuts) removes no more than it must."""
         if self.trigger is None or self.room <= 0:
             return self.room
         of_messages = int(self.messages * self.low_water / self.room)
@@ -66,18 +66,18 @@ class Budget:
 
     @property
     def due(self) -> int:
-        """Where the next compaction comes."""
+        """The size at which the next compaction is due."""
         return self.room if self.trigger is None else min(self.trigger, self.room)
 
     @property
     def messages(self) -> int:
-        """The elastic budget of all messages: their own share and what instructions and tools leave of theirs."""
+        """The elastic budget of all messages: their own share, and what instructions and tools leave unused."""
         spare = max(0.0, self.room * self.shares.system - self.instructions)
         spare += max(0.0, self.room * self.shares.tools - self.tools)
         return max(0, min(round(self.room * self.shares.messages + spare), self.room - self.instructions - self.tools))
 
     def of(self, section: str) -> int:
-        """What a section is reported against: its own share, or the messages'."""
+        """The budget that a section is reported against: its own share, or that of the messages."""
         if section in ("system", "rules", "references"):
             return int(self.room * self.shares.system)
         if section == "tools":
@@ -91,5 +91,5 @@ def limit_of(window: int | None, max_prompt_tokens: int, assumed: int) -> int:
 
 
 def reserve_of(limit: int, reserved: int, max_tokens: int | None) -> int:
-    """max(512, 5 % of the limit) unless set, and at least the reply that is asked for."""
+    """max(512, 5 % of the limit) unless set, and at least the requested length of the reply."""
     return max(reserved or max(SMALLEST_RESERVE, int(limit * RESERVE_SHARE)), max_tokens or 0)

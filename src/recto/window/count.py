@@ -1,4 +1,4 @@
-"""Counts of what is really sent. A Count says whether it is exact; a Meter counts wire pieces for one model."""
+"""Token counts. A Count says whether it is exact; a TokenCounter counts wire pieces for one model."""
 
 import math
 from collections.abc import Sequence
@@ -20,27 +20,40 @@ class Count:
 ZERO = Count(0)
 
 
-class Meter(Protocol):
+class TokenCounter(Protocol):
     """Counts pieces as one model's provider charges them."""
 
     key: str
-    """Counts are stored by piece and this key; whatever changes a count must change the key."""
+    """Counts are stored by piece and this key; anything that changes counts must change the key."""
     priming: Count
-    """What every request costs besides its pieces: the primed reply, a first token."""
+    """Cost of every request besides its pieces: the start of the reply, a first token."""
     without_system: Count
-    """What a request costs besides when it has no system message: some templates put one of their own in its place."""
+    """Extra cost of a request without a system message: some templates then insert one of their own."""
     note: str | None
-    """Why this meter estimates although it should not: a tokenizer that failed. Shown to the user."""
+    """Why this counter only estimates, for example a tokenizer that failed. Shown to the user."""
 
-    async def measure(self, pieces: Sequence[Piece]) -> list[Count]:
-        """A count for each piece; 0 for kinds that cost nothing. Message pieces come without their comma."""
+    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
+        """One count per piece; 0 for kinds that cost nothing. Message pieces are passed without their comma."""
         ...
 
 
 def estimate_text(text: str) -> int:
-    """The fallback where a tokenizer fails: a quarter of the characters and 5 % more (400 characters: 105)."""
+    """The estimate where no tokenizer works: a quarter of the characters plus 5 % (400 characters: 105)."""
     return math.ceil(math.ceil(len(text) / 4) * 1.05)
 
 
 def estimate_message(text: str) -> int:
     return estimate_text(text) + 2
+
+
+def proportional_shares(tokens: int, weights: Sequence[int]) -> list[int]:
+    """Divides tokens into whole shares in proportion to the weights; the shares add up to `tokens`."""
+    total, spent, out, run = sum(weights) or 1, 0, [], 0
+    for weight in weights:
+        run += weight
+        share = tokens * run // total - spent
+        spent += share
+        out.append(share)
+    if out:
+        out[-1] += tokens - spent
+    return out

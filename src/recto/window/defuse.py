@@ -1,12 +1,12 @@
-"""Takes the force out of text that a tokenizer would read as control tokens. Pure; knows no model."""
+"""Defuses text that a tokenizer would read as control tokens. Pure; knows no model."""
 
 import re
 from functools import lru_cache
 
 ZERO_WIDTH_SPACE = "\N{ZERO WIDTH SPACE}"
 
-# What common local models use to mark turns. <s> and </s> are missing on purpose: they are HTML too, and no turn can
-# be forged with them alone; a llama.cpp server that has them as tokens says so itself.
+# Turn markers of common local models. <s> and </s> are left out on purpose: they are HTML too, and no turn can be
+# forged with them alone; a llama.cpp server that has them as tokens reports them.
 COMMON_CONTROL = (
     "<|im_start|>",
     "<|im_end|>",
@@ -31,10 +31,10 @@ COMMON_CONTROL = (
 
 
 def defuse(text: str, control: tuple[str, ...]) -> str:
-    """The text with a zero width space after the first character of every control text in it, overlapping ones too.
+    """Inserts a zero width space after the first character of every control text, overlapping ones included.
 
-    No control text is left in the result, so a second time changes nothing. Control texts of a single character cannot
-    be broken up and are passed over.
+    The result holds no control text, so applying it twice changes nothing. Control texts of a single character cannot
+    be split and are left alone.
     """
     if not any(word in text for word in control):
         return text
@@ -44,6 +44,6 @@ def defuse(text: str, control: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=32)
 def _openings(control: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Finds the first character of each occurrence; the rest is only looked at, so that overlaps are found as well."""
+    """Matches the first character of each occurrence; the rest is a lookahead, so that overlaps match as well."""
     words = [re.escape(word) for word in control if len(word) > 1]
     return re.compile(f"(?=(?:{'|'.join(words)})).", re.DOTALL) if words else None

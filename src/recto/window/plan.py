@@ -1,4 +1,4 @@
-"""Plan: what of a view stays, is summed up, is left out, and because of what. It decides; nothing happens here."""
+"""Plan: which messages of a view stay, are summarised or left out, and why. A value; nothing is carried out here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Messages that follow each other on the path, named by their ends."""
+    """Consecutive messages of the path, given by the first and the last."""
 
     first: str | None
     last: str | None
@@ -23,7 +23,7 @@ NOTHING = Range(None, None, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """A covered message, with the results of its calls, that is still sent verbatim."""
+    """A covered message that is still sent verbatim, with the results of its tool calls."""
 
     messages: tuple[str, ...]
     tokens: int
@@ -35,7 +35,7 @@ class Lift:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What messages of one importance may take, and what they take."""
+    """The budget of the messages in one range of priorities, and the tokens they take."""
 
     name: str
     budget: int
@@ -47,16 +47,16 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The Compaction that the plan asks for: covers root..`last`, lifts these, sends excerpts of those."""
+    """The Compaction that the plan asks for: it covers root..`last`, lifts messages, and sends excerpts."""
 
     last: str | None
     lifted: tuple[str, ...] = ()
     summary: int | None = 0
-    """The most tokens that the summary to be written may take as sent; 0 for none, None to keep the one there is."""
+    """Token limit of the summary to write, as sent; 0 for no summary, None to keep the current one."""
     excerpts: Mapping[str, int] = field(default_factory=dict)
-    """The most tokens of a message (or `message/call`) that is too large to be sent whole."""
+    """Token limit for each message (or `message/call`) that is too large to be sent whole."""
     passing: bool = False
-    """For this request alone: nothing is stored, no model is asked."""
+    """For this request only: nothing is stored, no model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Plan:
     bands: tuple[Band, ...] = ()
     cut: Cut | None = None
     frees: int = 0
-    """How much smaller the window gets by the cut, at least."""
+    """By how many tokens the cut shrinks the window, at least."""
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -1,31 +1,37 @@
-"""Request: what is sent, as pieces of exact bytes, with the reasons. The body is the pieces joined, with their marks.
+"""Request: the exact bytes to send, as pieces, and the account of them. The body is the pieces joined, with marks.
 
-A mark asks a provider to keep what precedes it. Marks move from turn to turn, so pieces are told apart without them.
+A mark asks the provider to cache everything before it. Marks move from turn to turn, so pieces are compared without
+them.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Protocol
 
 from recto.chat.blocks import Block
 from recto.chat.message import Role
 from recto.sources.source import Tool
+from recto.window.account import NO_ACCOUNT, RequestAccount
 
 PieceKind = Literal["head", "tool", "system", "message", "join", "tail"]
 Purpose = Literal["reply", "summary", "gist"]
-MOST_MARKS = 4  # Anthropic, the only one that takes marks, refuses a fifth
+ResponseType = Literal["text", "json_object", "json_schema"]
+ToolChoice = Literal["auto", "none", "required"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+ThinkingMode = Literal["adaptive", "between_tools", "disabled"]
+MAX_MARKS = 4  # Anthropic, the only provider with marks, refuses a fifth
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of a body. Only tools, system and messages cost tokens of their own."""
+    """A slice of the body. Only tools, system and messages cost tokens."""
 
     kind: PieceKind
     data: bytes
-    """Without a mark: this is what is hashed, counted, compared and stored."""
+    """Without the mark: hashed, counted, compared and stored like this."""
     mark: int | None = None
-    """Where in `data` the format's mark is put when the body is made."""
+    """The offset in `data` at which the format's mark is inserted into the body."""
 
     @property
     def sha256(self) -> bytes:
@@ -41,7 +47,7 @@ def with_mark(data: bytes, place: int, mark: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message as the model is to read it: of `message`, or made for this window alone."""
+    """One message of a window as the model reads it. `message` is None where it is made for this window alone."""
 
     role: Role
     blocks: tuple[Block, ...]
@@ -49,57 +55,120 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    """The requested format of the reply. `schema` and the fields after it apply to `json_schema` only."""
+
+    type: ResponseType
+    schema: Mapping[str, Any] | None = None
+    name: str = ""
+    description: str = ""
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """A tool choice: the model has to call this tool."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Parameters:
-    """What is asked of the model besides the window. None leaves it to the provider."""
+    """Parameters of the reply. None leaves the choice to the provider."""
 
     max_tokens: int | None = None
     temperature: float | None = None
     thinking_budget: int | None = None
-    tool_choice: str | None = None
-    """`none` keeps the tools in the window, where the prefix has them, and forbids to call one; only beside tools."""
+    tool_choice: ToolChoice | NamedTool | None = None
+    """`none` keeps the tools in the window, so that the prefix stays the same, and forbids calls. Needs tools."""
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    """The reply ends before any of these texts."""
+    response_format: ResponseFormat | None = None
+    reasoning_effort: Effort | None = None
+    thinking: ThinkingMode | None = None
+    """How the model thinks without a budget; `adaptive` leaves the amount to the model."""
+    parallel_tool_calls: bool | None = None
 
     def given(self) -> dict[str, Any]:
-        names = ("max_tokens", "temperature", "thinking_budget", "tool_choice")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        """The parameters that are set, as plain JSON."""
+        values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        return {name: _plain(value) for name, value in values.items() if value is not None and value != ()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, ResponseFormat | NamedTool):
+        return {name: item for name, item in asdict(value).items() if item is not None and item != ""}
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents of a piece that cost tokens."""
+
+    texts: tuple[str, ...] = ()
+    role: str = ""
+    flat: int = 0
+    """Tokens besides the texts: images, files, additions by the provider."""
+    is_plain: bool = True
+    """True for a role and a text alone, which a known tokenizer counts exactly; all else is an estimate."""
 
 
 class Format(Protocol):
-    """A wire format: how entries become bytes. Pure; the same input gives the same bytes.
+    """A wire format: turns entries into bytes. Pure; the same input gives the same bytes.
 
-    body = opening pieces + entry pieces, a comma before each but the first of the list + closing piece.
+    body = preamble pieces + entry pieces (each but the first with a comma before it) + closing piece.
     """
 
     name: str
     mark_bytes: bytes
-    """What a mark is in this format; empty where it has none."""
+    """The bytes of a mark in this format; empty where it has none."""
+    default_max_tokens: int | None
+    """The default length of a reply; None where the format does not require a number."""
 
-    def opening(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
-        """Everything before the first entry, `system` included; ends inside the list of messages."""
+    def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
+        """Everything before the first entry, including `system`; ends inside the list of messages."""
         ...
 
     def opened(self, system: str) -> bool:
-        """True when the opening already holds a first item of the list, so that every entry needs a comma."""
+        """True when the preamble already has the first item of the list, so that every entry needs a comma."""
         ...
 
     def entry(self, entry: Entry, provider: str) -> list[bytes]:
-        """The wire messages of one entry, without commas; none when nothing in it can be sent.
+        """The wire messages of one entry, without commas; empty when nothing in it can be sent.
 
-        `provider` is the provider's name: what another provider made verbatim (signatures) is left out.
+        `provider` is the provider's name: signatures of other providers are left out.
         """
         ...
 
     def closing(self, parameters: Parameters) -> Piece: ...
 
     def mark_place(self, piece: Piece) -> int | None:
-        """Where in this piece's data a mark may stand; None where it may not."""
+        """The offset in this piece's data where a mark may be inserted; None where none may."""
+        ...
+
+    # -- reading stored pieces, which have no kind
+
+    def piece_kind(self, data: bytes) -> PieceKind:
+        """Whether an item of the body's lists is a tool, a system text or a message."""
+        ...
+
+    def system_text(self, data: bytes) -> str:
+        """The instructions in a system piece."""
+        ...
+
+    def tool_name(self, data: bytes) -> str: ...
+
+    def contents(self, piece: Piece, model: str) -> Contents:
+        """The contents of a tool, system or message piece that cost tokens; the cost of images depends on `model`."""
         ...
 
 
-def marked(pieces: Sequence[Piece], places: Sequence[int], format: Format) -> tuple[Piece, ...]:
-    """The pieces with marks at these places and no others, where the format allows one; of too many the last stay."""
+def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -> tuple[Piece, ...]:
+    """The pieces with marks at these places only, where the format allows marks. Of too many, the last ones stay."""
     found: dict[int, int] = {}
     for place in sorted(set(places), reverse=True):
-        if len(found) < MOST_MARKS and (mark := format.mark_place(pieces[place])) is not None:
+        if len(found) < MAX_MARKS and (mark := format.mark_place(pieces[place])) is not None:
             found[place] = mark
     return tuple(
         piece if piece.mark == found.get(place) else replace(piece, mark=found.get(place))
@@ -109,7 +178,7 @@ def marked(pieces: Sequence[Piece], places: Sequence[int], format: Format) -> tu
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is about to leave, complete: the bytes and the account of them."""
+    """A complete request: its bytes and the account of them."""
 
     id: str
     conversation: str
@@ -118,15 +187,15 @@ class Request:
     format: str
     parameters: Mapping[str, Any]
     pieces: tuple[Piece, ...]
-    account: Mapping[str, Any] = field(default_factory=dict)
-    """Sections with picks, plan, counts, message ids: what `request show` explains."""
+    account: RequestAccount = NO_ACCOUNT
+    """Sections with picks, plan, counts, message ids; shown by `request show`."""
     message: str | None = None
-    """The user's message that it answers."""
+    """The user's message that the request answers."""
     created: str = ""
     stable: int = 0
-    """How many of the pieces precede what changes with every message."""
+    """How many pieces precede those that change with every message."""
     mark_bytes: bytes = b""
-    """The format's, put in where a piece has a mark."""
+    """The format's mark, inserted where a piece has one."""
 
     @property
     def body(self) -> bytes:
@@ -137,5 +206,5 @@ class Request:
         return hashlib.sha256(self.body).hexdigest()
 
     def beginning(self, count: int) -> bytes:
-        """The sha256 of the first pieces, marks aside; where one ends and the next begins is part of it."""
+        """The sha256 of the first `count` pieces without marks; the lengths of the pieces are part of the hash."""
         return hashlib.sha256(b"".join([b"%d:%b" % (len(p.data), p.data) for p in self.pieces[:count]])).digest()

@@ -1,4 +1,4 @@
-"""Window: the sections as the model reads them, with their tokens and the picks behind them."""
+"""Window: the sections that the model reads, with their tokens and picks; and how messages become entries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +8,7 @@ from recto.chat.blocks import Block, Compaction, Image, References, Text, Thinki
 from recto.chat.message import Message
 from recto.sources.pick import Pick
 from recto.sources.tools import CANCELLED
+from recto.window.account import RequestAccount, Section
 from recto.window.budget import Budget
 from recto.window.plan import Plan
 from recto.window.request import Entry
@@ -38,24 +39,8 @@ ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    name: str
-    tokens: int
-    budget: int
-    picks: tuple[Pick, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "tokens": self.tokens,
-            "budget": self.budget,
-            "picks": [pick.to_json() for pick in self.picks],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
-    """What would be, or was, sent: limit = total + reserve + free."""
+    """The context of one request, planned or sent: limit = total + reserve + free."""
 
     conversation: str
     model: str
@@ -67,7 +52,7 @@ class Window:
     plan: Plan
     notes: tuple[str, ...] = ()
     not_picked: tuple[Pick, ...] = ()
-    """What was found for this message but did not fit, the best first."""
+    """Sources found for this message that did not fit, best first."""
 
     @property
     def total(self) -> int:
@@ -93,10 +78,27 @@ class Window:
             **({"not_picked": [pick.to_json() for pick in self.not_picked]} if self.not_picked else {}),
         }
 
+    def account(self, *, meter: str, window_from: str) -> RequestAccount:
+        """The record of the window that is stored when it is sent."""
+        return RequestAccount(
+            limit=self.limit,
+            reserve=self.reserve,
+            total=self.total,
+            free=self.free,
+            exact=self.exact,
+            strategy=self.strategy,
+            sections=self.sections,
+            plan=self.plan.to_json(),
+            notes=self.notes,
+            not_picked=self.not_picked,
+            meter=meter,
+            window_from=window_from,
+        )
+
 
 @dataclass(slots=True)
-class Tally:
-    """Picks with their tokens, gathered section by section."""
+class SectionTally:
+    """Collects picks with their tokens, section by section."""
 
     picks: dict[str, list[Pick]] = field(default_factory=dict)
 
@@ -111,10 +113,10 @@ class Tally:
 
 
 def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPTS) -> list[Entry]:
-    """A message, or one with tool calls and its results, as the model is to read them.
+    """The entries of a message, or of a message with tool calls and its results.
 
-    Every call gets exactly one result, in the order of the calls: a missing one is closed as cancelled, a result that
-    answers no call is left out. Calls of a reply that did not finish may be half written: they are left out.
+    Every call gets exactly one result, in the order of the calls: a missing result becomes a cancelled one, a result
+    without a call is left out. Calls of an unfinished reply may be incomplete and are left out.
     """
     if excerpts:
         unit = [excerpted(message, excerpts) for message in unit]
@@ -124,7 +126,7 @@ def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPT
     blocks = _readable(first)
     if not first.calls:
         return [Entry(first.role, blocks, first.id)]
-    if first.status != "done":
+    if first.status not in ("done", "pending"):
         return [Entry(first.role, tuple(block for block in blocks if not _is_turn(block)), first.id)]
     found = {result.call_id: result for message in rest for result in message.results}
     results = tuple(
@@ -134,29 +136,29 @@ def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPT
 
 
 def _readable(message: Message) -> tuple[Block, ...]:
-    """With the documents that the model was told of as text behind the rest; what is for people alone is left out."""
+    """The blocks with the text about referenced documents at the end; the references themselves are left out."""
     if not any(isinstance(block, References) for block in message.blocks):
         return message.blocks
-    told = [block.told for block in message.blocks if isinstance(block, References) and block.told]
+    texts = [block.told for block in message.blocks if isinstance(block, References) and block.told]
     return (
         *(block for block in message.blocks if not isinstance(block, References)),
-        *(Text(f"\n\n{text}") for text in told),
+        *(Text(f"\n\n{text}") for text in texts),
     )
 
 
 def _is_turn(block: object) -> bool:
-    # thinking that led to a call is only accepted back together with that call
+    # providers accept the thinking before a call only together with that call
     return isinstance(block, ToolCall | Thinking)
 
 
 def current_entry(message: Message, volatile: Sequence[str]) -> Entry:
-    """The user's message with what was picked for it in front, as one user message."""
+    """The user's message, preceded by the sources picked for it, as one user message."""
     ahead = tuple(Text(text + "\n\n") for text in volatile)
     return Entry("user", ahead + _readable(message), message.id)
 
 
 def excerpted(message: Message, excerpts: Mapping[str, str]) -> Message:
-    """The message with the shorter texts that are sent in its place."""
+    """The message with its excerpts in place of the full texts."""
     if message.role == "tool":
         shorter = {key.partition("/")[2]: text for key, text in excerpts.items() if key.startswith(message.id + "/")}
         if not shorter:
@@ -175,10 +177,9 @@ def _shorter(block: Block, excerpts: Mapping[str, str]) -> Block:
 
 
 def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | None:
-    """What stands for everything that a Compaction covers, as a message of the user; None when nothing has to.
+    """The user message that replaces everything a Compaction covers; None when none is needed.
 
-    Without a summary there is still a line where the window would else start with an answer, which some providers
-    refuse.
+    Without a summary, a line is still needed where the window would begin with a reply, which some providers refuse.
     """
     if block.summary:
         begins = SUMMARY_BEGINS.format(archived=block.messages_archived)

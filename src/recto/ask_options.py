@@ -1,0 +1,136 @@
+"""Ask options and the reply: what a call may ask for besides its message, and what it gets back."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, Unpack, get_args
+
+from recto import settings as configuration
+from recto import wire
+from recto.chat.blocks import File, Image, Text, ToolCall
+from recto.chat.document_reference import DocumentReference, unique_references
+from recto.chat.message import Message, Usage
+from recto.errors import Invalid
+from recto.sources.attachment import read_attachment
+from recto.sources.source import Tool
+from recto.text import clean
+from recto.turn.options import CallOptions
+from recto.turn.user_message import Given
+from recto.window.request import Effort, NamedTool, Parameters, ResponseFormat, ToolChoice
+from recto.window.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one message, with what is known about it."""
+
+    text: str
+    message: Message
+    window: Window
+    request_id: str
+    notes: tuple[str, ...] = ()
+    asked: Message | None = None
+    """The message that it answers, with the documents that it names."""
+    pending_calls: tuple[ToolCall, ...] = ()
+    """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
+
+    @property
+    def references(self) -> tuple[DocumentReference, ...]:
+        """The documents of question and reply, each once."""
+        return unique_references((*(self.asked.references if self.asked else ()), *self.message.references))
+
+    @property
+    def usage(self) -> Usage:
+        assert self.message.usage is not None
+        return self.message.usage
+
+
+Attachment = str | Path | Image | File
+"""A path, or a block."""
+
+
+class AskOptions(TypedDict, total=False):
+    """What one call may ask for besides its message; the rest follows conversation, agent and settings."""
+
+    model: str | None
+    strategy: str | None
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    stop: Sequence[str]
+    response_format: ResponseFormat | None
+    reasoning_effort: Effort | None
+    tool_choice: ToolChoice | NamedTool | None
+    tools: Sequence[Tool]
+    """Tools that the caller runs: `Reply.pending_calls` has their calls, and the next message takes the results."""
+    attachments: Sequence[Attachment]
+    """Images and files that go with the message: paths, or blocks."""
+
+
+def call_options(**given: Unpack[AskOptions]) -> CallOptions:
+    """Invalid names an option that there is not, or a value that it cannot have."""
+    if unknown := sorted(given.keys() - AskOptions.__annotations__.keys()):
+        raise Invalid(f"there is no option {unknown[0]}; there are: {', '.join(AskOptions.__annotations__)}")
+    if (strategy := given.get("strategy")) is not None:
+        configuration.check("context.strategy", strategy, "strategy")
+    stop = given.get("stop", ())
+    parameters = Parameters(
+        max_tokens=given.get("max_tokens"),
+        temperature=given.get("temperature"),
+        top_p=given.get("top_p"),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        response_format=given.get("response_format"),
+        reasoning_effort=given.get("reasoning_effort"),
+        tool_choice=given.get("tool_choice"),
+    )
+    for name, is_good, allowed in _CHECKS:
+        if (value := getattr(parameters, name)) is not None and not is_good(value):
+            raise Invalid(f"{name} must be {allowed}, not {value!r}", option=name)
+    tools = tuple(given.get("tools", ()))
+    for tool in tools:
+        _check_tool(tool)
+    return CallOptions(given.get("model"), strategy, parameters, tools)
+
+
+def _is_between(low: float, high: float) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+_CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("temperature", _is_between(0, 2), "a number from 0 to 2"),
+    ("top_p", _is_between(0, 1), "a number from 0 to 1"),
+    ("max_tokens", lambda value: isinstance(value, int) and value > 0, "a whole number above 0"),
+    ("stop", lambda value: all(isinstance(each, str) and each for each in value), "texts that are not empty"),
+    ("response_format", lambda value: isinstance(value, ResponseFormat), "a ResponseFormat"),
+    ("reasoning_effort", lambda value: value in get_args(Effort), f"one of {', '.join(get_args(Effort))}"),
+    (
+        "tool_choice",
+        lambda value: isinstance(value, NamedTool) or value in get_args(ToolChoice),
+        f"a NamedTool, or one of {', '.join(get_args(ToolChoice))}",
+    ),
+)
+
+
+def _check_tool(tool: object) -> None:
+    if not isinstance(tool, Tool):
+        raise Invalid(f"tools takes Tool values, not {tool!r}", option="tools")
+    try:
+        wire.dumps(dict(tool.schema))
+    except (TypeError, ValueError) as why:
+        raise Invalid(f"the schema of the tool {tool.name} is not JSON: {why}", option="tools") from why
+
+
+async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> Given:
+    if not attachments:
+        return given
+    if isinstance(attachments, str | Path | Image | File):
+        attachments = (attachments,)
+    if wrong := next((each for each in attachments if not isinstance(each, str | Path | Image | File)), None):
+        raise Invalid(f"an attachment is a path, an Image or a File, not {wrong!r}", option="attachments")
+    blocks = [
+        each if isinstance(each, Image | File) else await asyncio.to_thread(read_attachment, each)
+        for each in attachments
+    ]
+    said = (Text(clean(given)[0]),) if isinstance(given, str | bytes) else tuple(given)
+    return (*blocks, *said)

@@ -1,0 +1,1 @@
+"""What commands and the chat put on the screen, drawn from values. Knows no command."""

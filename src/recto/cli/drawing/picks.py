@@ -1,0 +1,139 @@
+"""Picks: the rules, references and tools of a window, each with how it came in: `[Always]`, `[Manual]`, `[Agent 0.87]`.
+
+Reads the JSON form of picks; fields that an older version did not write are left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recto.cli.show import counted, visible
+
+Json = Mapping[str, Any]
+SOURCE_KINDS = ("rule", "reference", "tool")
+COLOURS = {"always": "cyan", "manual": "green", "agent": "magenta"}
+# Of a longer list only so many are drawn, and one line tells the rest.
+MOST = 8
+WIDEST_NAME = 32
+MODES = ("agent", "manual", "always")
+
+
+def badge(pick: Json) -> Text:
+    mode = visible(str(pick.get("mode") or "always"))
+    score = f" {pick['score']:.2f}" if mode == "agent" and isinstance(pick.get("score"), int | float) else ""
+    return Text(f"[{mode.capitalize()}{score}]", COLOURS.get(mode, "dim"))
+
+
+def called(pick: Json) -> str:
+    """A tool with the server that has it."""
+    name, server = (visible(str(pick.get(key) or "")) for key in ("name", "server"))
+    return f"{server}:{name}" if server else name
+
+
+def is_source(pick: Json) -> bool:
+    return pick.get("kind") in SOURCE_KINDS
+
+
+def counts_line(picks: Iterable[Json]) -> str:
+    """5 rules (3 agent, 2 always), 2 references (1 agent, 1 manual), 3 tools (all manual)"""
+    by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in SOURCE_KINDS}
+    for pick in filter(is_source, picks):
+        by_kind[pick["kind"]][str(pick.get("mode") or "always")] += 1
+    return ", ".join(f"{counted(modes.total(), kind)} ({_modes(modes)})" for kind, modes in by_kind.items() if modes)
+
+
+def _modes(modes: Counter[str]) -> str:
+    if len(modes) == 1:
+        (mode,) = modes
+        return mode if modes.total() == 1 else f"all {mode}"
+    return ", ".join(f"{modes[mode]} {mode}" for mode in sorted(modes))
+
+
+def sources_of(window: Json) -> list[Json]:
+    sections = window.get("sections") or ()
+    return [pick for section in sections for pick in section.get("picks") or () if is_source(pick)]
+
+
+def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> None:
+    """The counts, then each kind with a heading; sources chosen for the message come last, the best first."""
+    picks = sources_of(window)
+    if not picks:
+        return
+    console.print(Text(counts_line(picks), "bold"))
+    signs = _signs(window)
+    table = _table()
+    for kind in SOURCE_KINDS:
+        if some := [pick for pick in picks if pick["kind"] == kind]:
+            table.add_row(Text(f"{kind.capitalize()}s ({len(some)})", "bold"))
+            some.sort(key=lambda pick: _order(pick, MODES[::-1]))
+            _fill(table, some, signs, most=len(some) if whole else MOST, more=more)
+    console.print(table)
+
+
+def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -> None:
+    """Sources that this message might have needed, and why they are not sent."""
+    if picks := [pick for pick in window.get("not_picked") or () if is_source(pick)]:
+        console.print(Text("considered, not sent:", "dim"))
+        table = _table("dim")
+        _fill(table, picks, {}, most=len(picks) if whole else MOST, more=more)
+        console.print(table)
+
+
+def _table(style: str = "") -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", max_width=WIDEST_NAME + 2, style=style)
+    table.add_column(no_wrap=True, style=style)
+    table.add_column(overflow="fold", style="dim")
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    return table
+
+
+def _fill(table: Table, picks: Sequence[Json], signs: Mapping[tuple[str, ...], str], *, most: int, more: str) -> None:
+    shown = picks if len(picks) <= most + 1 else _telling(picks, signs)[:most]
+    for pick in (pick for pick in picks if pick in shown):
+        because = Text(visible(str(pick.get("because") or "")))
+        if sign := signs.get(_key(pick)):
+            because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
+        table.add_row(_inset(called(pick)), badge(pick), because, _size(pick.get("tokens")))
+    if rest := [pick for pick in picks if pick not in shown]:
+        size = sum(pick.get("tokens") or 0 for pick in rest)
+        table.add_row("", "", f"and {len(rest)} more; {more}", _size(size))
+
+
+def _size(tokens: int | None) -> str:
+    """Empty for a source that was not sent."""
+    return f"{tokens:,}" if tokens else ""
+
+
+def _telling(picks: Sequence[Json], signs: Mapping[tuple[str, ...], str]) -> list[Json]:
+    """Those that were used or chosen come first: the ones that are always there tell the least."""
+    return sorted(picks, key=lambda pick: (_key(pick) not in signs, *_order(pick, MODES)))
+
+
+def _inset(text: str) -> Padding:
+    return Padding(Text(text, overflow="fold"), (0, 0, 0, 2))
+
+
+def _order(pick: Json, modes: Sequence[str]) -> tuple[int, float]:
+    mode = pick.get("mode") or "always"
+    score = (pick.get("score") or 0.0) if mode == "agent" else 0.0
+    return modes.index(mode) if mode in modes else len(modes), -score
+
+
+def _signs(window: Json) -> dict[tuple[str, ...], str]:
+    """The sign of use that the reply showed of each source."""
+    return {_key(used): str(used["sign"]) for used in _used(window.get("used")) if used.get("sign")}
+
+
+def _used(told: Any) -> Iterator[Json]:
+    found: Iterable[Any] = told if isinstance(told, list | tuple) else ()
+    return (used for used in found if isinstance(used, Mapping))
+
+
+def _key(pick: Json) -> tuple[str, ...]:
+    return tuple(str(pick.get(name) or "") for name in ("kind", "name", "server"))

@@ -1,0 +1,293 @@
+"""Sources: lists of what a conversation has and what else there is, MCP servers with what they run, use statistics."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from recto.cli.drawing.picks import badge
+from recto.cli.show import counted, shortened, visible, when
+from recto.cli.terminal import revealed
+from recto.sources.secrets import without_secrets
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
+
+if TYPE_CHECKING:
+    from recto.mcp.connection_state import ServerStatus
+    from recto.reports.source_report import SourceReport
+    from recto.source_changes import ApprovalChange, IncludeChange
+    from recto.sources.advice import Advice, SourceStats
+    from recto.sources.overrides import SourceStatus
+    from recto.sources.server_config import ServerConfig
+
+HEADINGS: dict[SourceKind, str] = {"rule": "Rules", "reference": "References", "tool": "Tools"}
+NONE: dict[SourceKind, str] = {"rule": "no rules", "reference": "no references", "tool": "no tools"}
+MARKS = {True: "●", False: "○"}
+LEGEND = "● in this conversation  ○ available"
+APPROVALS = {"ask": "", "allow": "runs without asking", "deny": "never runs"}
+STOPPED, OFF, UNTRUSTED = "stopped", "off", "untrusted"
+STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
+# A list that is not read on a screen is not cut, but a description stays on its line.
+UNBOUNDED = 160
+LEAST_DESCRIPTION = 12
+
+
+# -- sources
+
+
+def source_to_json(listed: "SourceStatus") -> dict[str, Any]:
+    source = listed.source
+    out: dict[str, Any] = {"id": str(source.id), "kind": source.kind, "name": source.id.name}
+    if isinstance(source, Tool):
+        out |= {"server": source.server, "called": source.name, "approval": listed.approval}
+    out |= {"include": listed.include, "mode": listed.mode, "since": listed.since, "removed": listed.removed}
+    out |= {"enabled": source.enabled, "description": source.description}
+    return out if isinstance(source, Tool) else out | {"priority": source.priority, "path": source.path}
+
+
+def draw_source_list(
+    console: Console, whose: str, items: Sequence["SourceStatus"], kinds: Sequence[SourceKind], servers: "ServerList"
+) -> None:
+    """Under a heading for each kind, by the names that commands take."""
+    console.print(Text(whose, "bold"), soft_wrap=True)
+    for kind in kinds:
+        some = [each for each in items if each.source.kind == kind]
+        inside = sum(each.mode is not None for each in some)
+        counts = f"{inside} of {len(some)} in this conversation" if some else "none"
+        console.print()
+        console.print(Text.assemble((HEADINGS[kind], "bold"), (f"  {counts}", "dim")))
+        draw_items(console, some, whole_ids=True)
+    if servers:
+        console.print()
+        console.print(Text("Servers", "bold"))
+        servers.draw(console)
+    if items:
+        console.print()
+        console.print(Text(LEGEND, "dim"))
+
+
+def draw_items(
+    console: Console,
+    items: Sequence["SourceStatus"],
+    *,
+    whole_ids: bool = False,
+    fold: int | None = None,
+    more: str = "",
+) -> None:
+    """Sources in the conversation first, a line each; of the others the first `fold`, and how many more."""
+    inside = [each for each in items if each.mode is not None]
+    available = [each for each in items if each.mode is None]
+    shown = [*inside, *available[:fold]]
+    named = max((cell_len(_name(each, whole_ids)) for each in shown), default=0)
+    said = max((cell_len(_how(each)) for each in shown), default=0)
+    for each in shown:
+        _print(console, _row(each, whole_ids, min(named, console.width // 2), said, _room(console)))
+    if rest := len(items) - len(shown):
+        _print(console, Text(f"… and {rest} more{more}", "dim"))
+
+
+def _row(listed: "SourceStatus", whole_ids: bool, named: int, said: int, room: int) -> Text:
+    inside = listed.mode is not None
+    name, how = _name(listed, whole_ids), _how(listed)
+    row = Text.assemble(
+        (MARKS[inside], "green" if inside else "dim"),
+        " ",
+        (_padded(name, named), "" if inside else "dim"),
+        "  ",
+        *_badge(listed),
+        "  " if said else "",
+        _padded(how, said),
+    )
+    if (left := room - row.cell_len - 2) >= LEAST_DESCRIPTION:
+        description = Text(shortened(listed.source.description, left), "dim")
+        description.truncate(left, overflow="ellipsis")
+        row.append("  ").append_text(description)
+    row.rstrip()
+    return row
+
+
+def _badge(listed: "SourceStatus") -> tuple[Text, str]:
+    """How it came in; of an available source, how it would."""
+    found = badge({"mode": listed.mode or listed.include})
+    return found if listed.source.enabled else Text(found.plain, "dim"), " " * (len("[Always]") - len(found))
+
+
+def _name(listed: "SourceStatus", whole_id: bool) -> str:
+    id = listed.source.id
+    name = str(id) if whole_id else f"{id.server}/{id.name}" if id.server else id.name
+    return revealed(name)
+
+
+def _how(listed: "SourceStatus") -> str:
+    """What the badge does not tell."""
+    if not listed.source.enabled:
+        return "not enabled"
+    since = f" {_moment(listed.since)}" if listed.since else ""
+    by_hand = f"added{since}" if listed.mode == "manual" else f"taken out{since}" if listed.removed else ""
+    return ", ".join(filter(None, (by_hand, APPROVALS[listed.approval or "ask"])))
+
+
+def _moment(since: str) -> str:
+    """A stored time; a text that is no time is shown as it is."""
+    try:
+        return when(since)
+    except ValueError:
+        return shortened(since, 20)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _room(console: Console) -> int:
+    return console.width if console.is_terminal else UNBOUNDED
+
+
+def _print(console: Console, line: Text) -> None:
+    # programs read lines: a long one is broken for people only
+    console.print(line, soft_wrap=not console.is_terminal)
+
+
+# -- servers
+
+
+class ServerList:
+    """The MCP servers of an agent, apart from the built-in one, each with its state."""
+
+    def __init__(self, configs: Sequence["ServerConfig"], states: Iterable["ServerStatus"]) -> None:
+        known = {state.name: state for state in states}
+        self._known = [(each, known.get(each.name)) for each in configs if each.name != BUILT_IN_SERVER]
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def to_json(self) -> Iterator[dict[str, Any]]:
+        for config, state in self._known:
+            yield {
+                "kind": "server",
+                "name": config.name,
+                "state": _at(config, state),
+                "because": state.reason if state else "",
+                "tools": state.tools if state else None,
+                "runs": runs(config),
+                "approval": config.approval or "ask",
+                "is_yours": config.is_yours,
+                "origin": config.origin,
+            }
+
+    def draw(self, console: Console) -> None:
+        """Each with what it runs, and which file says so."""
+        for config, state in self._known:
+            at = _at(config, state)
+            tools = f", {counted(state.tools, 'tool')}" if state and state.tools else ""
+            why = f": {visible(state.reason)}" if state and state.reason else ""
+            _print(console, Text.assemble(revealed(config.name), "  ", (at, STATES.get(at, "dim")), f"{tools}{why}"))
+            _print(console, Text(f"  {runs(config)}", "dim"))
+            if at == UNTRUSTED and (unasked := unasked_in_words(config)):
+                _print(console, Text(f"  {unasked}", "yellow"))
+            _print(console, Text(f"  from {visible(config.origin)}", "dim"))
+
+
+def _at(config: "ServerConfig", state: "ServerStatus | None") -> str:
+    return OFF if not config.enabled else state.state if state else STOPPED
+
+
+def runs(config: "ServerConfig", *, whole: bool = False) -> str:
+    """The command line, or the address, with the names of variables and headers. What looks like a key is hidden; the
+    `whole`, for a user who has to judge it, has all values as they are written."""
+    url, *args = (config.url, *config.args) if whole else without_secrets((config.url, *config.args))
+    if config.url:
+        headers = (f"{name}: {value}" if whole else name for name, value in config.headers.items())
+        return revealed(f"{url}{' with the headers ' if config.headers else ''}{', '.join(headers)}")
+    env = (f"{name}={shlex.quote(value) if whole else '…'}" for name, value in config.env.items())
+    line = [*env, shlex.join((config.command, *args))]
+    return revealed(" ".join((*line, *(("in", config.cwd) if config.cwd else ()))))
+
+
+def unasked_in_words(config: "ServerConfig") -> str:
+    """Which of its tools would run without asking; empty where none would."""
+    asked = [name for name in config.tools if config.approval_of(name) != "allow"]
+    if config.approval == "allow":
+        return "its tools run without asking" + (f", but for {revealed(', '.join(asked))}" if asked else "")
+    unasked = [name for name in config.tools if name not in asked]
+    return f"without asking run {revealed(', '.join(unasked))}" if unasked else ""
+
+
+def starting_in_words(states: Iterable["ServerStatus"]) -> str:
+    """Which servers are starting; empty when none is."""
+    names = [state.name for state in states if state.state == "starting"]
+    return f"starting {shortened(', '.join(names), 60)}" if names else ""
+
+
+# -- use statistics
+
+
+def stats_to_json(stat: "SourceStats", advice: Sequence["Advice"]) -> dict[str, Any]:
+    told = asdict(stat)
+    counts = {name: told.pop(name) for name in ("always", "manual", "by_agent")}
+    modes = {"always": counts["always"], "manual": counts["manual"], "agent": counts["by_agent"]}
+    given = [{"because": each.because, "mode": each.mode, "command": each.command(with_agent=True)} for each in advice]
+    last = {name: told.pop(name) or None for name in ("last_in", "last_used")}
+    return {
+        "source": str(stat.id),
+        **told.pop("id"),
+        **told,
+        "modes": modes,
+        "used": stat.used,
+        **last,
+        "advice": given,
+    }
+
+
+def draw_source_report(console: Console, report: "SourceReport") -> None:
+    stats, advice = report.stats, report.advice
+    several = len({stat.agent for stat in stats}) > 1
+    console.print(_table(stats, several))
+    if advice:
+        console.print("\nSuggestions", style="bold")
+    for each in advice:
+        console.print(f"· {visible(each.because)}")
+        console.print(
+            f"  {visible(each.command(with_agent=several or each.agent != DEFAULT_AGENT))}",
+            style="cyan",
+            soft_wrap=True,
+        )
+
+
+def _table(stats: Sequence["SourceStats"], several: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("source", overflow="fold")
+    if several:
+        table.add_column("agent", overflow="fold")
+    table.add_column("mode", no_wrap=True)
+    table.add_column("replies", justify="right", no_wrap=True)
+    table.add_column("used", min_width=11)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("last used", no_wrap=True)
+    for stat in stats:
+        source, agent = visible(str(stat.id)), [visible(stat.agent)] if several else []
+        last = when(stat.last_used)[:10] if stat.last_used else ""
+        table.add_row(source, *agent, stat.mode, f"{stat.replies:,}", _used(stat), f"{stat.tokens:,}", last)
+    return table
+
+
+def _used(stat: "SourceStats") -> str:
+    signs = [(stat.called, "called"), (stat.quoted, "quoted"), (stat.paraphrased, "paraphrased")]
+    parts = [f"{count:,} {sign}" for count, sign in signs if count]
+    return ",\n".join(parts) or ("no signs" if stat.looked else "not looked at")
+
+
+def include_in_words(change: "IncludeChange") -> str:
+    how = {"always": "always", "manual": "by hand", "agent": "when a message needs it"}[change.include]
+    return f"{change.name} comes in {how} from now on: {change.file} says so for agent {change.agent}"
+
+
+def approval_in_words(change: "ApprovalChange") -> str:
+    if change.asks:
+        return f"{revealed(change.tool)} asks again before it runs"
+    file = revealed(change.allowed_by)
+    return f"{revealed(change.tool)} runs without asking all the same, as `approval` in {file} says"

@@ -1,0 +1,165 @@
+"""Listeners hear a turn and show it: the words for each event, and the plain listener for pipes.
+
+`screen.py` has the listener for terminals.
+"""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import closing
+from types import TracebackType
+from typing import Protocol, Self
+
+import click
+
+from recto.chat.blocks import ToolResult
+from recto.cli import show
+from recto.cli.drawing.compactions import event_in_words, remarks, request_in_words
+from recto.cli.drawing.plans import recalled_in_words
+from recto.cli.drawing.references import ReferenceListener
+from recto.cli.terminal import revealed
+from recto.events import (
+    BRANCHED,
+    Appended,
+    ContextCompacted,
+    Event,
+    Noticed,
+    Replied,
+    Retrying,
+    Sent,
+    SummaryRequested,
+    TextDelta,
+    ToolFinished,
+)
+
+ARGUMENTS_WIDTH = 60
+KEPT = "stopped; what came is kept"
+NOT_RUN = {
+    "denied": "not run: you said no",
+    "unanswered": "not run: nobody was there to allow it",
+    "forbidden": "not run: its settings deny it",
+}
+
+
+class Listener(Protocol):
+    """Hears a turn from its first event to its end, however it ends."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether a user is there to answer questions."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+    def hear(self, event: Event) -> None: ...
+
+
+def follow(events: Generator[Event], listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
+    """Passes all events to the listener. Leaving early stops the reply and keeps what came."""
+    with closing(events), listener:
+        for event in events:
+            if watch:
+                watch(event)
+            listener.hear(event)
+
+
+def in_words(event: Event) -> str | None:
+    """The event in one line; None when there is nothing to tell besides the reply itself."""
+    match event:
+        case Appended(branched=True):
+            return BRANCHED
+        case Noticed(text=text):
+            return text
+        case SummaryRequested():
+            return request_in_words(event)
+        case Sent(window=window):
+            return recalled_in_words(window)
+        case Retrying():
+            return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
+        case ToolFinished(call=call, result=result):
+            given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
+            return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
+        case _:
+            return None
+
+
+def tool_named(call_name: str) -> str:
+    """The name that people read (`github:create_issue`) for the name that a model calls (`github__create_issue`)."""
+    server, parted, name = call_name.partition("__")
+    return show.visible(f"{server}:{name}" if parted and server and name else call_name)
+
+
+def _result(result: ToolResult) -> str:
+    if result.approval in NOT_RUN:
+        return NOT_RUN[result.approval]
+    if result.is_error:
+        return f"failed: {result.text}"
+    files = f", {show.counted(len(result.media), 'file')} kept" if result.media else ""
+    return show.counted(len(result.text), "character") + (" (cut; the whole is kept)" if result.whole else "") + files
+
+
+class Lines:
+    """The plain listener: prints the reply to stdout as it comes, ends it with a newline, and notes the rest on
+    stderr."""
+
+    answers = False
+
+    def __init__(self, *, shows_context: bool = False) -> None:
+        self._shows_context = shows_context
+        self._at_start = True
+        self._writer = ""
+        self._is_sent = False
+        self._gathered = ReferenceListener(is_terminal=sys.stderr is not None and sys.stderr.isatty())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end_line()
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            # set before the text is printed, so that Ctrl-C right after it still ends the line
+            self._at_start = event.text.endswith("\n")
+            click.echo(show.visible(event.text) if sys.stdout.isatty() else event.text, nl=False)
+        elif isinstance(event, Replied):
+            self._end_line()
+        elif isinstance(event, Sent):
+            self._tell_sent(event)
+        elif isinstance(event, ContextCompacted):
+            self._tell_compaction(event)
+        elif words := in_words(event):
+            show.note(words)
+        if isinstance(event, SummaryRequested):
+            self._writer = event.model
+        for line in self._gathered.hear(event):
+            click.echo(line, err=True)
+
+    def _tell_sent(self, event: Sent) -> None:
+        """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
+        if self._shows_context and not self._is_sent:
+            draw_context(event)
+        elif not self._is_sent and (words := in_words(event)):
+            show.note(words)
+        self._is_sent = True
+
+    def _tell_compaction(self, event: ContextCompacted) -> None:
+        show.note(event_in_words(event, self._writer))
+        for line in remarks(event.notes, event.excerpts, event.checks):
+            show.note(line)
+        self._writer = ""
+
+    def _end_line(self) -> None:
+        if not self._at_start:
+            click.echo()
+        self._at_start = True
+
+
+def draw_context(event: Sent) -> None:
+    """Draws the window on stderr, before the answer comes: stdout is for the answer."""
+    from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
+
+    draw_window(show.console(err=True), event.window.to_json())

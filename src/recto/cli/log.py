@@ -1,0 +1,116 @@
+"""The log: where it goes, how much it says, and the secrets that are removed from it. Also the file for bugs.
+
+Imported only when a log is wanted or something failed: `logging` takes time to import.
+"""
+
+import logging
+import os
+import re
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recto import __version__
+from recto.errors import Invalid, RectoError
+from recto.locations import find_home
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+CRASH_FILE = "crash.log"
+HINT = "RECTO_LOG=debug recto --log FILE COMMAND logs what led to it"
+REDACTED = "[redacted]"
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+# A shorter value is no key, and removing it would tear ordinary words apart.
+_SHORTEST_SECRET = 8
+_SECRETS = re.compile(
+    r"""(?P<before>\bBearer\s+
+        |\b(?:x-)?api[-_]?key["']?\s*[:=]\s*["']?
+        |\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?
+        |\bpassword["']?\s*[:=]\s*["']?
+        |[?&]key=
+        |(?-i:\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)[A-Z0-9_]*=)
+        |://[^\s/:@]*:(?=[^\s/@]+@)
+        |(?=\b(?:sk|pk|rk|gsk|xai|ghp|gho|hf|xox[abp])[-_][\w-]{8})
+        |(?=\bAIza[\w-]{20})
+        )(?P<secret>[^\s"',;&<>)}\]@]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+log = logging.getLogger(__name__)
+_root = logging.getLogger("recto")
+# without a handler Python prints warnings to stderr
+_root.addHandler(logging.NullHandler())
+
+
+class RedactingFormatter(logging.Formatter):
+    """Removes secrets from whole lines: from messages, their arguments and tracebacks alike."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def redact(text: str) -> str:
+    """The text without API keys: those of the environment, and whatever looks like one."""
+    values = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+    # the longest first: one key may begin with another
+    for secret in sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    return _SECRETS.sub(lambda found: found["before"] + REDACTED, text)
+
+
+def set_up(level: str | None, file: str | None, command: str) -> None:
+    """Sends the log of Recto to a file, or to stderr. Invalid for an unknown level or a file that cannot be written."""
+    number = LEVELS.get((level or "info").strip().lower())
+    if number is None:
+        raise Invalid(f"RECTO_LOG takes {', '.join(LEVELS)}, not {level}", value=level)
+    handler = _open_file(Path(file).expanduser()) if file else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter(FORMAT))
+    close()
+    _root.addHandler(handler)
+    _root.setLevel(number)
+    log.info("recto %s: %s", __version__, command)
+
+
+def close() -> None:
+    """Ends the log that was set up before, if any."""
+    for handler in _root.handlers[:]:
+        if isinstance(handler.formatter, RedactingFormatter):
+            _root.removeHandler(handler)
+            handler.close()
+    _root.setLevel(logging.NOTSET)
+
+
+def _open_file(path: Path) -> logging.Handler:
+    try:
+        # at debug level the log holds messages: only the user may read it
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    except OSError as why:
+        raise Invalid(f"the log cannot be written to {path}: {why.strerror or why}", file=str(path)) from why
+
+
+def log_failure(why: RectoError) -> None:
+    """The type alone above debug level: the sentence may quote a message."""
+    log.error("failed: %s", why.type)
+    log.debug("%s", why.message, exc_info=why)
+
+
+def describe_bug(why: BaseException) -> str:
+    """Logs an unexpected exception, adds its traceback to the crash file, and gives one sentence for the user."""
+    log.error("unexpected %s", type(why).__name__, exc_info=why)
+    return f"{type(why).__name__}: this is a bug in Recto{_keep(why)} ({HINT})"
+
+
+def _keep(why: BaseException) -> str:
+    """Says where the traceback is. A home that cannot be written must not hide the error."""
+    path = find_home() / CRASH_FILE
+    stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as kept:
+            kept.write(redact(f"{stamp} recto {__version__}\n{''.join(traceback.format_exception(why))}\n"))
+    except OSError:
+        return f" ({redact(str(why))})"
+    return f"; its traceback is in {path}"

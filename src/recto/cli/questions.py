@@ -1,0 +1,165 @@
+"""Questions to the user during a turn: may this tool run, and should this compaction be made."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from recto.chat.blocks import Compaction
+from recto.cli.drawing.compactions import block_in_words, remarks
+from recto.cli.drawing.windows import rule
+from recto.cli.markdown import Page
+from recto.cli.show import counted, shortened, visible
+from recto.cli.terminal import edited, forget_keys, revealed
+from recto.errors import Invalid
+from recto.events import Answer, ApprovalAsked
+
+# Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
+AROUND, LEAST_ROWS = 8, 6
+# A text within the arguments is shortened to this first, so that it cannot push the other values off the screen.
+LONGEST = 300
+APPROVAL_ANSWERS: dict[str, Answer] = {
+    "y": "allowed",
+    "yes": "allowed",
+    "a": "always",
+    "always": "always",
+    "": "denied",
+    "n": "denied",
+    "no": "denied",
+}
+SHOW_ALL = ("s", "show", "show all")
+COMPACTION_QUESTION = "use it? [Y]es / [e]dit / [n]ot now "
+COMPACTION_ANSWERS = {
+    "": "yes",
+    "y": "yes",
+    "yes": "yes",
+    "e": "edit",
+    "edit": "edit",
+    "n": "no",
+    "no": "no",
+    "not now": "no",
+}
+
+
+# -- may this tool run?
+
+
+@dataclass(frozen=True, slots=True)
+class ShownArguments:
+    """Arguments of a tool call as the user reads them."""
+
+    text: str
+    is_cut: bool = False
+
+
+def ask_approval(console: Console, event: ApprovalAsked) -> Answer:
+    """The user's answer; the end of input means no. Ctrl-C raises KeyboardInterrupt."""
+    raw = event.call.arguments
+    shown = fitted(console, raw)
+    _show_call(console, event, shown)
+    forget_keys()
+    while True:
+        try:
+            said = console.input(_approval_question(shown)).strip().lower()
+        except EOFError:
+            console.print()
+            return "denied"
+        if said in APPROVAL_ANSWERS:
+            return APPROVAL_ANSWERS[said]
+        if said in SHOW_ALL and shown.is_cut:
+            shown = ShownArguments(pretty(raw))
+            console.print(Text(shown.text))
+
+
+def _approval_question(shown: ShownArguments) -> Text:
+    more = "[s]how all / " if shown.is_cut else ""
+    return Text(f"run it? [y]es / [a]lways in this conversation / {more}[N]o ", "bold")
+
+
+def _show_call(console: Console, event: ApprovalAsked, shown: ShownArguments) -> None:
+    tool = event.tool
+    console.print(rule(revealed(f"{tool.server} wants to run {tool.own_name or tool.name}"), console.width))
+    if described := shortened(revealed(tool.description, "\n\t"), console.width):
+        console.print(Text(described, "dim"))
+    console.print(Text(shown.text))
+    if shown.is_cut:
+        console.print(Text(f"… cut: {counted(len(event.call.arguments), 'character')} in all", "yellow"))
+
+
+def fitted(console: Console, raw: str) -> ShownArguments:
+    """As much of the arguments as leaves the question on the screen. Long texts are shortened before a value is
+    dropped."""
+    most, width = max(LEAST_ROWS, console.size.height - AROUND), console.width
+    said = pretty(raw)
+    if len(said) <= most * width and len(_rows(console, said)) <= most:
+        return ShownArguments(said)
+    rows = _rows(console, pretty(raw, LONGEST)[: most * width])
+    return ShownArguments("\n".join(rows[:most]), is_cut=True)
+
+
+def _rows(console: Console, said: str) -> list[str]:
+    return [row.plain for row in Text(said).wrap(console, console.width, overflow="fold")]
+
+
+def pretty(raw: str, longest: int | None = None) -> str:
+    """Arguments as indented JSON, or unchanged when they are not JSON; texts in them are cut at `longest`."""
+    try:
+        said = json.dumps(_cut(json.loads(raw or "{}"), longest), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        said = _cut(raw, longest)
+    return revealed(said, "\n")
+
+
+def _cut(value: Any, longest: int | None) -> Any:
+    if isinstance(value, str) and longest is not None and len(value) > longest:
+        return f"{value[:longest]}… ({len(value) - longest:,} more)"
+    if isinstance(value, list):
+        return [_cut(each, longest) for each in value]
+    if isinstance(value, dict):
+        return {key: _cut(each, longest) for key, each in value.items()}
+    return value
+
+
+# -- should this compaction be made?
+
+
+def ask_compaction(console: Console, block: Compaction) -> str | None:
+    """The summary to use, as proposed or as edited; None for not now, which Ctrl-C and the end of input mean too."""
+    _show_compaction(console, block)
+    forget_keys()
+    try:
+        while (answer := _compaction_answer(console)) != "no":
+            if answer == "yes":
+                return block.summary
+            if answer == "edit" and (changed := _edited_summary(console, block.summary)):
+                return changed
+    except (KeyboardInterrupt, EOFError):
+        console.print()
+    return None
+
+
+def _show_compaction(console: Console, block: Compaction) -> None:
+    console.print(rule(f"to be compacted: {block.because}", console.width))
+    console.print(Page(visible(block.summary) or "(no summary: the messages are only archived)"))
+    console.print(Text(visible(block_in_words(block)), "dim"))
+    for line in remarks(block.notes, len(block.excerpts), block.checks):
+        console.print(Text(f"· {visible(line)}", "dim"))
+
+
+def _compaction_answer(console: Console) -> str:
+    said = console.input(Text(COMPACTION_QUESTION, "bold"))
+    return COMPACTION_ANSWERS.get(said.strip().lower(), "")
+
+
+def _edited_summary(console: Console, summary: str) -> str | None:
+    """The edited summary; None or empty when it cannot be used, which the user is told."""
+    try:
+        changed = edited(summary)
+    except Invalid as why:
+        console.print(Text(visible(why.message), "red"))
+        return None
+    if not changed:
+        console.print(Text("it is unchanged" if changed is None else "an empty summary says nothing", "dim"))
+    return changed

@@ -1,0 +1,225 @@
+"""Revisions: what the user changes without a model: undo, fork, pin, unpin, edit, clear, uncompact."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from recto.chat.blocks import Compaction, Text
+from recto.chat.message import Message
+from recto.concurrency import StoreThread
+from recto.errors import Invalid, NotFound
+from recto.store.store import Store
+from recto.summary.verification import recount_facts
+from recto.text import clean
+from recto.turn.context import LARGEST_SUMMARY, ResolvedModel
+from recto.turn.session import ChatSession, SessionChanges, moved
+from recto.turn.user_message import pending_reply
+from recto.window.compaction_block import NO_COMPACTION, WrittenSummary, compaction_message, next_block, revised_block
+from recto.window.request import Entry
+
+# How many compactions are searched for the previous one.
+LOOKED_THROUGH = 200
+
+
+Revised = tuple[Compaction, SessionChanges]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRevision:
+    """What the user changes about what is sent: each change appends a Compaction. Runs inside a transaction."""
+
+    store: Store
+    session: ChatSession
+
+    def clear(self) -> Revised:
+        """Covers everything without a summary; nothing of it is recalled, and pins end."""
+        head = self._head("there is nothing to clear: the conversation has no message yet")
+        message = self.store.tree.message(head)
+        before, after = self._sizes()
+        block = next_block(
+            self._block,
+            WrittenSummary(made_by="clear"),
+            action="clear",
+            because="the user cleared the context",
+            last=head,
+            cleared=head,
+            pinned=(),
+            messages_archived=message.said,
+            context_size_before=before,
+            context_size_after=after,
+        )
+        return self._append(block)
+
+    def pin(self, id: str) -> Revised:
+        message, block = self._on_path(id), self._block
+        if block and id in block.pinned:
+            raise Invalid(f"message #{message.said} is pinned already", id=id)
+        pinned = (*(block.pinned if block else ()), id)
+        lifted = block.lifted if block else ()
+        if self._is_covered(message, block):
+            lifted = self._in_order({*lifted, *self._unit(message)})
+        return self._append(revised_block(block, "pin", f"the user pinned message {id}", pinned=pinned, lifted=lifted))
+
+    def unpin(self, id: str) -> Revised:
+        message, block = self.store.tree.message(id), self._block
+        if block is None or id not in block.pinned:
+            raise Invalid(f"message #{message.said} is not pinned", id=id)
+        pinned = tuple(each for each in block.pinned if each != id)
+        unit = set(self._unit(message))
+        # the rest of its round may be pinned too, and calls and results stay together
+        gone = unit if not unit & set(pinned) else set()
+        lifted = tuple(each for each in block.lifted if each not in gone)
+        return self._append(
+            revised_block(block, "unpin", f"the user unpinned message {id}", pinned=pinned, lifted=lifted)
+        )
+
+    def edit(self, text: str) -> Revised:
+        if self._block is None or self._block.last is None:
+            raise Invalid("there is no summary to edit: nothing is compacted yet")
+        if not text:
+            raise Invalid("the summary is empty: `recto context clear` starts anew without one")
+        checks = recount_facts(text, self._block)
+        by_user = WrittenSummary(text, "user", checks=checks, ledger=self._block.ledger, places=self._block.places)
+        return self._append(revised_block(self._block, "edit", "the user edited the summary", written=by_user))
+
+    def uncompact(self) -> Revised:
+        """Restores the view before the newest compaction that covered more than the previous one."""
+        newest = self._block
+        if newest is None or not (newest.last or newest.excerpts):
+            raise Invalid("there is no compaction to take back")
+        depth = self._depth(newest.last)
+        found = self.store.tree.compactions(self._head(""), limit=LOOKED_THROUGH)
+        blocks = [message.compaction for message in found if message.compaction]
+        former = next((block for block in blocks if self._depth(block.last) < depth), None)
+        same = [block for block in blocks if block.last == newest.last and block.action in ("compact", "clear")]
+        taken = same[-1] if same else newest
+        restored = former or NO_COMPACTION
+        pinned = tuple(dict.fromkeys((*restored.pinned, *newest.pinned))) if taken.action == "clear" else newest.pinned
+        lifted = self._in_order({*restored.lifted, *self._covered_units(pinned, restored)})
+        block = revised_block(
+            restored,
+            "undo",
+            f"the user took compaction {taken.compaction_number} back",
+            follows=newest,
+            pinned=pinned,
+            lifted=lifted,
+        )
+        return self._append(block)
+
+    # -- on the path
+
+    @property
+    def _block(self) -> Compaction | None:
+        newest = self.store.tree.compaction(self.session.head) if self.session.head else None
+        return newest.compaction if newest else None
+
+    def _head(self, otherwise: str) -> str:
+        if self.session.head is None:
+            raise Invalid(otherwise)
+        return self.session.head
+
+    def _on_path(self, id: str) -> Message:
+        message = self.store.tree.message(id)
+        if self.session.head is None or not self.store.tree.is_on(self.session.head, id):
+            raise NotFound(f"message #{message.said} is not on this branch of the conversation", id=id)
+        if message.compaction:
+            raise Invalid("this message is a compaction, which is never sent itself", id=id)
+        return message
+
+    def _is_covered(self, message: Message, block: Compaction | None) -> bool:
+        return block is not None and block.last is not None and message.depth <= self._depth(block.last)
+
+    def _depth(self, id: str | None) -> int:
+        return self.store.tree.message(id).depth if id else 0
+
+    def _unit(self, message: Message) -> list[str]:
+        """The message with its tool results, or the result with its call."""
+        call = message
+        if message.role == "tool" and message.parent:
+            call = self.store.tree.message(message.parent)
+        if not call.calls or self.session.head is None:
+            return [message.id]
+        results = self.store.tree.children(call.id, role="tool")
+        return [call.id, *(each for each in results if self.store.tree.is_on(self.session.head, each))]
+
+    def _covered_units(self, pinned: tuple[str, ...], block: Compaction | None) -> list[str]:
+        messages = [self.store.tree.message(id) for id in pinned]
+        return [id for message in messages if self._is_covered(message, block) for id in self._unit(message)]
+
+    def _in_order(self, ids: set[str]) -> tuple[str, ...]:
+        return tuple(message.id for message in self.store.tree.messages(list(ids))) if ids else ()
+
+    def _sizes(self) -> tuple[int, int]:
+        """Tokens of the last window, and of its part that does not come from the conversation."""
+        last = self.store.records.latest(self.session.conversation)
+        sections = (self.store.records.record(last).account.sections if last else None) or ()
+        fixed = sum(section.tokens for section in sections if section.name in ("system", "tools"))
+        return sum(section.tokens for section in sections), fixed
+
+    def _append(self, block: Compaction) -> Revised:
+        head = self._head("the conversation has no message yet")
+        placed = self.store.tree.append(self.session.conversation, compaction_message(block, head))
+        return block, {**moved(placed.message.id, placed.moved), "loaded": {}}
+
+
+class Revisions:
+    """Where a session goes in its conversation, and what the user changes about what is sent there. Asks no model."""
+
+    def __init__(
+        self, store: Store, store_thread: StoreThread, resolve: Callable[[ChatSession], Awaitable[ResolvedModel]]
+    ) -> None:
+        self._store, self._store_thread, self._resolve = store, store_thread, resolve
+
+    async def undo(self, session: ChatSession) -> Message:
+        """Moves the head to before the last clear or message of the user, whichever is newer, and returns that."""
+        return await self._store_thread.do(session.commit, self._store, lambda: self._undo(session))
+
+    def _undo(self, session: ChatSession) -> tuple[Message, SessionChanges]:
+        tree, at = self._store.tree, session.head
+        head = tree.message(at) if at else None
+        if head and head.compaction and "clear" in (head.compaction.action, head.compaction.made_by):
+            moved_to = tree.move(session.conversation, head.parent, again=False)
+            return head, {"head": moved_to, "pending": pending_reply(self._store, moved_to)}
+        while at:
+            page = tree.page(at, most=64)
+            if last := next((message for message in page if message.role == "user"), None):
+                return last, self._moved(session, last.parent)
+            at = page[-1].parent
+        raise NotFound("there is nothing to undo: the conversation has no message yet")
+
+    async def fork(self, session: ChatSession, message: str) -> None:
+        """The next message becomes a child of this one."""
+        await self._store_thread.do(session.commit, self._store, lambda: (None, self._moved(session, message)))
+
+    def _moved(self, session: ChatSession, target: str | None) -> SessionChanges:
+        head = self._store.tree.move(session.conversation, target)
+        return {"head": head, "branched": False, "pending": pending_reply(self._store, head)}
+
+    async def clear(self, session: ChatSession) -> Compaction:
+        """Starts the view anew. Everything said stays in the store, in search and in show."""
+        return await self._revise(session, BlockRevision.clear)
+
+    async def pin(self, session: ChatSession, message: str) -> Compaction:
+        """The message is in every window from now on."""
+        return await self._revise(session, lambda revision: revision.pin(message))
+
+    async def unpin(self, session: ChatSession, message: str) -> Compaction:
+        return await self._revise(session, lambda revision: revision.unpin(message))
+
+    async def uncompact(self, session: ChatSession) -> Compaction:
+        """Takes back what the newest compaction covers; what was said since stays."""
+        return await self._revise(session, BlockRevision.uncompact)
+
+    async def edit_summary(self, session: ChatSession, text: str) -> Compaction:
+        """Replaces the summary in force; the old one stays in its own block."""
+        resolved = await self._resolve(session)
+        summary = clean(text)[0].strip()
+        tokens = (await resolved.token_cache.count([Entry("user", (Text(summary),))]))[0].count.tokens
+        most = int(resolved.room * LARGEST_SUMMARY)
+        if tokens > most:
+            raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
+        return await self._revise(session, lambda revision: revision.edit(summary))
+
+    async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:
+        """Reads, decides and writes in one transaction: another process may revise the same conversation."""
+        revision = BlockRevision(self._store, session)
+        return await self._store_thread.do(session.commit, self._store, lambda: change(revision))

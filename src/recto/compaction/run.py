@@ -1,0 +1,335 @@
+"""CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from recto.chat.blocks import Compaction, Text
+from recto.chat.message import Message
+from recto.compaction.excerpts import excerpts
+from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
+from recto.compaction.summary_input import SummaryInput
+from recto.compaction.summary_writer import SummaryWriter
+from recto.errors import DoesNotFit, Invalid, RectoError
+from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
+from recto.sources.tools import RECALL
+from recto.store.store import Store
+from recto.summary.prompt import SummaryOptions, transcribe
+from recto.summary.truncation import cut_to_fit
+from recto.summary.verification import former_summary, recount_facts
+from recto.text import clean
+from recto.turn.assembly import Turn
+from recto.turn.builder import TurnBuilder
+from recto.turn.context import TurnContext
+from recto.turn.loaded_view import LoadedView, view_after_cut
+from recto.turn.prepared import PreparedTurn
+from recto.turn.session import ChatSession, SessionChanges, moved
+from recto.turn.token_cache import Counted
+from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
+from recto.window.measure import SMALLEST_SUMMARY, SUMMARY
+from recto.window.plan import Cut
+from recto.window.planner import LITTLE
+from recto.window.request import Entry
+
+MOST_PASSES = 3
+OF_COVERED = 0.8
+# A user who refused is asked again when the window has grown by this factor.
+ASK_AGAIN = 1.1
+NOBODY = "context.confirm is on and there is nobody to ask: nothing is compacted, requests leave out what does not fit"
+
+
+@dataclass(slots=True)
+class CompactionRun:
+    builder: TurnBuilder
+    prepared: PreparedTurn
+    turn: Turn
+    """The turn to make room for; after `run`, the one to send."""
+    keep: str = ""
+    """What the summary must contain, in the user's words."""
+    is_requested: bool = False
+    """The user asked for the compaction: no need to confirm it."""
+    can_ask: bool = True
+    """The user can be asked to confirm."""
+    block: Compaction | None = None
+    """The last Compaction that was made."""
+    context: TurnContext = field(init=False)
+    _is_kept: bool = False
+    _is_stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.context = self.turn.context
+
+    @property
+    def store(self) -> Store:
+        return self.prepared.store
+
+    @property
+    def session(self) -> ChatSession:
+        return self.prepared.session
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Cuts and plans again until everything fits; a few passes must do."""
+        for _ in range(MOST_PASSES):
+            if self.turn.plan.cut is not None and self._is_unwanted:
+                await self._do_without()
+                if not self.can_ask and self.session.is_new(NOBODY):
+                    yield Noticed(NOBODY)
+            if self.turn.plan.cut is None or self._is_stuck:
+                break
+            async with aclosing(self._pass()) as events:
+                async for event in events:
+                    yield event
+            if self.is_requested:
+                break
+        if self.turn.window.free < 0 and self.context.may_offer_recall:
+            self.context = self.context.without_recall_tool()
+            self.turn = await self.prepared.plan(self.turn.loaded, self.context)
+        if self.turn.window.free < 0:
+            raise self._too_large()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the view that is sent is the one that the store holds."""
+        return self.block is None or self._is_kept
+
+    @property
+    def _is_unwanted(self) -> bool:
+        """The user wants to confirm compactions, and cannot be asked or has just refused."""
+        if not self.context.settings.confirm or self.is_requested or not self.context.compacts:
+            return False
+        return not self.can_ask or self.turn.window.total < self.session.declined * ASK_AGAIN
+
+    async def _do_without(self) -> None:
+        """Without a compaction: this request alone leaves out what does not fit."""
+        self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
+        self.turn = await self.prepared.plan(self.turn.loaded, self.context)
+
+    async def _pass(self) -> AsyncGenerator[Event, None]:
+        """Makes one Compaction. Nothing is stored before it is complete."""
+        cut, before = self._cut, self.turn.loaded.view.compaction
+        written = previous_summary(before) if cut.summary is None else WrittenSummary()
+        if cut.summary and self._stores:
+            work = await self._summary_writer(cut.summary)
+            async with aclosing(work.run()) as events:
+                async for event in events:
+                    yield event
+            written = work.result
+        block, loaded = await self._draft(cut, before, written)
+        if block.context_size_after >= block.context_size_before:
+            if self.is_requested:
+                sizes = f"{block.context_size_before} → {block.context_size_after} tokens"
+                raise Invalid(f"there is too little to sum up: the window would not get smaller ({sizes})")
+            if block.context_size_after > self.turn.budget.room:
+                self._is_stuck = True
+                return
+        if self._stores and self.context.settings.confirm and not self.is_requested:
+            proposed = CompactionProposed(block)
+            yield proposed
+            summary = await _answer(proposed)
+            if summary is None:
+                self.session.apply(declined=self.turn.window.total)
+                return
+            if summary != block.summary:
+                text = await self._edited(summary, cut)
+                if text != summary.strip():
+                    yield Noticed("your summary was too long for the window: its end was cut off")
+                block, loaded = await self._draft(cut, before, await self._by_user(text, block, cut))
+        if self._stores and not await self.prepared.store_thread.do(self._store_block, block, before):
+            self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
+            return
+        self.block, self._is_kept = block, self._stores
+        yield _compacted(block) if self._stores else _left_out(block, before)
+        self.turn = await self.prepared.plan(loaded, self.context)
+
+    def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
+        """False when another Compaction was stored meanwhile, which this block does not know."""
+        return self.session.commit(self.store, lambda: self._append(block, before))
+
+    def _append(self, block: Compaction, before: Compaction | None) -> tuple[bool, SessionChanges]:
+        head, tree = self.session.head, self.store.tree
+        assert head is not None
+        newest = tree.compaction(head)
+        if (newest.compaction if newest else None) != before:
+            return False, {}
+        placed = tree.append(self.session.conversation, compaction_message(block, head))
+        return True, {**moved(placed.message.id, placed.moved), "declined": 0}
+
+    def _too_large(self) -> DoesNotFit:
+        window = self.turn.window
+        largest = max(window.sections, key=lambda section: section.tokens)
+        return DoesNotFit(
+            f"the window takes {window.total} tokens and has room for {window.limit - window.reserve}; most of it is "
+            f"{largest.name} ({largest.tokens}): choose a model with a larger window, or ask for less at once",
+            needed=window.total,
+            room=window.limit - window.reserve,
+            largest=largest.name,
+        )
+
+    async def preview(self) -> Turn:
+        """The turn after its cut, as far as it is known without asking a model."""
+        cut, before = self._cut, self.turn.loaded.view.compaction
+        written = previous_summary(before) if cut.summary is None else WrittenSummary()
+        _, loaded = await self._draft(cut, before, written)
+        return await self.prepared.plan(loaded, self.context, promised=cut.summary or 0)
+
+    @property
+    def _cut(self) -> Cut:
+        assert self.turn.plan.cut is not None
+        return self.turn.plan.cut
+
+    @property
+    def _stores(self) -> bool:
+        """False when automatic compaction is off, or when this cut is for one request only."""
+        return (self.context.compacts or self.is_requested) and not self._cut.passing
+
+    async def _draft(
+        self, cut: Cut, before: Compaction | None, written: WrittenSummary
+    ) -> tuple[Compaction, LoadedView]:
+        """The block with its real sizes, and the view after it."""
+        loaded, turn = self.turn.loaded, self.turn
+        block = next_block(
+            before,
+            written,
+            last=cut.last,
+            lifted=cut.lifted,
+            excerpts=await excerpts(turn, cut),
+            messages_archived=loaded.archived(cut.last, cut.lifted),
+            context_size_before=turn.window.total,
+            because=turn.plan.because,
+            action="compact" if self._stores else PASSING,
+        )
+        behind = await view_after_cut(turn.token_cache, loaded, block)
+        after = await self._size(behind, block)
+        freed = turn.window.total - after
+        is_little = not self.is_requested and freed < turn.budget.room * LITTLE
+        little = (before.little if before else 0) + 1 if is_little else 0
+        return replace(block, context_size_after=after, little=little), behind
+
+    async def _size(self, behind: LoadedView, block: Compaction) -> int:
+        rest = self.context.at(behind.view).preamble.count.tokens + self.turn.current.for_inserts
+        entries = (*behind.before, *behind.entries(behind.view.rounds))
+        current = self.turn.current.own.tokens
+        if (id := self.turn.current.message.id) in block.excerpts:
+            current = await self._count(Entry("user", (Text(block.excerpts[id]),)))
+        return rest + current + sum(entry.count.tokens for entry in entries)
+
+    async def _count(self, entry: Entry) -> int:
+        return (await self.turn.token_cache.count([entry]))[0].count.tokens
+
+    # -- the summary
+
+    async def _summary_writer(self, most: int) -> SummaryWriter:
+        source, context = self._summary_input(), self.context.settings
+        # summary and ledger together stay shorter than what they replace
+        most = min(most, max(SMALLEST_SUMMARY, int(source.tokens * OF_COVERED)))
+        frame = await as_sent(source.token_cache, ".", source.archived)
+        wanted = SummaryOptions(max(16, most - frame), self.keep, context.summary_style)
+        writers, notes = await self._writers()
+        return SummaryWriter(
+            self.store,
+            self.prepared.store_thread,
+            self.session,
+            source,
+            writers,
+            most,
+            wanted,
+            self.turn.loaded.view.current,
+            context.summary_timeout_s,
+            _notes=notes,
+        )
+
+    async def _writers(self) -> tuple[list[TurnContext], list[str]]:
+        """The summary model, if one is set and available, then the conversation's own model, if it can summarise."""
+        name = self.context.settings.summary_model
+        own = [self.context] if self.context.model.summarizes or name == self.context.model.name else []
+        notes = [] if own else [f"{self.context.model.name} is too small to write summaries"]
+        if not name or name == self.context.model.name:
+            return own, notes
+        try:
+            return [await self.builder.bare(name), *own], []
+        except RectoError as why:
+            return own, [f"{name} cannot write summaries: {why.message}", *notes]
+
+    def _summary_input(self) -> SummaryInput:
+        cut, loaded = self._cut, self.turn.loaded
+        view = loaded.view
+        covered, _ = view.split(cut.last)
+        counts = loaded.counts
+        return SummaryInput(
+            self.store,
+            self.prepared.store_thread,
+            self.turn.token_cache,
+            before=former_summary(view.compaction),
+            messages=covered,
+            older=view.tail[0].parent if view.older and view.tail else None,
+            until=view.compaction.last if view.compaction else None,
+            entries=None if view.older or any(map(_recalls, covered)) else self._prefix(covered),
+            tokens=sum(counts[message.id] for message in covered) + counts.get(SUMMARY, 0),
+            covered=loaded.covered(cut.last),
+            archived=loaded.archived(cut.last, cut.lifted),
+            beside=(instructions_text(self.turn.preamble), *map(transcribe, view.lifted)),
+        )
+
+    def _prefix(self, covered: Sequence[Message]) -> tuple[Counted, ...]:
+        """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
+        loaded, current = self.turn.loaded, self.turn.current
+        entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
+        for message in covered:
+            is_current = message.id == loaded.view.current
+            entries += [current.counted] if is_current else loaded.counted_units.get(message.id, [])
+        return tuple(entries)
+
+    async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
+        """The user's own summary, with as much of the ledger as fits."""
+        archived = self.turn.loaded.archived(cut.last, cut.lifted)
+        ledger = await fitting_ledger(self.turn.token_cache, text, block.ledger, archived, self._most(cut))
+        checks = recount_facts(text, replace(block, ledger=ledger))
+        return WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
+
+    def _most(self, cut: Cut) -> int:
+        return max(cut.summary or 0, self.context.budget.summary)
+
+    async def _edited(self, text: str, cut: Cut) -> str:
+        """The user's summary, cut to the room of a summary."""
+        most = self._most(cut)
+        text = clean(text)[0].strip()
+        archived = self.turn.loaded.archived(cut.last, cut.lifted)
+        while text and await as_sent(self.turn.token_cache, text, archived) > most:
+            text = cut_to_fit(text, len(text) * 9 // 10, len)
+        return text
+
+
+def _recalls(message: Message) -> bool:
+    """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
+    return any(result.name == RECALL for result in message.results)
+
+
+async def _answer(proposed: CompactionProposed) -> str | None:
+    try:
+        return await proposed.answered()
+    except Unanswered:
+        return None
+
+
+def _compacted(block: Compaction) -> ContextCompacted:
+    return ContextCompacted(
+        block.compaction_number,
+        block.messages_archived,
+        block.context_size_before,
+        block.context_size_after,
+        block.summary,
+        block.made_by,
+        block.because,
+        block.notes,
+        block.made,
+        len(block.excerpts),
+        block.checks,
+    )
+
+
+def _left_out(block: Compaction, before: Compaction | None) -> Noticed:
+    fewer = block.messages_archived - (before.messages_archived if before else 0)
+    if fewer < 1:
+        return Noticed(f"the window was cut for this request alone: {block.because}")
+    messages = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
+    return Noticed(f"{messages} left out of this request: {block.because}")

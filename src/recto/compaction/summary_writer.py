@@ -1,0 +1,197 @@
+"""SummaryWriter: the ladder of summarisers: the model, the model again, chosen sentences, beginnings of messages.
+
+The result always fits its room and says who wrote it.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from recto.compaction.slices import Slices, open_slices
+from recto.compaction.summary_check import SummaryCheck, as_sent
+from recto.compaction.summary_input import SummaryInput
+from recto.concurrency import StoreThread
+from recto.errors import Overflow, ProviderError, RectoError
+from recto.events import Event, SummaryRequested
+from recto.store.store import Store
+from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
+from recto.turn.context import TurnContext
+from recto.turn.session import ChatSession
+from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
+from recto.window.compaction_block import WrittenSummary
+
+T = TypeVar("T")
+# If one compaction needs more calls than this, sentences are chosen without a model instead.
+MOST_SLICES = 40
+CHARACTERS_PER_TOKEN = 2
+LEAST_WANTED = 16
+
+
+class NoSummary(Exception):
+    """An answer is not worth keeping; the message says why."""
+
+
+@dataclass(slots=True)
+class SummaryWriter:
+    store: Store
+    store_thread: StoreThread
+    session: ChatSession
+    source: SummaryInput
+    writers: Sequence[TurnContext]
+    """The models to ask, in order; empty if no model can summarise."""
+    most: int
+    """The longest summary as it is sent, in tokens."""
+    wanted: SummaryOptions
+    message: str | None = None
+    timeout_s: float = 300.0
+    result: WrittenSummary = field(default_factory=WrittenSummary)
+    _notes: list[str] = field(default_factory=list)
+    _parts: dict[str, SideAnswer] = field(default_factory=dict)
+    _answer: SideAnswer | None = None
+    _overflowed: bool = False
+    _made_of: int = 1
+    _share: int = 0
+    """The ledger's share of the room."""
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Yields an event for each request; `result` holds the summary in the end."""
+        self._share = await self._check.share()
+        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, self.wanted.tokens - self._share))
+        for number, writer in enumerate(self._attempts):
+            try:
+                async with aclosing(self._attempt(number, writer)) as events:
+                    async for event in events:
+                        yield event
+                if self._answer:
+                    self.result = await self._check.check(self._by_model(self._answer))
+                    return
+            except (NoSummary, RectoError) as why:
+                self._notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
+                self._overflowed = isinstance(why, Overflow)
+                if isinstance(why, ProviderError) and is_hopeless(why) and writer is self.writers[-1]:
+                    break
+        self.result = await self._check.check(await self._without_model())
+
+    @property
+    def _check(self) -> SummaryCheck:
+        return SummaryCheck(self.source, self.most, self.wanted.keep)
+
+    @property
+    def _attempts(self) -> list[TurnContext]:
+        return [self.writers[0], self.writers[-1]] if self.writers else []
+
+    async def _attempt(self, number: int, writer: TurnContext) -> AsyncGenerator[Event, None]:
+        """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
+        text = summary_prompt(self.wanted, above=True, has_former=bool(self.source.former))
+        is_first = number == 0 or writer is not self.writers[0]
+        question = await self._riding(writer, text) if is_first else None
+        if question is not None:
+            yield self._requested(question, 1, 1)
+            self._answer = await self._ask(question, SummarizedText(self.source.tokens, text))
+            self.source.seen = self.source.covered
+            return
+        async with aclosing(self._by_slices(writer, shorter=number > 0)) as events:
+            async for event in events:
+                yield event
+
+    async def _riding(self, writer: TurnContext, text: str) -> SideCall | None:
+        source = self.source
+        if source.entries is None or source.token_cache is not writer.token_cache:
+            return None
+        asked = (await count_texts(writer, [text]))[0]
+        because = "sums up the beginning of the conversation, on its own prefix"
+        question = SideCall(writer, writer.preamble, source.entries, asked, because, self.wanted.tokens)
+        return question if question.fits else None
+
+    async def _by_slices(self, writer: TurnContext, *, shorter: bool) -> AsyncGenerator[Event, None]:
+        """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
+        parts level by level."""
+        slices = await open_slices(writer, self.wanted, tight=self._overflowed)
+        asked = summary_prompt(self.wanted, above=False, has_former=bool(self.source.former), shorter=shorter)
+        texts = await self._transcript(slices, asked)
+        while self._answer is None:
+            parts: list[SideAnswer] = []
+            async with aclosing(self._read(slices, texts, asked, parts)) as events:
+                async for event in events:
+                    yield event
+            if len(parts) == 1:
+                self._answer = parts[0]
+                return
+            self._made_of = max(self._made_of, len(parts))
+            asked = merge_prompt(self.wanted, shorter=shorter)
+            told = [f"Part {place} of {len(parts)}:\n{part.text}" for place, part in enumerate(parts, 1)]
+            texts = await slices.runs(told, asked)
+            if not 0 < len(texts) < len(parts):
+                raise NoSummary("its window is too small to merge two summaries")
+
+    async def _read(
+        self, slices: Slices, texts: Sequence[str], asked: str, parts: list[SideAnswer]
+    ) -> AsyncGenerator[Event, None]:
+        """Summarises every text into `parts`; a text that an earlier attempt has summarised is not sent again."""
+        for place, text in enumerate(texts, 1):
+            if text not in self._parts:
+                because = f"sums up part {place} of {len(texts)}, as a transcript"
+                question = await slices.question(f"{text}\n\n{asked}", because)
+                yield self._requested(question, place, len(texts))
+                size = question.order.count.tokens if len(texts) > 1 else max(self.source.tokens, 1)
+                self._parts[text] = await self._ask(question, SummarizedText(size, asked, text))
+            parts.append(self._parts[text])
+
+    async def _transcript(self, slices: Slices, asked: str) -> list[str]:
+        source, writer = self.source, slices.writer
+        await source.read(MOST_SLICES * writer.budget.limit * CHARACTERS_PER_TOKEN)
+        if source.has_essence:
+            self._notes.append("the oldest messages are too many for a model: it got whole sentences of them")
+        told = [f"Earlier summary:\n{source.former}"] if source.former else []
+        runs = await slices.runs([*told, *source.texts], asked)
+        if not runs:
+            raise NoSummary(f"the window of {writer.model.name} has no room for what is to be summed up")
+        if len(runs) > MOST_SLICES:
+            raise NoSummary(f"{len(runs)} calls would be needed to read it all")
+        return runs
+
+    async def _ask(self, question: SideCall, source: SummarizedText) -> SideAnswer:
+        answer = await call_model(question, self.store, self.store_thread, self.session, self.message, self.timeout_s)
+        tokens = await self._as_sent(answer.text)
+        why = reject_reason(
+            answer.text, source, finish=answer.finish, called=answer.called, tokens=tokens, max_tokens=self.most
+        )
+        if why:
+            raise NoSummary(why)
+        return answer
+
+    def _requested(self, question: SideCall, part: int, of: int) -> SummaryRequested:
+        return SummaryRequested(question.tokens, question.context.budget.limit, question.context.model.name, part, of)
+
+    async def _as_sent(self, text: str) -> int:
+        return await as_sent(self.source.token_cache, text, self.source.archived)
+
+    def _by_model(self, answer: SideAnswer) -> WrittenSummary:
+        return WrittenSummary(answer.text.strip(), "model", answer.made, tuple(self._notes), self._checks)
+
+    async def _without_model(self) -> WrittenSummary:
+        """The lower rungs: neither can fail, and both fit."""
+        source = self.source
+        await source.read(0)
+        text = await self._within(self.most - self._share, source.extract)
+        made_by = "extractive"
+        if not text:
+            text, made_by = await self._within(self.most, source.truncate), "truncated"
+        return WrittenSummary(text, made_by if text else "discard", None, tuple(self._notes), self._checks)
+
+    @property
+    def _checks(self) -> dict[str, int]:
+        parts = {"parts": self._made_of} if self._made_of > 1 else {}
+        return {"covered": self.source.covered, "seen": self.source.seen, **parts}
+
+    async def _within(self, most: int, make: Callable[[int], Awaitable[str]]) -> str:
+        """The result of `make`, repeated with less room until it fits."""
+        aim = most
+        for _ in range(8):
+            text = await make(aim)
+            tokens = await self._as_sent(text)
+            if tokens <= most:
+                return text
+            aim = min(aim - 1, int(aim * most / tokens * 0.95))
+        return ""

@@ -1,0 +1,272 @@
+"""Threads, locks and background tasks. Nothing here knows the purpose of the work it runs."""
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+from recto.errors import RectoError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class StoreThread:
+    """The one thread that uses the store; runs work in the order it was submitted."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recto-store")
+        self._is_closed = False
+
+    async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
+        if self._is_closed:
+            raise RectoError("the desk is closed: open another one")
+        loop = asyncio.get_running_loop()
+        return await run_to_completion(loop.run_in_executor(self._thread, partial(work, *args, **named)))
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._thread.shutdown()
+
+
+async def run_to_completion(future: asyncio.Future[T]) -> T:
+    """Waits until the future is done. If the caller is cancelled meanwhile, the cancellation is raised after that."""
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+class WorkerThread:
+    """A daemon thread that runs submitted work in order; it starts with the first piece of work."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        self._work.put((future, work))
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+        return future
+
+    def _run(self) -> None:
+        while (item := self._work.get()) is not None:
+            future, work = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as why:  # not swallowed: raised where the future is awaited
+                    future.set_exception(why)
+
+    def close(self) -> None:
+        """Ends the thread after the work in its queue, without waiting for it."""
+        self._work.put(None)
+
+
+# The niceness of background threads: chats come first.
+NICE = 10
+# A pause between two steps, so that a turn in the same process runs at once.
+PAUSE_S = 0.002
+
+
+class BackgroundWorker:
+    """Works in the background at low priority while there is something to do; an idle worker has no thread."""
+
+    def __init__(self, step: Callable[[], bool], name: str) -> None:
+        """`step` does a part of the work and returns whether more is left; it must not raise."""
+        self._step, self._name = step, name
+        self._thread: threading.Thread | None = None
+        self._woken, self._stopped = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+
+    def wake(self) -> None:
+        """Starts the worker, because there may be something to do."""
+        with self._lock:
+            self._woken.set()
+            if self._thread is None and not self._stopped.is_set():
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        while not self._stopped.is_set():
+            self._woken.clear()
+            while not self._stopped.is_set() and self._step():
+                time.sleep(PAUSE_S)
+            if self._stopped.is_set() or not self._should_continue():
+                return
+
+    def _should_continue(self) -> bool:
+        """False ends the thread; True when the worker was woken meanwhile."""
+        with self._lock:
+            if self._woken.is_set():
+                return True
+            self._thread = None
+            return False
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        with self._lock:
+            self._stopped.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout_s)
+
+
+class FileLock:
+    """A lock on a file that tells its users whether the file is still open."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_open = threading.Lock(), True
+
+    def __enter__(self) -> bool:
+        """Returns whether the file may still be used."""
+        self._lock.acquire()
+        return self._is_open
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Marks the file as closed; the caller closes it inside the block."""
+        with self._lock:
+            self._is_open = False
+            yield
+
+
+# No call takes that long; a library that hangs must not delay the exit for ever.
+EXIT_TIMEOUT_S = 10.0
+
+
+class ExitGuard:
+    """Delays the exit of the process until calls into a native library have returned, and refuses new ones."""
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._is_shut = False
+        self._changed = threading.Condition()
+        atexit.register(self.shut)
+
+    @contextmanager
+    def passed(self) -> Iterator[bool]:
+        """Yields whether the call may run; the exit waits for a call that runs."""
+        with self._changed:
+            is_in = not self._is_shut
+            self._inside += is_in
+        try:
+            yield is_in
+        finally:
+            with self._changed:
+                self._inside -= is_in
+                self._changed.notify_all()
+
+    def shut(self) -> None:
+        with self._changed:
+            self._is_shut = True
+            self._changed.wait_for(lambda: self._inside == 0, EXIT_TIMEOUT_S)
+
+
+JOIN_TIMEOUT_S = 2.0
+
+
+class LoopThread:
+    """An event loop in a thread of its own, started on first use and closed before the program exits."""
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self._close = close
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs the work in the thread and waits in the caller's loop; cancelling the caller cancels the work."""
+        try:
+            return await asyncio.wrap_future(self.begin(work))
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller and caller.cancelling():
+                raise
+            raise RectoError("the MCP servers were stopped before an answer came") from None
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        return asyncio.run_coroutine_threadsafe(work, self._started())
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Runs the work before everything that is begun later; does nothing where the loop is closed."""
+        with suppress(RuntimeError):
+            if self._loop:
+                self._loop.call_soon_threadsafe(work)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="recto-servers", daemon=True)
+                self._thread.start()
+                atexit.register(self._close)
+            return self._loop
+
+    def close(self, farewell: Coroutine[Any, Any, None], within_s: float) -> bool:
+        """Ends the loop after `farewell`, or without it after `within_s`. Returns whether `farewell` finished."""
+        loop = self._loop
+        if loop is None:
+            farewell.close()
+            return True
+        atexit.unregister(self._close)
+        is_done = False
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_finish(farewell), loop).result(within_s)
+            is_done = True
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join(JOIN_TIMEOUT_S)
+        if not self._thread.is_alive():
+            loop.close()
+        self._loop = None
+        return is_done
+
+
+async def _finish(farewell: Coroutine[Any, Any, None]) -> None:
+    await farewell
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+class TaskSet:
+    """Holds references to running tasks, so that they are not garbage-collected."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancels the tasks that are still running."""
+        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

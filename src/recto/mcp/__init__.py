@@ -1,0 +1,6 @@
+"""MCP servers: starts them, lists and calls their tools, stops them. Knows the values of `sources`, not the store."""
+
+import logging
+
+# Without a handler Python would print tracebacks on the user's terminal.
+logging.getLogger(__name__).addHandler(logging.NullHandler())

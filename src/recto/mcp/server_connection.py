@@ -1,0 +1,313 @@
+"""ServerConnection: one MCP server across restarts. Starts it when needed, calls it, watches it, stops it.
+
+All of this runs in one event loop, which serves all servers. One task opens and closes each session.
+"""
+
+import asyncio
+import importlib
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recto.errors import RectoError
+from recto.mcp.connection_state import ConnectionState, ServerState, ServerStatus
+from recto.mcp.server_files import ToolListCache
+from recto.mcp.server_target import ServerTarget
+from recto.mcp.stderr_log import StderrLog
+from recto.mcp.tool_list import ToolList
+from recto.sources.tools import Arguments, ToolOutput
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+PING_TIMEOUT_S = 5.0
+"""How long a server may stay silent after a call was cancelled."""
+FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
+"""The delay between two starts doubles each time. Callers wait for a delay up to the first one."""
+REFRESH_INTERVAL_S = 0.5
+REFRESH_TIMEOUT_S = 2.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    cache: ToolListCache
+    cache_key: str
+    log_path: Path
+    environment: Mapping[str, str]
+    start_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session with a running server."""
+
+    client: "Client"
+    state: ConnectionState
+    task: asyncio.Task[str]
+
+
+class ServerConnection:
+    def __init__(self, target: ServerTarget, options: ConnectionOptions) -> None:
+        self.target, self._options = target, options
+        self.tool_list = options.cache.read(options.cache_key) or ToolList()
+        self.failure = ""
+        """Why the last start failed, until one succeeds; a sentence without its period."""
+        self._server_state: ServerState = "stopped"
+        self._reason = ""
+        self._state: ConnectionState | None = None
+        self._notices: list[str] = []
+        self._task: asyncio.Task[str] | None = None
+        self._ready: asyncio.Future[_Session] | None = None
+        self._is_closed = False
+        self._stop_reason = ""
+        self._attempts, self._started_at = 0, 0.0
+        self._calls: set[object] = set()
+        self._used_at = time.monotonic()
+        self._ping_task: asyncio.Task[None] | None = None
+        self._is_stale = False
+        self._refresh_task: asyncio.Task[None] | None = None
+
+    @property
+    def status(self) -> ServerStatus:
+        pid = self._state.pid if self._state and self._task else None
+        return ServerStatus(self.target.name, self._server_state, self._reason, len(self.tool_list.tools), pid)
+
+    def is_idle(self, for_s: float) -> bool:
+        return not self._calls and time.monotonic() - self._used_at >= for_s
+
+    async def start(self) -> None:
+        await self._session()
+
+    async def tools(self, *, fresh: bool = False) -> ToolList:
+        """The current tools, with notices for the user. Starts the server if it is not running."""
+        was_running, self._used_at = self._server_state == "running", time.monotonic()
+        session = await self._session()
+        if fresh and was_running:
+            await self._list_tools(session.client)
+        elif self._refresh_task:
+            await asyncio.wait({self._refresh_task}, timeout=REFRESH_TIMEOUT_S)
+        return replace(self.tool_list, notes=(*self._take_notices(), *self.tool_list.notes))
+
+    async def refresh(self) -> None:
+        """Lists the tools again if the server is running. A failure shows at the next call."""
+        if self._server_state == "running" and self._ready:
+            try:
+                await self._list_tools(self._ready.result().client)
+            except Exception:
+                log.exception("the MCP server %s did not list its tools", self.target.name)
+
+    async def call(self, tool: str, arguments: Arguments, call: object, timeout_s: float) -> ToolOutput:
+        """Calls a tool. `call` identifies the call for `give_up()`.
+
+        The timeout begins when the call is sent: starting the server, or first stopping one that hangs, does not count.
+        """
+        from recto.mcp.client import ServerGone, call_tool  # slow to load
+
+        if self._ping_task:
+            await asyncio.wait({self._ping_task})
+        session = await self._session()
+        self._calls.add(call)
+        try:
+            async with asyncio.timeout(timeout_s):
+                output = await call_tool(session.client, session.state, tool, arguments)
+        except (asyncio.CancelledError, TimeoutError):
+            self.give_up(call)
+            raise
+        except ServerGone:
+            # the task takes a moment to end, and then says why
+            session.state.closed.set()
+            await asyncio.wait({session.task})
+            reason = session.task.result()
+            return ToolOutput(f"{self._sentence(reason)}; the call was in progress and is not repeated", True)
+        finally:
+            self._calls.discard(call)
+            self._used_at = time.monotonic()
+        self._attempts = 0
+        return output
+
+    def give_up(self, call: object) -> None:
+        """Abandons a call. A server that then stays silent hangs, unless it is busy with another call."""
+        if call not in self._calls:
+            return
+        self._calls.discard(call)
+        if not self._calls and self._ready and not self._ping_task:
+            self._ping_task = asyncio.create_task(self._ping(self._ready.result()))
+
+    async def close(self) -> None:
+        """Stops the server for good."""
+        self._is_closed = True
+        await self._stop("was stopped")
+
+    # -- starting and stopping
+
+    async def _session(self) -> _Session:
+        if self._task and (self._task.cancelling() or (self._state and self._state.closed.is_set())):
+            await asyncio.wait({self._task})
+        if self._ready is None:
+            await self._wait_before_retry()
+        if self._is_closed:
+            raise RectoError(self._sentence("was stopped"))
+        if self._ready is None:
+            self._start()
+        assert self._ready
+        # several callers may wait for one start, and one that is cancelled must not cancel it for the others
+        return await asyncio.shield(self._ready)
+
+    async def _wait_before_retry(self) -> None:
+        loop = asyncio.get_running_loop()
+        delay = self._started_at + _retry_delay_s(self._attempts) - loop.time() if self._attempts else 0.0
+        if delay > FIRST_RETRY_S:
+            raise RectoError(f"{self._sentence(self._reason)}; it can start again in {delay:.0f} s")
+        await asyncio.sleep(delay)
+
+    def _start(self) -> None:
+        importlib.import_module("recto.mcp.client")  # takes a second, so before the clock starts
+        loop = asyncio.get_running_loop()
+        self._started_at, self._attempts = loop.time(), self._attempts + 1
+        self._server_state, self._reason, self._stop_reason = "starting", "", ""
+        self._is_stale = False
+        self._notices = self._take_notices()
+        self._ready = loop.create_future()
+        self._task = loop.create_task(self._run(self._ready))
+
+    async def _run(self, ready: "asyncio.Future[_Session]") -> str:
+        """Runs one session to its end. Returns why it ended, as the predicate of a sentence about the server."""
+        self._state = state = ConnectionState(self.target.name, StderrLog(self._options.log_path), self._on_change)
+        timer = asyncio.get_running_loop().call_later(self._options.start_timeout_s, self._on_start_timeout, ready)
+        error = ""
+        try:
+            from recto.mcp.client import list_tools, open_session  # slow to load
+
+            async with open_session(self.target, self._options.environment, state) as client:
+                self._set_tool_list(await list_tools(client, self.target.name))
+                timer.cancel()
+                if not ready.done() and self._task:
+                    ready.set_result(_Session(client, state, self._task))
+                    self._server_state, self.failure = "running", ""
+                    self._on_change(self._is_stale)
+                    await state.closed.wait()
+        except asyncio.CancelledError:
+            error = "it was stopped"
+        except (Exception, BaseExceptionGroup) as problem:
+            log.exception("the session with the MCP server %s failed", self.target.name)
+            error = _error_text(problem)
+        timer.cancel()
+        reason = self._stop_reason or _end_reason(state, error, was_running=ready.done())
+        self._finish(ready, reason)
+        return reason
+
+    def _on_start_timeout(self, ready: "asyncio.Future[_Session]") -> None:
+        """Tells the callers at once; the process may take a moment longer to end."""
+        if not ready.done():
+            stderr = _stderr_text(self._state) if self._state else ""
+            self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{stderr}"
+            self._fail(ready, self._stop_reason)
+            if self._task:
+                _cancel_once(self._task)
+
+    async def _stop(self, reason: str) -> None:
+        if self._task:
+            self._stop_reason = self._stop_reason or reason
+            _cancel_once(self._task)
+            await asyncio.wait({self._task})
+
+    def _finish(self, ready: "asyncio.Future[_Session]", reason: str) -> None:
+        self._task = self._ready = None
+        if not ready.done() and not self._stop_reason:
+            self._fail(ready, reason)
+        elif not ready.done():
+            ready.cancel()
+        if self._server_state != "failed":
+            self._server_state, self._reason = "stopped", reason
+        if self._refresh_task:
+            self._refresh_task.cancel()
+        self._refresh_task = None
+
+    def _fail(self, ready: "asyncio.Future[_Session]", reason: str) -> None:
+        self._server_state, self._reason, self.failure = "failed", reason, self._sentence(reason)
+        self._options.cache.forget(self._options.cache_key)
+        ready.set_exception(RectoError(self.failure))
+        ready.exception()  # marks it as retrieved: there may be no caller
+
+    def _sentence(self, predicate: str) -> str:
+        return f"the MCP server {self.target.name} {predicate}"
+
+    def _take_notices(self) -> list[str]:
+        """Notices for the user, of this session and earlier ones, each returned once."""
+        notices, self._notices = self._notices, []
+        return notices + (self._state.take_notices() if self._state else [])
+
+    async def _ping(self, session: _Session) -> None:
+        from recto.mcp.client import is_alive  # slow to load
+
+        try:
+            if not await is_alive(session.client, PING_TIMEOUT_S) and self._task is session.task:
+                await self._stop("was stopped: it did not respond after a call was cancelled")
+        finally:
+            self._ping_task = None
+
+    # -- the tool list
+
+    def _on_change(self, is_stale: bool = True) -> None:
+        self._is_stale = is_stale
+        if is_stale and self._server_state == "running" and self._ready and not self._refresh_task:
+            self._refresh_task = asyncio.create_task(self._refresh_while_stale(self._ready.result().client))
+
+    async def _refresh_while_stale(self, client: "Client") -> None:
+        while self._is_stale:
+            self._is_stale = False
+            try:
+                await self._list_tools(client)
+            except Exception:  # the next change lists them again, and calls report what is wrong
+                log.exception("the MCP server %s did not list its changed tools", self.target.name)
+                break
+            if self._is_stale:
+                await asyncio.sleep(REFRESH_INTERVAL_S)
+        self._refresh_task = None
+
+    async def _list_tools(self, client: "Client") -> None:
+        from recto.mcp.client import list_tools  # slow to load
+
+        listing = list_tools(client, self.target.name)
+        self._set_tool_list(await asyncio.wait_for(listing, self._options.start_timeout_s))
+
+    def _set_tool_list(self, tool_list: ToolList) -> None:
+        self.tool_list = tool_list
+        self._options.cache.write(self._options.cache_key, tool_list)
+
+
+def _cancel_once(task: asyncio.Task[str]) -> None:
+    """A second cancellation would interrupt the task while it ends its process."""
+    if not task.cancelling():
+        task.cancel()
+
+
+def _retry_delay_s(attempts: int) -> float:
+    return min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 10))
+
+
+def _error_text(problem: BaseException) -> str:
+    from recto.mcp.client import error_text  # slow to load
+
+    return error_text(problem)
+
+
+def _end_reason(state: ConnectionState, error: str, *, was_running: bool) -> str:
+    """Why a session ended, as the predicate of a sentence about the server."""
+    if state.violation:
+        return f"was stopped: {state.violation}"
+    if state.closed.is_set() and state.exit_code is not None:
+        how = f"exit code {state.exit_code}" if state.exit_code >= 0 else f"signal {-state.exit_code}"
+        stderr = _stderr_text(state)
+        return f"ended ({how}){stderr}" if was_running else f"did not start: it ended ({how}){stderr}"
+    error = ": ".join(filter(None, (state.http_error, error))) or "the connection ended"
+    return f"is gone: {error}" if was_running else f"did not start: {error}{_stderr_text(state)}"
+
+
+def _stderr_text(state: ConnectionState) -> str:
+    return f" (stderr: {state.stderr.last_lines})" if state.stderr.last_lines else ""

@@ -1,0 +1,252 @@
+"""McpServers: the MCP servers of an agent: the tools they offer, their status, and calls to them.
+
+Starts and imports nothing until a tool is called, or a tool list is needed that is not cached.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from recto.concurrency import LoopThread
+from recto.errors import Invalid, RectoError
+from recto.mcp.connection_state import ServerStatus
+from recto.mcp.server_connection import ConnectionOptions, ServerConnection
+from recto.mcp.server_files import SERVERS_FOLDER, ToolListCache, Trust, cache_key, make_private_folder
+from recto.mcp.server_target import ServerTarget, server_target
+from recto.mcp.tool_list import ListedTool, ToolList, tool_call_name
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import BUILT_IN_SERVER, Tool
+from recto.sources.tools import Arguments, RemoteTool, ToolOutput
+
+CLOSE_TIMEOUT_S = 6.0
+UNUSED_AFTER_S = 60.0
+RECOVERY_S = 15.0
+"""Time before a call is sent, besides the start: to notice a server that hangs, and to stop it."""
+REFRESH_WAIT_S = 3.0
+_UNSAFE_IN_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    tools: tuple[RemoteTool, ...] = ()
+    """In the order of the configs, then of the server; without disabled and denied tools."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user. A lasting problem is repeated each time, an event is reported once."""
+
+
+class McpServers:
+    def __init__(self, home: Path, environment: Mapping[str, str], *, timeout_s: float, start_s: float) -> None:
+        self._home, self._environment = home, environment
+        self._timeout_s, self._start_s = timeout_s, start_s
+        self._cache, self.trust = ToolListCache(home), Trust(home)
+        self._loop_thread = LoopThread(self.close)
+        self._connections: dict[str, ServerConnection] = {}
+        self._closing: list[ServerConnection] = []
+        self._keys: dict[tuple[str, Path | None], str] = {}
+        self._statuses: dict[str, ServerStatus] = {}
+
+    async def offer(self, configs: Sequence[ServerConfig], project: Path | None, *, fresh: bool = False) -> ToolOffer:
+        """The tools of all servers. Servers that do not run are answered from the cache; `fresh` asks every server."""
+        offers = await asyncio.gather(*(self._offer(config, project, fresh) for config in _distinct(configs)))
+        tools: dict[str, RemoteTool] = {}
+        notes = [note for offer in offers for note in offer.notes] + _name_conflicts(configs)
+        for remote in (remote for offer in offers for remote in offer.tools):
+            tools.setdefault(remote.tool.name, remote)
+        return ToolOffer(tuple(tools.values()), tuple(dict.fromkeys(notes)))
+
+    def wake(self, configs: Sequence[ServerConfig], project: Path | None) -> None:
+        """Begins to start the servers without waiting. The next offer reports failures."""
+        for config in _distinct(configs):
+            try:
+                connection = self._connection(config, self._target(config, project), project)
+            except RectoError:
+                continue
+            self._begin_start(connection)
+
+    def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
+        """The names of a server's tools as far as they are known without asking it; else None."""
+        connection = self._connections.get(self._keys.get((config.name, project), ""))
+        if connection and connection.tool_list.tools:
+            tool_list: ToolList | None = connection.tool_list
+        else:
+            tool_list = self._cache.read(cache_key(config, project))
+        return tuple(tool.name for tool in tool_list.tools) if tool_list else None
+
+    def refresh(self) -> None:
+        """Asks running servers for their tools again and waits a moment. Starts none."""
+        connections = list(self._connections.values())
+        running = [connection for connection in connections if connection.status.state == "running"]
+        wait([self._loop_thread.begin(connection.refresh()) for connection in running], REFRESH_WAIT_S)
+
+    def statuses(self) -> list[ServerStatus]:
+        """The status of every server that was asked for, in that order."""
+        current = {connection.target.name: connection.status for connection in list(self._connections.values())}
+        return [current.get(name, status) for name, status in list(self._statuses.items())]
+
+    def close(self) -> None:
+        """Stops all servers within seconds, and kills those that do not end."""
+        connections = [*self._connections.values(), *self._closing]
+        pids = [pid for connection in connections if (pid := connection.status.pid)]
+        if not self._loop_thread.close(_close_all(connections), CLOSE_TIMEOUT_S):
+            for pid in pids:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+        self._connections.clear()
+        self._closing.clear()
+        self._keys.clear()
+
+    # -- offering
+
+    async def _offer(self, config: ServerConfig, project: Path | None, fresh: bool) -> ToolOffer:
+        try:
+            target = self._target(config, project)
+        except RectoError as why:
+            return ToolOffer(notes=(why.message,) if config.enabled else ())
+        cached = None if fresh else self._cached_list(config, target, project)
+        if cached:
+            return ToolOffer(self._remote_tools(config, cached, project), cached.notes)
+        connection = self._connection(config, target, project)
+        if connection.failure and not fresh:
+            # turns do not wait for a server that failed to start; it is tried again in the background
+            note = f"{connection.failure}; its tools are missing"
+            self._begin_start(connection)
+            return ToolOffer(notes=(note,))
+        return await self._ask(config, connection, project, fresh)
+
+    async def _ask(
+        self, config: ServerConfig, connection: ServerConnection, project: Path | None, fresh: bool
+    ) -> ToolOffer:
+        try:
+            tool_list = await self._loop_thread.run(connection.tools(fresh=fresh))
+        except RectoError as why:
+            return ToolOffer(notes=(f"{why.message}; its tools are missing",))
+        except Exception as why:  # a server must not end the chat
+            log.exception("the MCP server %s did not list its tools", config.name)
+            error = f"{type(why).__name__}: {why}" if str(why) else type(why).__name__
+            return ToolOffer(
+                notes=(f"the MCP server {config.name} did not list its tools ({error}): they are missing",)
+            )
+        return ToolOffer(self._remote_tools(config, tool_list, project), tool_list.notes)
+
+    def _cached_list(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ToolList | None:
+        """None where the server runs or has failed: then it is asked."""
+        connection = self._connections.get(target.key)
+        if connection and (connection.failure or connection.status.state == "running"):
+            return None
+        cached = self._cache.read(cache_key(config, project))
+        if cached and not connection:
+            self._statuses[config.name] = ServerStatus(config.name, "stopped", tools=len(cached.tools))
+        return cached
+
+    def _remote_tools(self, config: ServerConfig, tool_list: ToolList, project: Path | None) -> tuple[RemoteTool, ...]:
+        tools = (tool for tool in tool_list.tools if _is_offered(config, tool.name))
+        return tuple(self._remote_tool(config, tool, project) for tool in tools)
+
+    def _remote_tool(self, config: ServerConfig, listed: ListedTool, project: Path | None) -> RemoteTool:
+        tool = Tool(
+            name=tool_call_name(config.name, listed.name),
+            description=listed.description,
+            schema=listed.schema,
+            include=config.include_of(listed.name),
+            server=config.name,
+            own_name=listed.name,
+        )
+        call = partial(self._call, config, listed.name, project)
+        timeout_s = config.timeout_s or self._timeout_s
+        return RemoteTool(tool, call, config.approval_of(listed.name), timeout_s, self._start_s + RECOVERY_S)
+
+    async def _call(self, config: ServerConfig, tool: str, project: Path | None, arguments: Arguments) -> ToolOutput:
+        connection = self._connection(config, self._target(config, project), project)
+        call = object()
+        try:
+            timeout_s = config.timeout_s or self._timeout_s
+            return await self._loop_thread.run(connection.call(tool, arguments, call, timeout_s))
+        except asyncio.CancelledError:
+            # at once: the next call may arrive before this one has ended in the other thread
+            self._loop_thread.soon(partial(connection.give_up, call))
+            raise
+
+    # -- connections
+
+    def _target(self, config: ServerConfig, project: Path | None) -> ServerTarget:
+        """Raises RectoError, in one sentence, where the server may not run."""
+        if not config.enabled:
+            self._disconnect(config, project, ServerStatus(config.name, "off"))
+            raise RectoError(f"the MCP server {config.name} is switched off")
+        if not self.trust.is_trusted(config, project):
+            reason = f"`recto sources trust {config.name}` lets it run"
+            self._disconnect(config, project, ServerStatus(config.name, "untrusted", reason))
+            raise RectoError(f"the project's MCP server {config.name} was not started: {reason}")
+        try:
+            target = server_target(config, project, self._environment, self._home / SERVERS_FOLDER)
+        except Invalid as why:
+            self._disconnect(config, project, ServerStatus(config.name, "failed", why.message))
+            raise
+        if config.name not in self._statuses or self._statuses[config.name].state != "stopped":
+            self._statuses[config.name] = ServerStatus(config.name, "stopped")
+        return target
+
+    def _disconnect(self, config: ServerConfig, project: Path | None, status: ServerStatus) -> None:
+        """Stops a server that may no longer run."""
+        self._statuses[config.name] = status
+        self._begin_close(self._keys.pop((config.name, project), ""))
+
+    def _connection(self, config: ServerConfig, target: ServerTarget, project: Path | None) -> ServerConnection:
+        self._keys[config.name, project] = target.key
+        self._close_unused()
+        if connection := self._connections.get(target.key):
+            return connection
+        folder = make_private_folder(self._home / SERVERS_FOLDER)
+        log_path = folder / f"{_UNSAFE_IN_FILE_NAME.sub('_', config.name)}.log"
+        key = cache_key(config, project)
+        options = ConnectionOptions(self._cache, key, log_path, self._environment, self._start_s)
+        return self._connections.setdefault(target.key, ServerConnection(target, options))
+
+    def _close_unused(self) -> None:
+        """Stops servers that no config names, after a while: another agent may use the same one."""
+        used = set(self._keys.values())
+        for key, connection in list(self._connections.items()):
+            if key not in used and connection.is_idle(UNUSED_AFTER_S):
+                self._begin_close(key)
+
+    def _begin_close(self, key: str) -> None:
+        if connection := self._connections.pop(key, None):
+            self._closing.append(connection)
+            self._loop_thread.begin(connection.close())
+
+    def _begin_start(self, connection: ServerConnection) -> None:
+        if connection.status.state not in ("running", "starting"):
+            self._loop_thread.begin(connection.start())
+
+
+def _distinct(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
+    """The first config of each name, without the one that configures the built-in tools."""
+    return list({config.name: config for config in reversed(configs) if config.name != BUILT_IN_SERVER}.values())[::-1]
+
+
+def _is_offered(config: ServerConfig, tool: str) -> bool:
+    """Denied tools are not offered: a model would waste tokens on calls that never run."""
+    return config.tool(tool).enabled and config.approval_of(tool) != "deny"
+
+
+def _name_conflicts(configs: Sequence[ServerConfig]) -> list[str]:
+    names = [config.name for config in configs]
+    duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
+    notes = [f"there are two MCP servers named {name}: the first is used" for name in duplicates]
+    if any(config.name == BUILT_IN_SERVER and (config.command or config.url) for config in configs):
+        notes.append(f"an MCP server cannot be named {BUILT_IN_SERVER}: that is the name of the built-in tools")
+    return notes
+
+
+async def _close_all(connections: list[ServerConnection]) -> None:
+    await asyncio.gather(*(connection.close() for connection in connections))

@@ -1,0 +1,276 @@
+"""The stdio transport: a process that speaks MCP over stdin and stdout, with limits that the SDK's own lacks."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
+from mcp.shared.message import SessionMessage
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+
+from recto.mcp.connection_state import ConnectionState
+from recto.mcp.server_target import ServerTarget
+from recto.mcp.transport import Streams, cancel_tasks
+from recto.text import clean
+
+MAX_MESSAGE_BYTES = 160_000_000
+"""The longest line: 50 MB of text twice, because many servers send it as text and as structured content, and what
+surrounds it. A line without an end stops the server at twice this size."""
+END_BYTES = 4_096
+"""How many bytes at each end of a long line are searched for its id."""
+EXIT_TIMEOUT_S = 1.0
+"""For each step of stopping a process: close stdin, terminate, kill."""
+OWN_ERROR = "recto"
+"""Marks an error that Recto answers in the server's place."""
+INVALID_MESSAGE = "the server's answer does not follow the protocol"
+INVALID_ARGUMENTS = "the arguments contain something that JSON cannot carry, or are nested too deeply"
+_CHUNK_BYTES = 1 << 20
+
+
+# -- lines that are too long
+
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
+_RESULT = rb'"(?:result|error)"\s*:'
+# An id inside a result belongs to something else, so only the places where the response's own id can be are searched.
+_ID_FIRST = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b,\s*(?:%b,\s*)?%b" % (_VERSION, _ID, _VERSION, _RESULT))
+_RESULT_FIRST = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b" % (_VERSION, _RESULT))
+_ID_LAST = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_ID, _VERSION))
+
+
+@dataclass(slots=True)
+class LongLine:
+    """The two ends of a line that is too long to keep."""
+
+    head: bytes
+    tail: bytes
+    size: int
+
+    @classmethod
+    def of(cls, line: bytes | bytearray) -> Self:
+        return cls(bytes(line[:END_BYTES]), bytes(line[-END_BYTES:]), len(line))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def extend(self, more: bytes) -> None:
+        self.tail = (self.tail + more[-END_BYTES:])[-END_BYTES:]
+        self.size += len(more)
+
+
+def error_message(id: int | str, text: str) -> SessionMessage:
+    return SessionMessage(
+        JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=text, data=OWN_ERROR))
+    )
+
+
+def error_for_long_line(line: LongLine, text: str) -> SessionMessage | None:
+    """An error in place of a result that is not read; None where its id cannot be found."""
+    match = _ID_FIRST.match(line.head)
+    if match is None and _RESULT_FIRST.match(line.head):
+        match = _ID_LAST.search(line.tail)
+    return error_message(json.loads(match[1]), text) if match else None
+
+
+def too_large_text() -> str:
+    return f"the result is larger than {MAX_MESSAGE_BYTES // 1_000_000} MB"
+
+
+# -- the transport
+
+
+@asynccontextmanager
+async def stdio_transport(
+    target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
+) -> AsyncIterator[Streams]:
+    process = await _complete_start(_start_process(target, environment))
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    state.pid = process.pid
+    received, incoming = anyio.create_memory_object_stream[SessionMessage](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    messaging = [
+        asyncio.create_task(_read(process.stdout, received, state)),
+        asyncio.create_task(_write(process.stdin, to_send, received)),
+    ]
+    draining = asyncio.create_task(state.stderr.drain(process.stderr))
+    try:
+        yield incoming, outgoing
+    finally:
+        try:
+            await _stop(process, messaging, draining)
+        finally:
+            _signal(process, signal.SIGKILL)
+            state.exit_code = process.returncode
+            for stream in (received, incoming, outgoing, to_send):
+                stream.close()
+
+
+async def _complete_start(starting: Coroutine[Any, Any, Process]) -> Process:
+    """Lets a start finish even when it is cancelled: it takes milliseconds, and else the process would be lost."""
+    task = asyncio.create_task(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            process = await task
+            _signal(process, signal.SIGKILL)
+            await _exited(process)
+            process._transport.close()  # type: ignore[attr-defined]
+        raise
+
+
+async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -> Process:
+    inherited = {name: environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in environment}
+    return await asyncio.create_subprocess_exec(
+        target.command,
+        *target.args,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        limit=_CHUNK_BYTES,
+        env=inherited | dict(target.env),
+        cwd=target.cwd or None,
+        # its own process group: Ctrl-C does not reach it, and its children end with it
+        start_new_session=True,
+    )
+
+
+# -- reading
+
+
+async def _read(
+    stream: asyncio.StreamReader, received: MemoryObjectSendStream[SessionMessage], state: ConnectionState
+) -> None:
+    with received, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        async for line in _read_lines(stream):
+            if line is None:
+                state.violation = f"it sent a line of more than {2 * MAX_MESSAGE_BYTES // 1_000_000} MB"
+                return
+            if not isinstance(line, LongLine) and not line.strip():
+                continue
+            message = error_for_long_line(line, too_large_text()) if isinstance(line, LongLine) else _parse(line)
+            if message:
+                await received.send(message)
+            else:
+                state.skip_line(clean(bytes(line.head if isinstance(line, LongLine) else line[:200]))[0])
+                await state.throttle()
+
+
+async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray | bytes | LongLine | None]:
+    """Yields each line; the two ends of one that is too long; None for one without an end, and then stops.
+
+    Searches only new bytes for a newline.
+    """
+    line: bytearray | LongLine = bytearray()
+    while chunk := await stream.read(_CHUNK_BYTES):
+        first, *more = chunk.split(b"\n")
+        if isinstance(line, bytearray) and len(line) + len(first) > MAX_MESSAGE_BYTES:
+            line = LongLine.of(line)
+        line.extend(first)
+        if len(line) > 2 * MAX_MESSAGE_BYTES:
+            yield None
+            return
+        if more:
+            yield line
+            for whole in more[:-1]:
+                yield whole
+            line = bytearray(more[-1])
+
+
+def _parse(line: bytearray | bytes) -> SessionMessage | None:
+    with suppress(ValueError):
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    return _repair(line) or error_for_long_line(LongLine.of(line), INVALID_MESSAGE)
+
+
+def _repair(line: bytearray | bytes) -> SessionMessage | None:
+    """Replaces lone surrogates, which JavaScript's strings may hold. A response that stays invalid is an error."""
+    try:
+        data = json.loads(clean(bytes(line))[0])
+        text = clean(json.dumps(data, ensure_ascii=False))[0]
+    except (ValueError, RecursionError):
+        return None
+    with suppress(ValueError):
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    return _error_for_invalid(data)
+
+
+def _error_for_invalid(data: Any) -> SessionMessage | None:
+    id = data.get("id") if isinstance(data, dict) and "method" not in data else None
+    return error_message(id, INVALID_MESSAGE) if isinstance(id, int | str) and not isinstance(id, bool) else None
+
+
+# -- writing and stopping
+
+
+async def _write(
+    stream: asyncio.StreamWriter,
+    to_send: MemoryObjectReceiveStream[SessionMessage],
+    received: MemoryObjectSendStream[SessionMessage],
+) -> None:
+    with to_send:
+        try:
+            async for item in to_send:
+                try:
+                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                except (ValueError, RecursionError):
+                    if isinstance(item.message, JSONRPCRequest):
+                        await received.send(error_message(item.message.id, INVALID_ARGUMENTS))
+                    continue
+                stream.write(line + b"\n")
+                await stream.drain()
+        except OSError:
+            received.close()  # the server no longer reads, so no answer will come either
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+
+async def _stop(process: Process, messaging: list[asyncio.Task[None]], draining: asyncio.Task[None]) -> None:
+    """Stops the process and its children in the steps of the protocol: close stdin, terminate, kill."""
+    assert process.stdin
+    assert process.stdout
+    await cancel_tasks(*messaging)
+    discarding = asyncio.create_task(_discard(process.stdout))
+    with suppress(OSError):
+        process.stdin.close()
+    for step in (signal.SIGTERM, signal.SIGKILL):
+        if not await _exited(process):
+            _signal(process, step)
+    await _exited(process)
+    _signal(process, signal.SIGKILL)
+    await asyncio.wait({draining}, timeout=0.2)  # for its last lines on stderr
+    await cancel_tasks(discarding, draining)
+    # closes pipes that a child outside the process group may still hold
+    process._transport.close()  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+
+
+async def _discard(stream: asyncio.StreamReader) -> None:
+    """Reads what is left: a server that is still writing cannot end before."""
+    while await stream.read(_CHUNK_BYTES):
+        continue
+
+
+async def _exited(process: Process) -> bool:
+    """Polls, because `Process.wait` would also wait for children to close the pipes."""
+    for _ in range(round(EXIT_TIMEOUT_S / 0.01)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

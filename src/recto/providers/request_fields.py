@@ -1,0 +1,132 @@
+"""Fields: reads one JSON object of a client's request field by field. A wrong value raises Invalid, which names the
+field as the API itself does: `messages[0].content` or `messages.0.content`.
+"""
+
+from base64 import b64decode
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+from recto.errors import Invalid
+from recto.wire import Json, dumpb, loads
+
+MAX_NUMBER = 100_000_000
+
+
+class Fields:
+    """The fields of one object. Null counts as absent, as in both APIs. `end` refuses fields that were not read."""
+
+    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]") -> None:
+        """`item` is how the API writes an index in a path."""
+        self.path, self._item = path, item
+        if not isinstance(data, dict):
+            raise Invalid(f"{path or 'The request'} must be an object.", field=path)
+        self._data: dict[str, Any] = data
+        self._left = set(data)
+
+    def raw(self, name: str) -> Json:
+        self._left.discard(name)
+        return self._data.get(name)
+
+    def text(self, name: str) -> str | None:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, str):
+            self.refuse(name, "must be a text")
+        return value
+
+    def needed_text(self, name: str) -> str:
+        value = self.text(name)
+        return value if value else self.refuse(name, "is missing")
+
+    def whole(self, name: str, low: int = 1) -> int | None:
+        value = self.raw(name)
+        if value is not None and (type(value) is not int or not low <= value <= MAX_NUMBER):
+            self.refuse(name, f"must be a whole number from {low} on")
+        return value
+
+    def number(self, name: str, low: float, high: float) -> float | None:
+        value: float | None = self.raw(name)
+        if value is not None and (type(value) not in (int, float) or not low <= value <= high):
+            self.refuse(name, f"must be a number from {low:g} to {high:g}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, bool):
+            self.refuse(name, "must be true or false")
+        return value
+
+    def choice(self, name: str, allowed: Collection[str]) -> Any:
+        """One of `allowed`, or None. Typed Any because the caller knows the literal type."""
+        value = self.raw(name)
+        if value is not None and (not isinstance(value, str) or value not in allowed):
+            self.refuse(name, f"must be one of {', '.join(allowed)}")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts, or a single text."""
+        value = self.raw(name)
+        value = [value] if isinstance(value, str) else value or []
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            self.refuse(name, "must be a list of texts")
+        return tuple(value)
+
+    def mapping(self, name: str) -> Mapping[str, Any] | None:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, dict):
+            self.refuse(name, "must be an object")
+        return value
+
+    def object(self, name: str) -> "Fields | None":
+        value = self.raw(name)
+        return None if value is None else Fields(value, self.at(name), item=self._item)
+
+    def needed_object(self, name: str) -> "Fields":
+        return self.object(name) or self.refuse(name, "is missing")
+
+    def objects(self, name: str) -> list["Fields"]:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, list):
+            self.refuse(name, "must be a list")
+        path = self.at(name)
+        return [Fields(item, path + self._item.format(n), item=self._item) for n, item in enumerate(value or ())]
+
+    def base64(self, name: str, text: str) -> str:
+        """Returns `text`, which was read from this field, if it is valid base64."""
+        try:
+            b64decode(text, validate=True)
+        except ValueError:
+            self.refuse(name, "is not valid base64")
+        return text
+
+    def ignore(self, *names: str) -> None:
+        """Accepts fields that have no effect here."""
+        self._left.difference_update(names)
+
+    def only(self, name: str, *neutral: Json) -> None:
+        """Accepts a field only with a value that has no effect."""
+        value = self.raw(name)
+        if value is not None and value not in neutral:
+            self.refuse(name, "is not supported here")
+
+    def end(self) -> None:
+        if self._left:
+            self.refuse(min(self._left), "is not a known field")
+
+    def at(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+    def refuse(self, name: str, what: str) -> NoReturn:
+        path = self.at(name) if name else self.path
+        raise Invalid(f"{path} {what}.", field=path)
+
+
+def parsed(body: bytes, *, item: str) -> Fields:
+    """The body as Fields. Refuses values that cannot be forwarded: NaN and lone surrogates."""
+    try:
+        data = loads(body)
+        dumpb(data)
+    except UnicodeError as why:
+        raise Invalid("The request contains characters that are not valid Unicode.") from why
+    except (ValueError, RecursionError) as why:
+        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
+    return Fields(data, item=item)

@@ -1,0 +1,316 @@
+"""Archive: all messages as they are searched: indexed as they come, found on a path or everywhere."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recto.chat.message import Message
+from recto.chat.trail import Trail
+from recto.concurrency import BackgroundWorker
+from recto.errors import RectoError, StoreError
+from recto.recall.indexed_message import index_items, is_settled, searchable_text
+from recto.search.finder import Hit, Query
+from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
+from recto.search.keyword_index import Filter, IndexItem, Passage
+from recto.store.store import Store
+
+log = logging.getLogger(__name__)
+
+# How many messages are indexed at once in the background.
+BATCH = 64
+# How many passages a search looks at, at least: one long message may hold the word in many of them.
+PASSAGES = 400
+# How long closing waits for a batch of vectors; a slower one is made again later.
+LET_GO_S = 1.0
+# How many missing vectors a search waits for.
+FEW = 64
+AS_ASKED = "the search index is made anew, as you asked"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPolicy:
+    """How long a search may wait for the index: messages to index first, seconds for another thread that indexes."""
+
+    messages: int
+    seconds: float
+    newest: int = 0
+    """How many of the newest messages may be missing: they are in the window anyway."""
+
+
+BEING_MADE = "the search index is being made"
+# A turn waits about a millisecond, a user who searches a moment.
+WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(16, 0.003, newest=2), WaitPolicy(8 * BATCH, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveScope:
+    """The part of a path that may be recalled."""
+
+    home: str
+    trail: Trail
+    first: int
+    last: int
+
+    def holds(self, passage: Passage) -> bool:
+        if not self.first <= passage.position <= self.last:
+            return False
+        branches = self.trail.branches
+        # most conversations never branch, and this is asked for every passage
+        return (
+            passage.branch == branches[0][0]
+            if len(branches) == 1
+            else self.trail.holds(passage.branch, passage.position)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedHit:
+    """A message that was found, with the passage that matched."""
+
+    hit: Hit
+    message: Message
+    home: str
+
+    @property
+    def text(self) -> str:
+        """The passage, verbatim."""
+        return searchable_text(self.message)[self.hit.passage.start : self.hit.passage.end]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """How complete the index is."""
+
+    messages: int
+    indexed: int
+    vectors: int
+    waiting: int
+    """Passages without a vector yet."""
+    embedder: str | None
+    why: str = ""
+    """Why there is no embedder, or what went wrong with it."""
+    renewed: str = ""
+    """Why the index had to be built again; empty if it had not."""
+
+
+class Archive:
+    def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
+        self._store = store
+        self._lookup = HybridIndex(path, embedder, self._texts, timeout_s=timeout_s)
+        self._index, self._finder = self._lookup.keywords, self._lookup.finder
+        self._checked = False
+        self._trouble = ""
+        """What went wrong in the background."""
+        self._worker = BackgroundWorker(self._some, "recto-archive")
+        self._feeding = threading.Lock()
+
+    # -- finding
+
+    def recall(
+        self,
+        text: str,
+        scope: ArchiveScope,
+        *,
+        most: int,
+        until: int | None = None,
+        patience: WaitPolicy = WAIT_IN_TURN,
+    ) -> tuple[list[ArchivedHit], str]:
+        """Messages within a scope that match a text, the best first, and a note on what limits the result.
+
+        `until` is the depth of the last message before the one that asks, which may be indexed already.
+        """
+        query = Query(text, scope.home, accepts=scope.holds, until=until, limit=most)
+        hits, note = self._find(query, patience)
+        return self.read(hits), note
+
+    def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
+        """The best passage of each matching message in all conversations, archived parts and branches included."""
+        wanted = Query(text, home, filter=only, spreads=False, limit=max(PASSAGES, most * 3))
+        hits, note = self._find(wanted, WAIT_FOR_USER)
+        once: dict[int, Hit] = {}
+        for hit in hits:
+            once.setdefault(hit.passage.item, hit)
+        return list(once.values()), note
+
+    def _find(self, wanted: Query, patience: WaitPolicy) -> tuple[Sequence[Hit], str]:
+        note, before = self._prepare_index(patience), self.was_renewed
+        found = self._finder.find(wanted)
+        if self.was_renewed != before:  # it turned out to be damaged while it was read
+            note = self._prepare_index(patience)
+            found = self._finder.find(wanted)
+        return found.hits, note or found.warning
+
+    def _prepare_index(self, patience: WaitPolicy) -> str:
+        """Indexes a few missing messages at once, leaves more to the background, and notes what is missing."""
+        self._lookup.open()
+        left = self.left
+        if left <= patience.newest and patience.newest:
+            self.wake()
+            return self._amiss
+        if 0 < left <= patience.messages or (left == 0 and self._growing()):
+            left = self._feed(patience.messages, patience.seconds)
+        if left > 0:
+            self.wake()
+            return BEING_MADE if patience is WAIT_IN_TURN else f"{BEING_MADE}: {left} messages are not in it yet"
+        return self._amiss
+
+    @property
+    def _amiss(self) -> str:
+        return self._trouble or self._lookup.problem
+
+    def read(self, hits: Sequence[Hit]) -> list[ArchivedHit]:
+        """The messages of hits, in their order."""
+        found = self._store.tree.by_number([hit.passage.item for hit in hits])
+        return [
+            ArchivedHit(hit, found[hit.passage.item].message, found[hit.passage.item].home)
+            for hit in hits
+            if hit.passage.item in found
+        ]
+
+    # -- filling
+
+    def wake(self) -> None:
+        """Indexes new messages and makes their vectors in the background."""
+        self._worker.wake()
+
+    def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
+        """Indexes everything now, for commands that were asked to."""
+        total = self._store.tree.newest_number()
+        while (left := self._feed(BATCH * 8)) > 0:
+            if progress:
+                progress(total - left, total)
+        if vectors:
+            self.make_vectors(progress)
+
+    def make_vectors(self, progress: Progress | None = None) -> None:
+        """Makes all missing vectors now; on a failure it stops, and `filled` says why."""
+        self._lookup.make_vectors(progress)
+
+    def settle(self, within_s: float) -> None:
+        """Makes vectors in the background, and waits a moment if only a few are missing."""
+        meaning, until = self._lookup.vectors, time.monotonic() + within_s
+        if meaning is None or not meaning.waiting:
+            return
+        self.wake()
+        while 0 < meaning.waiting <= FEW and not meaning.problem and time.monotonic() < until:
+            time.sleep(0.02)
+
+    def renew(self, because: str = AS_ASKED) -> None:
+        self._index.file.rebuild(because)
+
+    @property
+    def left(self) -> int:
+        """How many messages are not in the index yet."""
+        newest = self._store.tree.newest_number()
+        return newest - self._done(newest)
+
+    @property
+    def was_renewed(self) -> str:
+        """Why the index had to be begun anew; empty when it had not."""
+        return self._lookup.rebuild_reason
+
+    @property
+    def filled(self) -> IndexStatus:
+        meaning, left = self._lookup.vectors, self.left
+        total = self._store.tree.newest_number()
+        if meaning is None:
+            return IndexStatus(total, total - left, 0, 0, None, self._amiss, self.was_renewed)
+        made = (meaning.count, meaning.waiting, meaning.name, meaning.problem)
+        return IndexStatus(total, total - left, *made, self.was_renewed)
+
+    def check(self) -> str:
+        """Asks the embedder for a vector; returns why it gave none, or an empty text."""
+        meaning = self._lookup.vectors
+        return meaning.check() if meaning else self._amiss
+
+    def _some(self) -> bool:
+        """One step of background work. Never raises: nobody would see it."""
+        try:
+            meaning = self._lookup.vectors
+            if self._feed(BATCH) > 0:
+                return True
+            return meaning is not None and meaning.make_batch() > 0
+        except RectoError as why:
+            self._trouble = why.message
+            return False
+        except Exception as why:  # nobody would see it here: the next search reports it
+            log.exception("indexing messages failed")
+            self._trouble = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
+            return False
+
+    def _done(self, newest: int) -> int:
+        """The number of the last indexed message; an index that belongs to another store is built again."""
+        done = int(self._index.mark("messages") or 0)
+        if done and (done > newest or not self._is_ours(done)):
+            self.renew("the search index belonged to another store and is made anew")
+            return 0
+        return done
+
+    def _is_ours(self, done: int) -> bool:
+        """Whether the first and last indexed messages are in this store: an older copy may have been restored."""
+        if not self._checked:
+            first = self._store.tree.after(0, most=1)
+            last = self._store.tree.by_number([done])
+            known = [self._index.mark("first"), self._index.mark("last")]
+            self._checked = known == [each.message.id for each in (*first, *last.values())]
+        return self._checked
+
+    def _feed(self, most: int, patience_s: float = WAIT_FOR_USER.seconds) -> int:
+        """Indexes up to so many messages, and those that were unfinished the last time; returns how many are left.
+        If another thread or process is doing it, that is enough."""
+        if not self._feeding.acquire(timeout=patience_s):
+            return self.left
+        before = self.was_renewed
+        try:
+            return self._feed_some(most)
+        except StoreError:
+            if self.was_renewed == before:
+                raise
+            return self.left  # it was damaged: all is to be done again
+        finally:
+            self._feeding.release()
+
+    def _feed_some(self, most: int) -> int:
+        done = self._done(self._store.tree.newest_number())
+        growing = self._growing()
+        before = {name: self._index.mark(name) for name in ("messages", "growing")}
+        fresh = self._store.tree.after(done, most=most)
+        late = [each for each in self._store.tree.by_number(growing).values() if is_settled(each.message)]
+        if not fresh and not late:
+            return 0
+        still = [each.n for each in fresh if not is_settled(each.message)]
+        still += [number for number in growing if number not in {each.n for each in late}]
+        partitions: dict[str, list[IndexItem]] = {}
+        for each in (*late, *fresh):
+            if is_settled(each.message):
+                partitions.setdefault(each.home, []).extend(index_items(each))
+        last = fresh[-1].n if fresh else done
+        marks = {"messages": str(last), "growing": json.dumps(still)}
+        if fresh:
+            marks["last"] = fresh[-1].message.id
+        if not done and fresh:
+            marks["first"] = fresh[0].message.id
+        self._index.add(partitions, marks, expected=before)
+        return self._store.tree.newest_number() - last
+
+    def _growing(self) -> list[int]:
+        """Numbers of messages that were unfinished when they were indexed."""
+        return list(json.loads(self._index.mark("growing") or "[]"))
+
+    def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
+        found = self._store.tree.by_number([passage.item for passage in passages])
+        return {
+            passage.number: searchable_text(found[passage.item].message)[passage.start : passage.end]
+            for passage in passages
+            if passage.item in found
+        }
+
+    def close(self) -> None:
+        self._worker.close(timeout_s=0)
+        self._lookup.stop()
+        self._worker.close(LET_GO_S)
+        self._lookup.close()

@@ -1,0 +1,207 @@
+"""RecallPicker: archived messages that match the current one come back, in the room that the plan has left.
+
+Chosen once for a message, after all compacting, and the same for all rounds of its tool calls. The plan never counts
+on it: where room gets short, what was recalled is the first to go.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recto.chat.conversation import View
+from recto.chat.message import Message
+from recto.errors import RectoError
+from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
+from recto.recall.recall_query import RecallQuery, recall_query
+from recto.recall.recall_tool import recall_tool
+from recto.recall.scope import passages_for, scope_of, snippet_of, with_neighbours
+from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
+from recto.sources.pick import Insert, Pick
+from recto.sources.selection import OfferedTool, Selection, StablePicks
+from recto.sources.source import BUILT_IN_SERVER
+from recto.turn.assembly import Turn, with_insert
+from recto.turn.context import TurnContext
+from recto.turn.pickers import Picker, TurnInput
+from recto.turn.session_sources import SessionSources
+from recto.turn.tool_filter import can_call, configured_tool
+from recto.window.compaction_block import has_archive
+
+log = logging.getLogger(__name__)
+# How many snippets that did not fit are recorded.
+MOST_PASSED = 5
+# Kept free where the model can call tools: their results must fit without another compaction.
+FOR_TOOLS = 0.1
+Floor = tuple[float, float]
+# Scores a hit must reach, by words or by similarity. Nine in ten of the right ones reach the modest floor.
+FAINT: Floor = (0.005, 0.06)
+MODEST: Floor = (0.08, 0.15)
+CLEAR: Floor = (0.25, 0.3)
+# If even the best hits score less, the message is about something else; true of one real question in a hundred.
+WORDS, MEANING = 0.15, 0.18
+BEST = 5
+# Snippets are packed by estimates, counted, and packed again until they fill this much of the room.
+PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
+
+
+class RecallPicker(Picker):
+    def __init__(
+        self, archive: Archive, sources: SessionSources, turn: TurnInput, patience: WaitPolicy = WAIT_IN_TURN
+    ) -> None:
+        super().__init__()
+        self._archive, self._settings, self._turn, self._patience = archive, sources.settings, turn, patience
+        self._store, self._store_thread = sources.store, sources.store_thread
+        self._chosen: list[Snippet] | None = None
+        self._passed: list[Snippet] = []
+
+    async def stable(self) -> StablePicks:
+        """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
+        resolved, overrides = self._turn.resolved, self._turn.overrides
+        if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
+            return StablePicks()
+        tool = recall_tool(self._archive, self._store, self._turn.session)
+        tool = configured_tool(tool, resolved.agent.server(BUILT_IN_SERVER))
+        is_chosen = tool.tool.include == "agent" and not overrides.removes(tool.tool)
+        if not tool.tool.enabled or not (overrides.mode(tool.tool) or is_chosen):
+            return StablePicks()
+        selection = Selection(tool.tool, "always", "something is archived")
+        return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
+
+    async def fill(self, turn: Turn) -> Turn:
+        """The turn with recalled messages; unchanged if nothing matches or fits."""
+        if self._chosen is not None:
+            return await self._again(turn)
+        self._chosen = []
+        message = turn.current.message
+        query = _query(turn) if has_archive(turn.loaded.view.compaction) else None
+        room = _room(turn, query) if query else 0
+        if query is None or room < LEAST:
+            return turn
+        ranked = await self._found(turn, message, query, passages_for(room))
+        best: tuple[Turn, list[Snippet], list[Snippet]] = (turn, [], [])
+        aim = float(room)
+        for _ in range(PACKINGS):
+            chosen, passed = pack_snippets(ranked, int(aim))
+            if not chosen:
+                break
+            more = await _attached(turn, chosen, passed)
+            taken = more.window.total - turn.window.total
+            # the packing is kept: later rounds of this turn send the same
+            if best[0].window.total - turn.window.total < taken <= room:
+                best = (more, chosen, passed)
+            if room * ENOUGH <= taken <= room or (taken <= room and not passed):
+                break
+            aim *= room * CLOSE / taken
+        filled, self._chosen, self._passed = best
+        return filled
+
+    def give_way(self) -> None:
+        """Recalled messages are the first to go."""
+        self._chosen = []
+
+    async def _again(self, turn: Turn) -> Turn:
+        """The same in later rounds, since the prefix must stay; nothing if it no longer fits."""
+        if not self._chosen:
+            return turn
+        more = await _attached(turn, self._chosen, self._passed)
+        return more if more.window.free >= 0 else turn
+
+    async def _found(self, turn: Turn, message: Message, query: RecallQuery, limit: int) -> list[Snippet]:
+        """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
+        session, there = self._turn.session, _in_window(turn.loaded.view, message)
+        until = None if self._turn.is_draft else message.depth - 1
+        try:
+            scope = await self._store_thread.do(scope_of, self._store, session, turn.loaded.view.compaction)
+            if scope is None:
+                return []
+            hits, self.fill_note = await asyncio.to_thread(
+                self._archive.recall, query.text, scope, most=limit, until=until, patience=self._patience
+            )
+            hits = [each for each in _telling(hits, _floor(turn.context, query)) if not there.holds(each)]
+            found = await self._store_thread.do(with_neighbours, self._store, session, hits, scope)
+        except RectoError as why:
+            self.fill_note = f"nothing was recalled: {why.message}"
+            return []
+        except Exception as why:  # a chat never ends because of what it might have remembered
+            log.exception("recall failed")
+            self.fill_note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
+            return []
+        return _once([snippet_of(each) for each in found if not there.holds(each)])
+
+
+async def _attached(turn: Turn, chosen: Sequence[Snippet], passed: Sequence[Snippet]) -> Turn:
+    """The turn with these snippets, counted as it is sent."""
+    insert = Insert("recalled", snippets_text(chosen), tuple(map(_pick, chosen)))
+    return await with_insert(turn, insert, [_pick(each) for each in passed[:MOST_PASSED]])
+
+
+def _room(turn: Turn, query: RecallQuery) -> int:
+    """What recalled messages may take, by settings and strategy; never more than is free."""
+    settings, budget, policy = turn.context.settings, turn.budget, turn.context.chosen_strategy.recall
+    if not policy.max_tokens or settings.recall_ratio == 0:
+        return 0
+    free = turn.window.free - budget.drift - (int(budget.room * FOR_TOOLS) if turn.preamble.tools else 0)
+    if settings.recall_tokens:
+        return min(free, settings.recall_tokens)
+    share = budget.room if policy.takes_free_room else int(budget.room * settings.recall_ratio)
+    return min(free, share, policy.max_tokens if query.asks else policy.reminder_tokens)
+
+
+def _query(turn: Turn) -> RecallQuery | None:
+    """Where the strategy always recalls, or a setting says how much is wanted, every message is looked up."""
+    context = turn.context
+    always = context.chosen_strategy.recall.is_unconditional or context.settings.recall_tokens > 0
+    return recall_query(turn.current.message, turn.loaded.view.history, always=always)
+
+
+def _telling(found: Sequence[ArchivedHit], floor: Floor) -> list[ArchivedHit]:
+    """Hits that reach the floor; none at all if even the best are weak, unless everything is wanted."""
+    best = found[:BEST]
+    if floor != FAINT and not any(
+        each.hit.word_score >= WORDS or (each.hit.similarity or 0.0) >= MEANING for each in best
+    ):
+        return []
+    words, meaning = floor
+    return [each for each in found if each.hit.word_score >= words or (each.hit.similarity or 0.0) >= meaning]
+
+
+def _floor(context: TurnContext, query: RecallQuery) -> Floor:
+    """A weak model, or a message that asks for nothing, gets only clear matches. A user who sets `recall_tokens` wants
+    them used."""
+    if not context.model.summarizes:
+        return CLEAR
+    if context.settings.recall_tokens:
+        return FAINT
+    return MODEST if query.asks else CLEAR
+
+
+@dataclass(frozen=True, slots=True)
+class InWindow:
+    """What is in the window already, as a message or word for word."""
+
+    ids: frozenset[str]
+    texts: frozenset[str]
+    told: str
+    """The summary and the current message, which may repeat an earlier one."""
+
+    def holds(self, each: ArchivedHit) -> bool:
+        text = each.text.strip()
+        return each.message.id in self.ids or text in self.texts or text in self.told
+
+
+def _in_window(view: View, message: Message) -> InWindow:
+    sent = (*view.lifted, *view.tail)
+    texts = frozenset(each.text.strip() for each in sent)
+    summary = view.compaction.summary if view.compaction else ""
+    return InWindow(frozenset(each.id for each in sent), texts, f"{summary}\n{message.text}")
+
+
+def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
+    """Each text once, at its best rank."""
+    return list({each.text: each for each in reversed(snippets)}.values())[::-1]
+
+
+def _pick(each: Snippet) -> Pick:
+    part = "" if each.end - each.start == each.size else ", a part of it"
+    because = f"#{each.number}{part}, {each.at}: {each.because}"
+    return Pick("message", each.id, because, each.tokens, "agent", round(each.score, 2))

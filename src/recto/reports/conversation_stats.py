@@ -1,0 +1,234 @@
+"""Statistics over one conversation: what was said on its path, what was sent in all its branches, what that cost."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.providers.model import Prices
+from recto.reports.transcript import ArchivedPart
+from recto.store.records import Record
+from recto.window.budget import Budget
+from recto.window.window import Window
+
+USAGE = ("input", "output", "cache_read", "cache_write")
+PRICE_UNIT = 1_000_000
+MAKE_ROOM = ("compact", "clear")
+"""Actions that make a window smaller; pins, edits and compactions taken back are the others."""
+
+PricesOf = Callable[[str], Awaitable[Prices | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SaidStats:
+    """What was said on the path, and what became of it."""
+
+    messages: int
+    roles: Mapping[str, int]
+    tokens: int
+    compactions: int
+    made_by: Mapping[str, int]
+    """Compactions that made room, by who wrote their summaries."""
+    actions: Mapping[str, int]
+    freed: int
+    archived: int
+    active: int
+    pinned: int
+    priorities: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "messages": self.messages,
+            "roles": dict(self.roles),
+            "tokens": self.tokens,
+            "compactions": self.compactions,
+            "made_by": dict(self.made_by),
+            "actions": dict(self.actions),
+            "freed": self.freed,
+            "archived": self.archived,
+            "active": self.active,
+            "pinned": self.pinned,
+            "priorities": dict(self.priorities),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStats:
+    """How full the window is now, and when it is compacted."""
+
+    size: int
+    limit: int
+    trigger: int | None
+    """None where it is never compacted."""
+    low_water: int
+    compacts: bool
+    """The next message compacts it."""
+
+    @property
+    def percent(self) -> float:
+        return round(100 * self.size / self.limit, 1)
+
+    @classmethod
+    def of(cls, window: Window, budget: Budget) -> Self:
+        trigger = budget.due if budget.trigger else None
+        return cls(window.total, window.limit, trigger, budget.low_water, window.plan.cut is not None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "size": self.size,
+            "limit": self.limit,
+            "percent": self.percent,
+            "trigger": self.trigger,
+            "low_water": self.low_water,
+            "compacts": self.compacts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What requests to one model took."""
+
+    model: str
+    usage: Mapping[str, int]
+    cost_usd: float | None
+    """None where the prices are unknown."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"model": self.model, **{name: self.usage[name] for name in USAGE}, "cost_usd": self.cost_usd}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTotals:
+    """What several requests took together."""
+
+    requests: int
+    models: tuple[ModelCost, ...]
+
+    @property
+    def usage(self) -> dict[str, int]:
+        return {name: sum(each.usage[name] for each in self.models) for name in USAGE}
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Of the models whose prices are known."""
+        known = [each.cost_usd for each in self.models if each.cost_usd is not None]
+        return round(sum(known), 6) if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"requests": self.requests, "usage": self.usage, "cost_usd": self.cost_usd}
+
+
+@dataclass(frozen=True, slots=True)
+class RecallStats:
+    """How often archived messages came back, and what they took."""
+
+    requests: int
+    messages: int
+    tokens: int
+
+    def to_json(self) -> dict[str, int]:
+        return {"requests": self.requests, "messages": self.messages, "tokens": self.tokens}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationStats:
+    conversation: str | None
+    said: SaidStats
+    strategy: str | None
+    """The one in force; None where only the model could tell, and it cannot be reached."""
+    window: WindowStats | None
+    window_error: str
+    """Why there is no window; empty when there is one."""
+    totals: RequestTotals
+    recalled: RecallStats
+    summaries: RequestTotals
+    """Those of the requests that asked for a summary."""
+
+    def to_json(self) -> dict[str, Any]:
+        window = {"window": self.window.to_json()} if self.window else {"window": None}
+        return {
+            "conversation": self.conversation,
+            **self.said.to_json(),
+            "strategy": self.strategy,
+            **window,
+            **({} if self.window else {"window_error": self.window_error}),
+            **self.totals.to_json(),
+            "recalled": self.recalled.to_json(),
+            "models": [each.to_json() for each in self.totals.models],
+            "summaries": self.summaries.to_json(),
+        }
+
+
+@dataclass(slots=True)
+class SaidCounter:
+    """Counts the messages of a path, one at a time."""
+
+    archived_part: ArchivedPart
+    roles: Counter[str] = field(default_factory=Counter)
+    priorities: Counter[int] = field(default_factory=Counter)
+    blocks: list[Compaction] = field(default_factory=list)
+    tokens: int = 0
+    archived: int = 0
+
+    def count(self, message: Message) -> None:
+        if message.compaction:
+            self.blocks.append(message.compaction)
+            return
+        self.roles[message.role] += 1
+        self.priorities[message.priority] += 1
+        self.tokens += message.tokens.own or 0
+        self.archived += not self.archived_part.active(message)
+
+    def total(self) -> SaidStats:
+        made = [block for block in self.blocks if block.action in MAKE_ROOM]
+        return SaidStats(
+            messages=self.roles.total(),
+            roles=dict(sorted(self.roles.items())),
+            tokens=self.tokens,
+            compactions=len(self.blocks),
+            made_by=dict(Counter(block.made_by for block in made)),
+            actions=dict(Counter(block.action for block in self.blocks)),
+            freed=sum(block.context_size_before - block.context_size_after for block in made),
+            archived=self.archived,
+            active=self.roles.total() - self.archived,
+            pinned=len(self.archived_part.pinned),
+            priorities={str(priority): self.priorities[priority] for priority in sorted(self.priorities)},
+        )
+
+
+async def request_totals(records: Sequence[Record], prices_of: PricesOf) -> RequestTotals:
+    usage: dict[str, Counter[str]] = {}
+    for record in records:
+        reported = record.outcome.get("usage") or {}
+        spent = {name: reported.get(name, 0) for name in USAGE}
+        usage.setdefault(record.account.model or "unknown", Counter()).update(spent)
+    costs = []
+    for model, total in usage.items():
+        prices = await prices_of(model)
+        costs.append(ModelCost(model, total, cost(prices, total) if prices else None))
+    return RequestTotals(len(records), tuple(costs))
+
+
+def recall_stats(records: Iterable[Record]) -> RecallStats:
+    sections = [section for record in records for section in record.account.sections or ()]
+    picks = [section.picks for section in sections if section.name == "recalled"]
+    messages = {pick.name for some in picks for pick in some}
+    return RecallStats(len(picks), len(messages), sum(pick.tokens for some in picks for pick in some))
+
+
+def cost(prices: Prices, spent: Mapping[str, int]) -> float | None:
+    """US dollars; None where the prices are unknown. What a cache gave or took has a price of its own."""
+    if prices.input is None or prices.output is None:
+        return None
+    fresh = spent["input"] - spent["cache_read"] - spent["cache_write"]
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None else prices.cache_write
+    total = (
+        fresh * prices.input
+        + spent["cache_read"] * read
+        + spent["cache_write"] * write
+        + spent["output"] * prices.output
+    )
+    return total / PRICE_UNIT

@@ -1,0 +1,90 @@
+"""Transcript: the messages of a path as people read them, each with whether it is still sent; the ends of branches."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.store.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedPart:
+    """What of a path its newest Compaction has archived."""
+
+    depth: int = 0
+    """Messages up to here are covered."""
+    lifted: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()
+    compaction: str | None = None
+
+    def active(self, message: Message) -> bool:
+        """Whether the message is in the view now."""
+        if message.compaction:
+            return message.id == self.compaction
+        return message.depth > self.depth or message.id in self.lifted
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptEntry:
+    """A message and whether it is sent."""
+
+    message: Message
+    active: bool = True
+    lifted: bool = False
+    """A compaction covers it, and it is sent all the same."""
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFilter:
+    """Which messages of a path are wanted; times are as stored."""
+
+    since: str | None = None
+    before: str | None = None
+    limit: int | None = None
+    """Only the last ones."""
+    with_tools: bool = True
+
+    def accepts(self, message: Message) -> bool:
+        is_between = (not self.since or message.created >= self.since) and (
+            not self.before or message.created < self.before
+        )
+        return is_between and (self.with_tools or message.role != "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class BranchEnd:
+    """The last message of a branch."""
+
+    message: Message
+    is_head: bool
+    """The next message of the conversation follows here."""
+
+
+def archived_part(tree: Tree, head: str | None) -> ArchivedPart:
+    newest = tree.compaction(head) if head else None
+    block = newest.compaction if newest else None
+    if newest is None or block is None:
+        return ArchivedPart()
+    depth = tree.message(block.last).depth if block.last else 0
+    return ArchivedPart(depth, frozenset(block.lifted), frozenset(block.pinned), newest.id)
+
+
+async def transcript(
+    path: AsyncIterator[Message], archived: ArchivedPart, wanted: TranscriptFilter
+) -> list[TranscriptEntry]:
+    """Oldest first; `path` runs from the head back."""
+    found: list[TranscriptEntry] = []
+    async for message in path:
+        if len(found) == wanted.limit:
+            break
+        if wanted.accepts(message):
+            is_lifted, is_pinned = message.id in archived.lifted, message.id in archived.pinned
+            found.append(TranscriptEntry(message, archived.active(message), is_lifted, is_pinned))
+    return found[::-1]
+
+
+def stands_for_something(block: Compaction | None) -> bool:
+    """Whether a Compaction replaces any message; one that only pins does not."""
+    return block is not None and (block.last is not None or bool(block.excerpts))

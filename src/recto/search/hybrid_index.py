@@ -1,0 +1,79 @@
+"""HybridIndex: a keyword index with its finder, plus a vector index if there is an embedder."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from recto.errors import RectoError
+from recto.search.embedder import Embedder
+from recto.search.finder import Finder
+from recto.search.keyword_index import KeywordIndex
+from recto.search.vector_index import ReadTexts, VectorIndex
+
+PROGRESS_INTERVAL_S = 0.1
+
+OpenEmbedder = Callable[[], Embedder | None]
+Progress = Callable[[int, int], object]
+"""Called with how many are done, and how many there are."""
+
+
+class HybridIndex:
+    def __init__(self, path: Path, embedder: OpenEmbedder, read: ReadTexts, *, timeout_s: float) -> None:
+        self.keywords = KeywordIndex(path)
+        self.finder = Finder(self.keywords)
+        self.problem = ""
+        """Why there is no embedder."""
+        self._embedder, self._read, self._timeout_s = embedder, read, timeout_s
+        self._vectors: VectorIndex | None = None
+        self._is_open = False
+        self._opening = threading.Lock()
+
+    @property
+    def vectors(self) -> VectorIndex | None:
+        self.open()
+        return self._vectors
+
+    def open(self) -> None:
+        """Opens the embedder once. Without one only words are searched, and `problem` says why."""
+        with self._opening:
+            if not self._is_open:
+                self._is_open = True
+                self._open()
+
+    def _open(self) -> None:
+        try:
+            embedder = self._embedder()
+        except RectoError as why:
+            self.problem = f"{why.message.rstrip('.')}: words alone are searched"
+            return
+        if embedder is not None:
+            self._vectors = VectorIndex(self.keywords, embedder, self._read, timeout_s=self._timeout_s)
+            self.finder.vectors = self._vectors
+
+    @property
+    def passages(self) -> int:
+        return self.keywords.extent(None).passages
+
+    @property
+    def rebuild_reason(self) -> str:
+        """Why the index had to be rebuilt; empty if it was not."""
+        return self.keywords.file.rebuild_reason
+
+    def make_vectors(self, progress: Progress | None = None) -> None:
+        """Makes all missing vectors now. Stops at a failure, which `vectors.problem` then describes."""
+        vectors, reported = self.vectors, 0.0
+        while vectors is not None and vectors.make_batch():
+            # counting the waiting passages is too slow to do for every batch
+            if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
+                progress(self.passages - vectors.waiting, self.passages)
+                reported = time.monotonic()
+
+    def stop(self) -> None:
+        """Makes no more vectors. A running batch stops after its current text."""
+        if self._vectors:
+            self._vectors.close()
+
+    def close(self) -> None:
+        self.stop()
+        self.keywords.close()

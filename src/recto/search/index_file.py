@@ -1,0 +1,193 @@
+"""IndexFile: the SQLite file of a search index: opened, checked, and rebuilt when it is damaged.
+
+Everything in it can be made again from what is searched, so nothing is ever repaired.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from recto.errors import Busy, RectoError, StoreError
+from recto.ids import new_id
+
+VERSION = "2"
+BUSY_S = 5.0
+
+_TABLES = """
+CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE shelves (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE lanes (
+    n INTEGER PRIMARY KEY, passages INTEGER NOT NULL, words INTEGER NOT NULL, last INTEGER NOT NULL,
+    branch INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE people (
+    shelf INTEGER NOT NULL, who TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (shelf, who)) WITHOUT ROWID;
+CREATE TABLE passages (
+    n INTEGER PRIMARY KEY, item INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+    place INTEGER NOT NULL, branch INTEGER NOT NULL, kind TEXT NOT NULL, who TEXT NOT NULL, at TEXT NOT NULL,
+    words INTEGER NOT NULL, asks INTEGER NOT NULL, sha BLOB NOT NULL);
+CREATE INDEX passages_item ON passages (item);
+CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsize=0, tokenize='porter ascii');
+-- in the order in which passages were added: an embedder has seen everything up to its `done` number
+CREATE TABLE queue (n INTEGER PRIMARY KEY, passage INTEGER NOT NULL);
+CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE vectors (
+    embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
+"""
+_DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
+
+
+class IndexFile:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rebuild_reason = ""
+        """Why the file had to be rebuilt; empty if it was not."""
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._in_use_count: dict[sqlite3.Connection, int] = {}
+        """Connections that a thread is using, with the nesting depth."""
+        self._lock = threading.RLock()
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows. A damaged file is rebuilt, and then has no rows."""
+        try:
+            with self._in_use() as db:
+                return db.execute(query, values).fetchall()
+        except sqlite3.Error as why:
+            self._rebuild_if_damaged(why)
+        with self._store_errors(), self._in_use() as db:
+            return db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection. Nobody closes it meanwhile: closing it in use would crash the process."""
+        with self._lock:
+            db = self._connection()
+            self._in_use_count[db] = self._in_use_count.get(db, 0) + 1
+        try:
+            yield db
+        finally:
+            with self._lock:
+                self._in_use_count[db] -= 1
+                if not self._in_use_count[db]:
+                    del self._in_use_count[db]
+                    if db not in self._connections:  # the file was closed or rebuilt meanwhile
+                        with suppress(sqlite3.Error):
+                            db.close()
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction. Raises StoreError, also when the file was damaged and had to be rebuilt."""
+        self._check()
+        try:
+            with self._in_use() as db:
+                with self._store_errors():
+                    db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield db
+                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    db.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                    raise
+        except sqlite3.Error as why:
+            self._rebuild_if_damaged(why)
+            raise self._error(why) from why
+
+    def _check(self) -> None:
+        """Rebuilds a damaged file before anything is written to it."""
+        try:
+            with self._in_use() as db:
+                db.execute("SELECT value FROM marks LIMIT 1").fetchone()
+        except sqlite3.Error as why:
+            self._rebuild_if_damaged(why)
+
+    @property
+    def change_id(self) -> str:
+        """A value that differs after every write by any thread or process."""
+        rows = self.read("SELECT value FROM marks WHERE name = 'changes'")
+        return str(rows[0][0]) if rows else ""
+
+    def rebuild(self, reason: str) -> None:
+        """Deletes the file, so that the next use makes a new one; the user is told the reason."""
+        with self._lock:
+            self.close()
+            for suffix in ("", "-wal", "-shm"):
+                with self._store_errors():
+                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self.rebuild_reason = reason
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                if connection not in self._in_use_count:
+                    with suppress(sqlite3.Error):
+                        connection.close()
+            self._connections.clear()
+            self._local = threading.local()
+
+    def _rebuild_if_damaged(self, why: sqlite3.Error) -> None:
+        if not any(text in str(why) for text in _DAMAGE):
+            raise self._error(why) from why
+        self.rebuild(f"the search index was damaged ({why}) and is being rebuilt")
+
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        """Turns errors of SQLite and of the disk into a StoreError."""
+        try:
+            yield
+        except RectoError:
+            raise
+        except (sqlite3.Error, OSError) as why:
+            raise self._error(why) from why
+
+    def _error(self, why: Exception) -> StoreError:
+        if "locked" in str(why) or "busy" in str(why):
+            return Busy(
+                f"the search index {self.path.name} is busy because another process is writing to it; try again"
+            )
+        return StoreError(f"the search index {self.path.name} cannot be used: {why}")
+
+    def _connection(self) -> sqlite3.Connection:
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            with self._lock:
+                db = self._local.db = self._open_connection()
+        return db
+
+    def _open_connection(self) -> sqlite3.Connection:
+        with self._store_errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        self._connections.append(db)
+        # a crash may lose the latest writes, which can be made again, but never the file
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        if not self._is_current(db):
+            self._create_tables(db)
+        return db
+
+    def _is_current(self, db: sqlite3.Connection) -> bool:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
+            return False
+        found = db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone()
+        if found is None or found[0] != VERSION:
+            self.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
+            return False
+        return True
+
+    def _create_tables(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        if not self._is_current(db):  # another process may have been quicker
+            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall():
+                db.execute(f'DROP TABLE "{name}"')
+            tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            for (name,) in db.execute(tables).fetchall():
+                db.execute(f'DROP TABLE "{name}"')
+            for statement in _TABLES.split(";"):
+                db.execute(statement)
+            db.execute("INSERT INTO marks VALUES ('version', ?)", (VERSION,))
+        db.execute("COMMIT")

@@ -1,0 +1,318 @@
+"""KeywordIndex: items cut into passages, with their words. Works for anything that has text, in any partition.
+
+Holds no texts: the owner of an item can provide its text again. The tables call partitions shelves and channels lanes.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from recto.ids import new_id
+from recto.search.dates import DateMention, date_labels, kind_label, passage_labels, time_range_labels
+from recto.search.index_file import IndexFile
+from recto.search.passages import split_passages
+from recto.search.terms import index_text, topic_words
+
+# A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
+PARTITION_BITS, CHANNEL_BITS = 33, 32
+# The step in number where another branch or another session begins: too far for neighbours to share a score.
+GAP = 16
+SESSION_S = 6 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class IndexItem:
+    """Something that can be found: a message, or a part of a note."""
+
+    number: int
+    """Identifies the item to its owner."""
+    text: str
+    position: int = 0
+    """Its order in the partition."""
+    branch: int = 0
+    kind: str = ""
+    speaker: str = ""
+    time: str = ""
+    """When it was said, as text that sorts."""
+    channel: int = 0
+    """Only passages of one channel are neighbours: tool output does not separate a question from its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of an item, without its text."""
+
+    number: int
+    item: int
+    start: int
+    end: int
+    position: int
+    branch: int
+    kind: str
+    speaker: str
+    time: str
+    words: int
+    is_question: bool
+    """It ends with a question mark: a question is seldom what is looked for."""
+    sha: bytes
+
+    @property
+    def partition(self) -> int:
+        return self.number >> PARTITION_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a partition holds, or all of them: what scores are measured against."""
+
+    passages: int
+    words: int
+
+    @property
+    def mean(self) -> float:
+        return max(1.0, self.words / self.passages) if self.passages else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Restricts a search to a kind of passage and to a time."""
+
+    kind: str | None = None
+    since: str | None = None
+    before: str | None = None
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """Groups of labels: a matching passage has one of each. So may one that does not match."""
+        groups = [[kind_label(self.kind)] if self.kind else [], time_range_labels(self.since, self.before)]
+        return [group for group in groups if group]
+
+    def matches(self, passage: Passage) -> bool:
+        return (
+            (self.kind is None or passage.kind == self.kind)
+            and (self.since is None or passage.time >= self.since)
+            and (self.before is None or passage.time < self.before)
+        )
+
+
+NO_FILTER = Filter()
+
+
+class KeywordIndex:
+    def __init__(self, path: Path) -> None:
+        self.file = IndexFile(path)
+
+    # -- filling
+
+    def add(
+        self,
+        partitions: Mapping[str, Sequence[IndexItem]],
+        marks: Mapping[str, str] | None = None,
+        expected: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds items to their partitions, in order, and sets the marks, in one transaction. Does nothing if another
+        process has changed a mark that is `expected` to have a certain value."""
+        with self.file.write() as db:
+            if any(_read_mark(db, name) != value for name, value in (expected or {}).items()):
+                return
+            for partition, items in partitions.items():
+                _add_items(db, partition, items)
+            _write_marks(db, marks or {})
+
+    def remove(self, items: Sequence[int]) -> None:
+        """Removes items. Their words stay until the index is cleared, but lead nowhere."""
+        with self.file.write() as db:
+            db.executemany("DELETE FROM passages WHERE item = ?", [(item,) for item in items])
+            _write_marks(db, {"removed": new_id()})
+
+    def clear(self, kept_items: Iterable[int], marks: Mapping[str, str], forgotten_prefix: str) -> None:
+        """Removes everything except the vectors of `kept_items`, which will be added again, and the marks that do not
+        begin with `forgotten_prefix`."""
+        kept = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
+        with self.file.write() as db:
+            db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({kept})", (f"[{','.join(map(str, kept_items))}]",))
+            for table in ("passages", "lanes", "queue", "people", "shelves"):
+                db.execute(f"DELETE FROM {table}")
+            db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+            db.execute("UPDATE embedders SET done = 0")
+            prefix = (len(forgotten_prefix), forgotten_prefix)
+            db.execute("DELETE FROM marks WHERE substr(name, 1, ?) = ?", prefix)
+            _write_marks(db, {"removed": new_id(), **marks})
+
+    def marks(self, prefix: str) -> dict[str, str]:
+        """The marks whose names begin with a prefix, by the rest of the name; empty ones are left out."""
+        query = "SELECT substr(name, ?), value FROM marks WHERE substr(name, 1, ?) = ? AND value <> ''"
+        return dict(self.file.read(query, (len(prefix) + 1, len(prefix), prefix)))
+
+    def mark(self, name: str) -> str:
+        """A value that the owner has stored; empty in a new index."""
+        rows = self.file.read("SELECT value FROM marks WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+    # -- looking up
+
+    def partition(self, key: str) -> int | None:
+        rows = self.file.read("SELECT n FROM shelves WHERE key = ?", (key,))
+        return int(rows[0][0]) if rows else None
+
+    def extent(self, partition: int | None) -> Extent:
+        query = "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?"
+        passages, words = self.file.read(query, _bounds(partition))[0]
+        return Extent(passages or 0, words or 0)
+
+    def matching(self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1) -> list[int]:
+        """The newest passages that contain every term, word or label, in one of its forms; `term*` matches a prefix.
+        Only numbers greater than `after` count."""
+        match = " AND ".join("(" + " OR ".join(_quote(form) for form in forms) + ")" for forms in terms)
+        low, high = _bounds(partition)
+        query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+        return [row[0] for row in self.file.read(query, (match, max(low, after + 1), high, limit))]
+
+    def count_from(self, partition: int | None, number: int) -> float:
+        """About how many passages have at least this number."""
+        low, high = _bounds(partition)
+        part = "CASE WHEN n >= ? THEN 1.0 ELSE (last - ? + 1.0) / (last - n) END"
+        query = f"SELECT sum(passages * {part}) FROM lanes WHERE n BETWEEN ? AND ? AND last >= ? AND last > n"
+        return float(self.file.read(query, (number, number, low, high, number))[0][0] or 0.0)
+
+    def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        return read_passages(self.file, numbers)
+
+    def in_partition(self, partition: int | None) -> dict[int, Passage]:
+        """All passages of a partition, in order."""
+        query = f"SELECT {_COLUMNS} FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
+        return {row[0]: Passage(*row) for row in self.file.read(query, _bounds(partition))}
+
+    @property
+    def queue_end(self) -> int:
+        """The number of the last queue entry: grows with every passage that is added."""
+        return int(self.file.read("SELECT coalesce(max(n), 0) FROM queue")[0][0])
+
+    def added_since(self, partition: int, queue_end: int) -> dict[int, Passage]:
+        """Passages of a partition that were added after a queue entry. Passage numbers cannot tell: a later one may be
+        smaller, in another channel."""
+        query = (
+            f"SELECT {', '.join('passages.' + name for name in _COLUMNS.split(', '))} FROM queue "
+            "JOIN passages ON passages.n = queue.passage WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
+        )
+        return {row[0]: Passage(*row) for row in self.file.read(query, (queue_end, *_bounds(partition)))}
+
+    def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
+        """Numbers and hashes of passages that were added after a queue entry."""
+        if not queue_end:
+            return self.file.read("SELECT n, sha FROM passages WHERE n BETWEEN ? AND ?", _bounds(partition))
+        query = (
+            "SELECT passages.n, sha FROM queue JOIN passages ON passages.n = queue.passage "
+            "WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
+        )
+        return self.file.read(query, (queue_end, *_bounds(partition)))
+
+    def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
+        """The names of speakers with at least `min_messages` items."""
+        query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
+        return [row[0] for row in self.file.read(query, (partition, min_messages))]
+
+    def dated(self, partition: int | None, date: DateMention, limit: int) -> list[int]:
+        """The newest passages of a date."""
+        found = date_labels(date)
+        return self.matching([found], partition, limit) if found else []
+
+    def close(self) -> None:
+        self.file.close()
+
+
+_COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
+
+
+def read_passages(file: IndexFile, numbers: Iterable[int]) -> dict[int, Passage]:
+    wanted = f"[{','.join(map(str, numbers))}]"
+    query = f"SELECT {_COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
+    return {row[0]: Passage(*row) for row in file.read(query, (wanted,))}
+
+
+def embedded_text(text: str, speaker: str) -> str:
+    """The text that is embedded for a passage: the speaker is a part of its meaning."""
+    return text if not speaker or text.startswith(speaker) else f"{speaker}: {text}"
+
+
+def text_hash(text: str, speaker: str = "") -> bytes:
+    """The key of a vector: the hash of the text that is embedded."""
+    return hashlib.blake2b(embedded_text(text, speaker).encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem]) -> None:
+    number = _partition(db, partition)
+    count = "INSERT INTO people VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+    db.executemany(count, [(number, item.speaker) for item in items if item.speaker])
+    for channel in sorted({item.channel for item in items}):
+        _add_to_channel(
+            db,
+            (number << PARTITION_BITS) + (channel << CHANNEL_BITS),
+            [item for item in items if item.channel == channel],
+        )
+
+
+def _read_mark(db: sqlite3.Connection, name: str) -> str:
+    row = db.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _write_marks(db: sqlite3.Connection, marks: Mapping[str, str]) -> None:
+    db.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", list(marks.items()))
+
+
+def _bounds(partition: int | None) -> tuple[int, int]:
+    return (0, 1 << 62) if partition is None else (partition << PARTITION_BITS, ((partition + 1) << PARTITION_BITS) - 1)
+
+
+def _quote(term: str) -> str:
+    bare = term.removesuffix("*").replace('"', '""')
+    return f'"{bare}"*' if term.endswith("*") else f'"{bare}"'
+
+
+def _partition(db: sqlite3.Connection, key: str) -> int:
+    db.execute("INSERT OR IGNORE INTO shelves (key) VALUES (?)", (key,))
+    return int(db.execute("SELECT n FROM shelves WHERE key = ?", (key,)).fetchone()[0])
+
+
+def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexItem]) -> None:
+    known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
+    count, total, last, branch, time = known or (0, 0, channel, 0, "")
+    rows: list[tuple[Any, ...]] = []
+    texts: list[tuple[int, str]] = []
+    for item in items:
+        step = GAP if item.branch != branch or _is_new_session(time, item.time) else 1
+        branch, time = item.branch, item.time or time
+        for start, end in split_passages(item.text):
+            last, step = last + step, 1
+            text = item.text[start:end]
+            rows.append(_passage_row(last, item, start, end))
+            texts.append((last, f"{index_text(text)} {passage_labels(item.kind, item.time)}"))
+            count, total = count + 1, total + rows[-1][9]
+    db.executemany(f"INSERT INTO passages ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
+    db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in texts])
+    db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", (channel, count, total, last, branch, time))
+
+
+def _passage_row(number: int, item: IndexItem, start: int, end: int) -> tuple[Any, ...]:
+    """The values of `_COLUMNS`."""
+    text = item.text[start:end]
+    where = (number, item.number, start, end, item.position, item.branch)
+    is_question = text.rstrip().endswith(("?", "？"))
+    about = (item.kind, item.speaker, item.time, len(topic_words(text)), is_question)
+    return (*where, *about, text_hash(text, item.speaker))
+
+
+def _is_new_session(before: str, now: str) -> bool:
+    """Whether enough time has passed for another session to begin."""
+    if not before or not now or before[:13] == now[:13]:
+        return False
+    try:
+        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds() > SESSION_S
+    except (ValueError, TypeError):
+        return False

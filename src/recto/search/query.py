@@ -1,0 +1,193 @@
+"""Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from recto.search.dates import find_dates
+from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
+from recto.search.ranking import DATE_WEIGHT, Posting
+from recto.search.terms import MAX_TERMS, normalize_text, query_terms, word_forms, words
+
+# How many occurrences are read, the newest first: per term at least and at most, and of all terms together.
+MIN_PER_TERM, MAX_PER_TERM, MAX_OCCURRENCES = 250, 2500, 20_000
+# How many of them spread to their neighbours, those of the rarest terms first: common terms add least.
+MAX_SPREAD = 3000
+# A search for exact words has few of them: the limits for terms and for their occurrences.
+MAX_EXACT_TERMS, MAX_EXACT_OCCURRENCES = 6, 2000
+# Passages with all terms are looked for among this many occurrences of the rarest one.
+MAX_SCANNED = 8000
+# Common terms are looked up beside rare ones if those are in at most this many passages; and how many common terms.
+MAX_RARE_PASSAGES, MAX_COMMON_TERMS = 300, 3
+# A label is dense if the newest SAMPLE passages with it are among the newest SAMPLE * DENSITY of all.
+SAMPLE, DENSITY = 200, 4
+
+# The user asks, and "you" is the assistant.
+_KINDS = {"i": "user", "you": "assistant"}
+_SAYS = re.compile(
+    r"\b(?:(?:did|had|have) (?P<who>i|you) (?:\w+ )?(?:say|said|tell|told|mention|suggest|recommend|propose|advise)"
+    r"|(?P<also>i|you) (?:\w+ )?(?:said|told|mentioned|suggested|recommended|proposed|advised))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question to an index."""
+
+    text: str
+    partition: str | None = None
+    """Where to search; None searches everywhere."""
+    filter: Filter = NO_FILTER
+    accepts: Callable[[Passage], bool] | None = None
+    """A condition that a filter cannot express."""
+    spreads: bool = True
+    """Whether neighbours share their words: on for recalling a chat, off for finding exact words."""
+    until: int | None = None
+    """Passages at later positions share no words with their neighbours: the question itself may be indexed already."""
+    today: date = field(default_factory=date.today)
+    limit: int = 200
+
+    @property
+    def predicate(self) -> Callable[[Passage], bool] | None:
+        """Whether a passage counts; None if all do. It runs for every passage, so it is one call if possible."""
+        condition, accepts = self.filter, self.accepts
+        if condition == NO_FILTER or accepts is None:
+            return accepts if condition == NO_FILTER else condition.matches
+        return lambda passage: condition.matches(passage) and accepts(passage)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSpeaker:
+    name: str
+    """The only speaker whom a query names; empty if it names none, or several."""
+    rest: str
+    """The query without the names of speakers: those say who spoke, not what about."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    postings: tuple[Posting, ...]
+    extent: Extent
+    speaker: str
+    kind: str = ""
+    """The kind of passage that "did I say" or "you suggested" asks for."""
+    is_loose: bool = False
+    """Whether passages were read that the filter rejects, in place of some that it accepts."""
+
+    def by_speaker(self, passages: Mapping[int, Passage], numbers: Iterable[int]) -> list[int]:
+        """The passages that were said by the speaker the query names."""
+        if not self.speaker and not self.kind:
+            return []
+        speaker, kind = self.speaker or None, self.kind or None
+        return [each for each in numbers if passages[each].speaker == speaker or passages[each].kind == kind]
+
+
+def find_speaker(index: KeywordIndex, text: str, partition: int | None) -> NamedSpeaker:
+    speakers = {name: set(words(name)) for name in index.speakers(partition)} if partition is not None else {}
+    query_words, names = set(words(text)), set[str]().union(*speakers.values())
+    named = [name for name, parts in speakers.items() if query_words & parts]
+    rest = " ".join(word for word in text.split() if not names.intersection(words(word)))
+    return NamedSpeaker(named[0] if len(named) == 1 else "", rest or text)
+
+
+def parse_query(
+    index: KeywordIndex, query: Query, partition: int | None, speaker: NamedSpeaker, *, strict: bool = False
+) -> ParsedQuery:
+    """`strict` looks up only passages that the filter accepts, however long that takes."""
+    extent = index.extent(partition)
+    labels = [group for group in query.filter.labels if strict or not _is_dense(index, group, partition)]
+    scope = _Scope(index, partition, extent, labels)
+    postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
+    is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
+    return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where terms are looked up."""
+
+    index: KeywordIndex
+    partition: int | None
+    extent: Extent
+    labels: Sequence[Sequence[str]]
+
+    def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
+        return self.index.matching([*terms, *self.labels], self.partition, limit, after)
+
+
+def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
+    """Whether so many new passages have a label that it is faster to filter them when they are read: matching the label
+    would walk through all of them to find the few with a rare word."""
+    numbers = index.matching([label], partition, SAMPLE)
+    return len(numbers) == SAMPLE and index.count_from(partition, numbers[-1]) <= SAMPLE * DENSITY
+
+
+def _spoken_kind(text: str) -> str:
+    """The kind of passage that a query asks for; empty if it mentions both, or neither."""
+    found = {(match["who"] or match["also"]).lower() for match in _SAYS.finditer(text)}
+    return _KINDS[found.pop()] if len(found) == 1 else ""
+
+
+def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
+    terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
+    total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
+    limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
+    found = [_posting(scope, term, limit, spreads=query.spreads) for term in terms]
+    found.sort(key=lambda posting: posting.frequency)
+    if query.spreads:
+        return list(_limit_spread(found))
+    return _add_joint_matches(scope, found) if len(found) > 1 else found
+
+
+def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
+    left = MAX_SPREAD
+    for posting in postings:
+        yield replace(posting, numbers=posting.numbers[: max(0, left)])
+        left -= len(posting.numbers)
+
+
+def _posting(scope: _Scope, term: str, limit: int, *, spreads: bool) -> Posting:
+    numbers, total = scope.matching([word_forms(term)], limit), scope.extent.passages
+    frequency = float(len(numbers))
+    if len(numbers) == limit:
+        # extrapolated: older occurrences are assumed to be as dense as the newest
+        frequency *= max(1.0, total / max(1.0, scope.index.count_from(scope.partition, numbers[-1])))
+    return Posting(term, numbers, min(frequency, total), spreads=spreads)
+
+
+def _is_truncated(posting: Posting) -> bool:
+    """Whether only the newest occurrences were read."""
+    return posting.frequency > len(posting.numbers)
+
+
+def _add_joint_matches(scope: _Scope, postings: Sequence[Posting]) -> list[Posting]:
+    """Adds passages where truncated, common terms occur together with rare ones, or all together: a search for exact
+    words means those."""
+    rare = [each for each in postings if not _is_truncated(each)]
+    common = [each for each in postings if _is_truncated(each)]
+    if not rare:
+        joint = scope.matching([word_forms(each.name) for each in postings], MIN_PER_TERM, _scan_start(postings[0]))
+        return [_add_numbers(posting, joint) for posting in postings]
+    if sum(len(posting.numbers) for posting in rare) > MAX_RARE_PASSAGES:
+        return list(postings)
+    forms = [form for posting in rare for form in word_forms(posting.name)]
+    joints = [scope.matching([forms, word_forms(each.name)], MAX_RARE_PASSAGES) for each in common[:MAX_COMMON_TERMS]]
+    return [*rare, *map(_add_numbers, common, joints), *common[MAX_COMMON_TERMS:]]
+
+
+def _scan_start(posting: Posting) -> int:
+    """The number from which on about MAX_SCANNED occurrences follow: a few milliseconds of work."""
+    mean_step = (posting.numbers[0] - posting.numbers[-1]) // len(posting.numbers)
+    return posting.numbers[0] - mean_step * MAX_SCANNED
+
+
+def _add_numbers(posting: Posting, numbers: Sequence[int]) -> Posting:
+    return replace(posting, numbers=list(dict.fromkeys((*posting.numbers, *numbers))))
+
+
+def _date_postings(index: KeywordIndex, query: Query, partition: int | None) -> Iterator[Posting]:
+    for mention in find_dates(normalize_text(query.text), query.today):
+        if numbers := index.dated(partition, mention, MAX_PER_TERM):
+            yield Posting("the day", numbers, len(numbers), DATE_WEIGHT, spreads=False)

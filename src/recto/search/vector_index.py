@@ -1,0 +1,220 @@
+"""VectorIndex: finds passages by meaning. Vectors are made in the background, batch by batch, and stored by hash.
+
+Nothing waits for them: a passage without a vector is found by its words. Numpy is imported only where vectors are
+compared.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TooLate
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recto.concurrency import WorkerThread
+from recto.errors import NoVectors, RectoError
+from recto.search.embedder import Embedder
+from recto.search.finder import VectorAnswer
+from recto.search.keyword_index import KeywordIndex, Passage, embedded_text
+from recto.search.vector_store import VectorStore
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from recto.search.vector_table import VectorMatrix
+
+log = logging.getLogger(__name__)
+
+# Texts per call of the embedder: a batch that fails or is stopped is all that is lost.
+BATCH = 32
+# The pause after a failure.
+RETRY_AFTER_S = 60.0
+# A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
+MAX_PASSAGES_EVERYWHERE = 100_000
+# A vector is stored in two bytes per number.
+BYTES_PER_NUMBER = 2
+
+ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
+"""Provides the texts of passages, by their numbers: an index holds none."""
+
+
+@dataclass(slots=True)
+class PartitionVectors:
+    """A partition's vectors in memory."""
+
+    matrix: "VectorMatrix | None" = None
+    """None as long as no passage has a vector."""
+    change_id: str = ""
+    queue_end: int = 0
+    removal_id: str = ""
+    missing: dict[int, bytes] = field(default_factory=dict)
+    """Passages without a vector, and their hashes."""
+
+
+class VectorIndex:
+    def __init__(self, index: KeywordIndex, embedder: Embedder, read: ReadTexts, *, timeout_s: float = 2.0) -> None:
+        self._index, self._embedder, self._read = index, embedder, read
+        self._store = VectorStore(index.file)
+        self._timeout_s = timeout_s
+        self._thread = WorkerThread("recto-meaning")
+        self._running: Future[Mapping[int, float]] | None = None
+        self._partitions: dict[int | None, PartitionVectors] = {}
+        self._paused_until = 0.0
+        self._problem = ""
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def waiting(self) -> int:
+        """How many passages the embedder has not seen yet."""
+        return self._store.waiting_count(self._embedder.key)
+
+    @property
+    def count(self) -> int:
+        """How many vectors there are."""
+        return self._store.counts().get(self._embedder.key, 0)
+
+    @property
+    def problem(self) -> str:
+        """The last failure; empty once the embedder may be called again."""
+        return self._problem if time.monotonic() < self._paused_until else ""
+
+    def check(self) -> str:
+        """Calls the embedder, whatever failed before. Returns the problem, or an empty text."""
+        try:
+            self._embedder.embed(["."])
+        except RectoError as why:
+            self._pause(why.message)
+        else:
+            self._paused_until = 0.0
+        return self.problem
+
+    # -- searching
+
+    def nearest(self, text: str, partition: int | None) -> VectorAnswer:
+        """Starts at once; the answer waits for the similarity of the nearest passages, or says why there is none."""
+        if time.monotonic() < self._paused_until:
+            return lambda: ({}, f"{self._problem}: words alone were searched")
+        if self._running is not None and not self._running.done():
+            return lambda: ({}, f"{self.name} is still busy with an earlier question: words alone were searched")
+        if partition is None and self._index.queue_end > MAX_PASSAGES_EVERYWHERE:
+            return lambda: ({}, f"there are more than {MAX_PASSAGES_EVERYWHERE:,} passages: words alone were searched")
+        began = time.monotonic()
+        running = self._running = self._thread.submit(lambda: self._find_nearest(text, partition))
+        return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
+
+    def _wait(self, running: "Future[Mapping[int, float]]", timeout_s: float) -> tuple[Mapping[int, float], str]:
+        try:
+            return running.result(max(0.0, timeout_s)), ""
+        except TooLate:
+            return {}, f"{self.name} did not answer within {self._timeout_s:g} s: words alone were searched"
+        except RectoError as why:
+            self._pause(why.message)
+        except Exception as why:  # words still give an answer
+            log.exception("searching by meaning failed")
+            self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
+        return {}, f"{self._problem}: words alone were searched"
+
+    def _pause(self, problem: str) -> None:
+        self._paused_until = time.monotonic() + RETRY_AFTER_S
+        self._problem = problem.rstrip(".")
+
+    def _find_nearest(self, text: str, partition: int | None) -> Mapping[int, float]:
+        import numpy as np  # takes a tenth of a second
+
+        # the embedder first: its failure should show even if there is nothing to compare yet
+        question = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
+        vectors = self._read_partition(partition)
+        # while most passages have no vector, those that have one would be favoured
+        if vectors.matrix is None or len(vectors.matrix) < len(vectors.missing):
+            return {}
+        if vectors.matrix.length != len(question):
+            self._store.forget(self._embedder.key)
+            self._partitions.clear()
+            raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
+        return vectors.matrix.nearest(question)
+
+    def _read_partition(self, partition: int | None) -> PartitionVectors:
+        """The vectors in memory, extended by what was added or got its vector since the last time."""
+        change_id, cached = self._index.file.change_id, self._partitions.setdefault(partition, PartitionVectors())
+        if cached.change_id == change_id:
+            return cached
+        removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
+        if cached.queue_end and removal_id != cached.removal_id:
+            cached = self._partitions[partition] = PartitionVectors()
+        self._extend(cached, cached.missing | dict(self._index.hashes(partition, cached.queue_end)))
+        cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
+        return cached
+
+    def _extend(self, cached: PartitionVectors, hashes: Mapping[int, bytes]) -> None:
+        """Adds the vectors of these passages as far as there are any."""
+        from recto.search.vector_table import VectorMatrix  # imports numpy: takes a tenth of a second
+
+        found = self._store.get(self._embedder.key, list(set(hashes.values())), prefer_full_read=not cached.queue_end)
+        ready = {number: vector for number, sha in hashes.items() if (vector := found.get(sha))}
+        if ready and cached.matrix is None:
+            cached.matrix = VectorMatrix(max(map(len, ready.values())) // BYTES_PER_NUMBER)
+        if cached.matrix is not None:
+            size = cached.matrix.length * BYTES_PER_NUMBER
+            ready = {number: vector for number, vector in ready.items() if len(vector) == size}
+            cached.matrix.put(list(ready), list(ready.values()))
+        cached.missing = {number: sha for number, sha in hashes.items() if number not in ready}
+
+    # -- making vectors
+
+    def make_batch(self) -> int:
+        """Makes one batch of vectors. Returns 0 if nothing is left, or if the embedder fails. Never raises."""
+        if time.monotonic() < self._paused_until:
+            return 0
+        try:
+            return self._make_batch()
+        except RectoError as why:
+            self._pause(why.message)
+        except Exception as why:  # this runs in a background thread
+            log.exception("making vectors failed")
+            self._pause(f"{self.name} failed ({type(why).__name__}: {why})")
+        return 0
+
+    def _make_batch(self) -> int:
+        passages, done = self._store.waiting(self._embedder.key, BATCH)
+        if not done:
+            return 0
+        read = self._read(passages)
+        texts = {each.sha: embedded_text(read[each.number], each.speaker) for each in passages if each.number in read}
+        self._store.put(self._embedder.key, self._embed(texts), done)
+        return max(1, len(texts))
+
+    def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """Retries a failed batch text by text, so that one bad text does not hold up the others."""
+        if not texts:
+            return {}
+        try:
+            rows = self._embedder.embed(list(texts.values()))
+        except RectoError:
+            return self._embed_one_by_one(texts)
+        return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
+
+    def _embed_one_by_one(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """Empty bytes for a text that fails while others do not. If the embedder itself fails, the vectors made so far
+        are stored, and the rest has to wait."""
+        made: dict[bytes, bytes] = {}
+        for sha, text in texts.items():
+            try:
+                made[sha] = _pack(self._embedder.embed([text])[0])
+            except RectoError:
+                made[sha] = b""
+                if problem := self.check():
+                    self._store.put(self._embedder.key, {key: row for key, row in made.items() if row}, 0)
+                    raise NoVectors(problem) from None
+        return made
+
+    def close(self) -> None:
+        self._thread.close()
+        self._embedder.close()
+
+
+def _pack(row: "np.ndarray") -> bytes:
+    return row.astype("float16").tobytes()

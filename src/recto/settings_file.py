@@ -1,0 +1,39 @@
+"""Settings changed for good, in the user's file or the project's, without losing a comment."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recto import settings, toml_file
+
+FILE = "config.toml"
+# Typed paths are meant from the current folder; a file means them from where it belongs.
+PATHS = ("vault", "system_prompt_file")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    key: str
+    value: Any
+    file: Path
+
+
+def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
+    """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
+    typed = settings.check(key, value, "config set")
+    path = (project / ".recto" if project else home) / FILE
+    if key in PATHS and typed:
+        typed = _rooted(typed, project)
+    text = toml_file.with_value(settings.file_text(path), path, key.split("."), typed)
+    settings.check_text(text, str(path))
+    toml_file.write(path, text)
+    return SettingChange(key, typed, path)
+
+
+def _rooted(value: str, root: Path | None) -> str:
+    """A path that means the same file from anywhere: relative to its project, or absolute."""
+    if value.startswith("~"):
+        return value
+    place = Path(value).absolute()
+    return os.path.relpath(place, root) if root and place.is_relative_to(root) else str(place)

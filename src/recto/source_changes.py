@@ -1,0 +1,176 @@
+"""SourceChanges: what the user changes by hand about the sources of one conversation, and their include modes."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+from recto.agents.agent import Agent
+from recto.agents.agent_file import BUILT_IN_TOOLS
+from recto.chat.message import now
+from recto.engine import Engine
+from recto.errors import Invalid, NotFound
+from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus, find_source
+from recto.sources.source import BUILT_IN_SERVER, INCLUDES, Include, Source, SourceId, SourceKind, placeholder_source
+from recto.turn.session import ChatSession
+
+Change = Callable[[SourceOverrides, Source], SourceOverrides]
+
+
+@dataclass(frozen=True, slots=True)
+class IncludeChange:
+    """An include mode that was written into an agent's file."""
+
+    name: str
+    """As commands take it: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
+    include: Include
+    agent: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalChange:
+    """A tool, or a server, whose "always" was taken back."""
+
+    tool: str
+    """A server, or `server/tool`."""
+    allowed_by: str = ""
+    """The file that lets it run without asking all the same; empty where it asks."""
+
+    @property
+    def asks(self) -> bool:
+        return not self.allowed_by
+
+
+def add(overrides: SourceOverrides, source: Source) -> SourceOverrides:
+    return overrides.add(source, now())
+
+
+def remove(overrides: SourceOverrides, source: Source) -> SourceOverrides:
+    return overrides.remove(source, now())
+
+
+class SourceChanges:
+    """For one session, as its agent's files say now. Nothing here stores a conversation: the talk does that before."""
+
+    def __init__(self, engine: Engine, session: ChatSession, agent: Agent) -> None:
+        self._engine, self._session, self._agent = engine, session, agent
+
+    async def listing(self, *kinds: SourceKind) -> SourceList:
+        return await self._engine.sources.listing(self._session, self._agent, kinds)
+
+    async def overrides(self) -> SourceOverrides:
+        return await self._engine.store_thread.do(self._engine.sources.overrides, self._session.conversation)
+
+    # -- added and removed
+
+    async def check(self, names: Sequence[str], change: Change) -> None:
+        """Raises what the change of any of them would raise, before anything is stored."""
+        kinds = {SourceId.parse(name).kind for name in names}
+        listing, overrides = await self.listing(*kinds), await self.overrides()
+        for name in names:
+            try:
+                overrides = change(overrides, find_source(listing, name).source)
+            except NotFound:
+                if change is not remove or (without := overrides.forget(name)) is None:
+                    raise
+                overrides = without
+
+    async def apply(self, name: str, change: Change) -> SourceStatus:
+        """One change, stored. A source that was added and whose file is gone can be removed too: it does not come back
+        when the file does."""
+        try:
+            status = find_source(await self.listing(SourceId.parse(name).kind), name)
+        except NotFound:
+            if change is not remove:
+                raise
+            await self._amend(lambda known: known.forget(name) or known)
+            return SourceStatus(placeholder_source(SourceId.parse(name)), "manual", None)
+        overrides = await self._amend(lambda known: change(known, status.source))
+        return overrides.listed(status.source, status.approval)
+
+    async def _amend(self, change: Callable[[SourceOverrides], SourceOverrides]) -> SourceOverrides:
+        amend = self._engine.sources.amend
+        return await self._engine.store_thread.do(amend, self._session.conversation, change)
+
+    # -- include modes
+
+    async def set_include(self, name: str, mode: str) -> IncludeChange:
+        """Writes the mode into the agent's file. NotFound for a source that the agent does not have."""
+        include = next((each for each in INCLUDES if each == mode), None)
+        if include is None:
+            raise Invalid(f"{mode!r} is no mode: it is {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
+        meant = await self._meant(name)
+        file = await asyncio.to_thread(self._engine.agents.set_include, self._agent.name, meant, include)
+        return IncludeChange(
+            str(meant) if isinstance(meant, SourceId) else f"tool:{meant}", include, self._agent.name, file
+        )
+
+    async def _meant(self, name: str) -> SourceId | str:
+        """The source, or the server whose tools are all meant."""
+        servers = {BUILT_IN_SERVER, *(each.name for each in self._agent.servers)}
+        id, alone = SourceId.parse(name), name.partition(":")[2]
+        if id.kind == "tool" and alone in servers:
+            return alone
+        if id.kind != "tool" or (id.server == BUILT_IN_SERVER and id.name in BUILT_IN_TOOLS):
+            return id
+        return self._tool(id, alone, await self.listing("tool"))
+
+    def _tool(self, id: SourceId, alone: str, listing: SourceList) -> SourceId:
+        """A tool that a server has, also by the name that models call it by. A server that cannot be reached may have
+        any tool, and the server's settings may name one that is not offered."""
+        tools = {each.source.name: each.source.id for each in listing.items}
+        if id.server == BUILT_IN_SERVER:
+            ours = [SourceId(id.kind, each, BUILT_IN_SERVER) for each in BUILT_IN_TOOLS]
+            return tools.get(id.name) or _refuse(alone, [*tools.values(), *ours])
+        theirs = [each for each in tools.values() if each.server == id.server]
+        config = self._agent.server(id.server)
+        is_named = config is not None and id.name in config.tools
+        return id if is_named or not theirs or id in theirs else _refuse(alone, theirs)
+
+    # -- approvals
+
+    def allowed(self, named: str) -> str:
+        """The server or `server/tool` that is meant. NotFound for one that the agent does not have, as far as that is
+        known without starting a server."""
+        tool = named.removeprefix("tool:")
+        server, _, name = tool.partition("/")
+        servers = [BUILT_IN_SERVER, *(each.name for each in self._agent.servers if each.name != BUILT_IN_SERVER)]
+        if server not in servers:
+            known = ", ".join(servers)
+            raise NotFound(f"a tool is named SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named)
+        config = self._agent.server(server)
+        is_theirs = config is not None and bool(name) and server != BUILT_IN_SERVER
+        known_tools = self._engine.servers.known_tools(config, self._engine.project) if config and is_theirs else None
+        if known_tools is not None and name not in known_tools:
+            near = get_close_matches(name, known_tools, 3) or sorted(known_tools)[:10]
+            raise NotFound(f"the MCP server {server} has no tool {name}; it has: {', '.join(near)}", name=name)
+        return tool
+
+    async def ask_again(self, named: str) -> ApprovalChange:
+        """NotFound for a tool that is neither allowed in the conversation nor of a server that the agent has."""
+        tool = named.strip().removeprefix("tool:").strip('"')
+        allowed = (await self.overrides()).allowed
+        # a tool alone is enough where only one was allowed
+        meant = [each for each in allowed if each.partition("/")[2] == tool]
+        tool = meant[0] if len(meant) == 1 else tool
+        server, _, name = tool.partition("/")
+        config = self._agent.server(server)
+        if config is None and server != BUILT_IN_SERVER and tool not in (*allowed, *self._session.allowed):
+            known = ", ".join(allowed) or "nothing"
+            raise NotFound(f"there is no tool {tool}; what was always allowed here: {known}", name=tool)
+        if self._session.conversation:
+            await self._amend(lambda overrides: overrides.disallow(tool))
+        approval = (config.approval_of(name) if name else config.approval) if config else None
+        return ApprovalChange(tool, config.origin if config and approval == "allow" else "")
+
+
+def _refuse(alone: str, known: Sequence[SourceId]) -> NoReturn:
+    """NotFound, with the tool that may be meant: one of the same name first, whoever has it."""
+    wanted = alone.rpartition("/")[2]
+    by_name = {each.name: each for each in reversed(known)}
+    near = get_close_matches(wanted, by_name, 1)
+    hint = f"did you mean {by_name[near[0]]}?" if near else "`recto sources list --kind tool` shows what there is"
+    raise NotFound(f"there is no tool {alone}; {hint}", name=alone)

@@ -1,0 +1,225 @@
+"""Chooser: which sources a message needs, by words and by meaning, each with a score and a reason.
+
+Knows sources and messages as values; knows nothing of sessions, windows or models.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recto.search.calibration import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
+from recto.search.embedder import MINILM, Embedder
+from recto.search.passages import key_sentences, shorten_message
+from recto.search.text_vectors import HashedTexts, Similarities, TextVectors
+from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores
+from recto.sources.chunk_index import QuestionStems, question_stems
+from recto.sources.source import Source, SourceId
+
+if TYPE_CHECKING:
+    from recto.search.vector_table import Row
+
+# Lower scores are not worth a line in a record.
+MIN_RECORDED_SCORE = 0.02
+# From here on two messages are similar, by cosine or by shared words.
+MIN_SIMILARITY, MIN_WORD_OVERLAP = 0.6, 0.5
+# How much one earlier use raises a score, and all of them at most.
+BOOST_PER_USE, MAX_BOOST = 0.06, 0.15
+# Earlier questions are compared up to this length.
+MAX_PAST_CHARS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceLimits:
+    top_k: int = 20
+    """How many chunks compete."""
+    top_n: int = 5
+    """How many sources are chosen at most, besides those that reach `include_score`."""
+    include_score: float = 0.7
+    """Sources scoring at least this are always chosen."""
+    min_score: float = 0.4
+    """Sources scoring less than this are never chosen."""
+
+
+DEFAULT_LIMITS = ChoiceLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """An earlier message and the sources that its reply used."""
+
+    question: str
+    used: frozenset[SourceId]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSource:
+    source: Source
+    score: float
+    because: str
+    part: str | None = None
+    """The section that fits best, verbatim with its heading; None where the source is one chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChoice:
+    chosen: tuple[ScoredSource, ...] = ()
+    rejected: tuple[ScoredSource, ...] = ()
+    """Sources that came close; `because` says why they were not chosen."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedBoost:
+    """How much the use of a source in similar turns raises its score."""
+
+    boost: float
+    times: int
+
+
+class Chooser:
+    def __init__(self, path: Path, embedder: Callable[[], Embedder | None], *, timeout_s: float) -> None:
+        """`path` is a file for vectors, which can be deleted at any time."""
+        self.vectors = TextVectors(path, embedder, timeout_s=timeout_s)
+        self._candidates = CandidateCache()
+        self._calibration: Calibration | None = None
+        self._was_incomplete = False
+        self._lock = threading.Lock()
+
+    def choose(
+        self,
+        message: str,
+        candidates: Sequence[Source],
+        limits: ChoiceLimits = DEFAULT_LIMITS,
+        past: Sequence[PastTurn] = (),
+    ) -> SourceChoice:
+        """Chooses among sources. Where there are no vectors it goes by words, and `note` says so; it never raises."""
+        chunks, learned, note = self._score(message, candidates, past)
+        best = _best_chunks(chunks, limits.top_k, learned)
+        scored = [_boosted(chunk, learned.get(chunk.source.id)) for chunk in best]
+        scored.sort(key=lambda each: (-each.score, each.source.id))
+        return replace(_apply_limits(scored, limits), note=note)
+
+    def scores(self, message: str, sources: Sequence[Source]) -> tuple[dict[SourceId, float], str]:
+        """The score of every source, 0 for those with nothing in common; and a note."""
+        chunks, _, note = self._score(message, sources, ())
+        found = {source.id: 0.0 for source in sources}
+        for position, score in chunks.scores.items():
+            id = chunks.source(position).id
+            found[id] = max(found[id], score)
+        return found, note
+
+    def _score(
+        self, message: str, sources: Sequence[Source], past: Sequence[PastTurn]
+    ) -> tuple[ChunkScores, Mapping[SourceId, LearnedBoost], str]:
+        message = shorten_message(message)
+        with self._lock:
+            candidates = self._candidates.get(sources)
+            sentences = key_sentences(message, candidates.best_weight)
+            queries = [*sentences, message] if len(sentences) > 1 else sentences
+            chunks = ChunkScores(candidates, queries, candidates.match(queries))
+        if not sentences or not sources:
+            return chunks, {}, ""
+        questions = HashedTexts.of(turn.question[:MAX_PAST_CHARS] for turn in past)
+        near = self.vectors.compare(sentences, candidates.texts, questions)
+        if near.cosines is None:
+            chunks.score_by_words()
+        else:
+            chunks.score_by_words_and_meaning(self._calibrate(near.cosines))
+        similarities = None if near.others is None else self._calibrate(near.others)[:, -1].tolist()
+        learned = _learn(message, past, similarities)
+        return chunks, learned, self._note(near, len(candidates.texts) + len(questions))
+
+    def _calibrate(self, cosines: "Row") -> "Row":
+        """Converts cosines to the scale of MiniLM, on which the weights were fitted."""
+        if self.vectors.name == MINILM:
+            return cosines
+        if self._calibration is None:
+            near = self.vectors.compare(SAMPLE_QUESTIONS, HashedTexts.of(SAMPLE_TEXTS))
+            if near.cosines is None or near.missing:
+                return cosines
+            self._calibration = calibrate(near.cosines)
+        return self._calibration.rescale(cosines)
+
+    def _note(self, near: Similarities, size: int) -> str:
+        if near.warning:
+            return f"{near.warning}: sources were chosen by words alone"
+        was_incomplete, self._was_incomplete = self._was_incomplete, bool(near.missing)
+        if not near.missing or was_incomplete:
+            return ""
+        return f"{near.missing:,} of {size:,} vectors of sources are not ready yet; until then words are used"
+
+    def close(self) -> None:
+        self.vectors.close()
+
+
+# -- deciding
+
+
+def _best_chunks(chunks: ChunkScores, top_k: int, learned: Mapping[SourceId, LearnedBoost]) -> list[ChunkScore]:
+    """The best chunk of each source among the top k, and of each source that similar turns used."""
+    found: dict[SourceId, int] = {}
+    for rank, position in enumerate(chunks.ranked(None if learned else top_k)):
+        id = chunks.source(position).id
+        is_candidate = rank < top_k and chunks.scores[position] >= MIN_RECORDED_SCORE
+        if is_candidate or (top_k and id in learned):
+            found.setdefault(id, position)
+    return [chunks.chunk_score(position) for position in found.values()]
+
+
+def _boosted(chunk: ChunkScore, learned: LearnedBoost | None) -> ScoredSource:
+    because = chunk.because
+    if learned is None:
+        return ScoredSource(chunk.source, chunk.score, because, chunk.part)
+    times = {1: "once", 2: "twice"}.get(learned.times, f"{learned.times} times")
+    score = round(min(1.0, chunk.score + learned.boost), 4)
+    return ScoredSource(chunk.source, score, f"{because}; similar messages used it {times}", chunk.part)
+
+
+def _apply_limits(scored: Sequence[ScoredSource], limits: ChoiceLimits) -> SourceChoice:
+    """`scored` has the best first."""
+    chosen, rejected = list[ScoredSource](), list[ScoredSource]()
+    for rank, each in enumerate(scored):
+        if each.score >= limits.include_score or (rank < limits.top_n and each.score >= limits.min_score):
+            chosen.append(each)
+            continue
+        if each.score < limits.min_score:
+            reason = f"score {each.score:.2f} is below min_score {limits.min_score:g}"
+        else:
+            others = "1 other is" if rank == 1 else f"{rank} others are"
+            reason = f"{others} better, and top_n is {limits.top_n}"
+        rejected.append(replace(each, because=f"{reason}; {each.because}"))
+    return SourceChoice(tuple(chosen), tuple(rejected))
+
+
+# -- learning
+
+
+def _learn(
+    message: str, past: Sequence[PastTurn], similarities: Sequence[float] | None
+) -> dict[SourceId, LearnedBoost]:
+    """The sources that similar turns used, and how much that raises their scores. It never lowers one."""
+    if not past:
+        return {}
+    stems = question_stems(message)
+    found: dict[SourceId, LearnedBoost] = {}
+    for index, turn in enumerate(past):
+        likeness = _likeness(stems, turn.question, similarities[index] if similarities is not None else None)
+        if likeness <= 0:
+            continue
+        for id in turn.used:
+            before = found.get(id, LearnedBoost(0.0, 0))
+            found[id] = LearnedBoost(min(MAX_BOOST, before.boost + BOOST_PER_USE * likeness), before.times + 1)
+    return found
+
+
+def _likeness(stems: QuestionStems, question: str, similarity: float | None) -> float:
+    """How similar two messages are, from 0 to 1."""
+    if similarity is not None and similarity == similarity:  # NaN stands for a vector that is not ready yet
+        scaled = (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY)
+        return scaled * 0.5 + 0.5 if similarity >= MIN_SIMILARITY else 0.0
+    other = question_stems(question)
+    union = stems.stems.keys() | other.stems.keys()
+    share = len(stems.stems.keys() & other.stems.keys()) / len(union) if union else 0.0
+    return share if share >= MIN_WORD_OVERLAP else 0.0

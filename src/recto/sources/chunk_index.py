@@ -1,0 +1,134 @@
+"""ChunkIndex: chunks of sources in memory, found by the words of a question. Stores nothing on disk."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+from recto.sources.source_chunks import SourceChunk
+from recto.vault.relevant_parts import question_words, stem_word
+
+# Added to the number of chunks: among three sources no word is common or rare.
+SMOOTHING_CHUNKS = 100
+# Words of any request: they count, but little.
+_COMMON_WORDS = """
+    again also already another any anything ask back best better bit come day different else every everything example
+    few get give go going good great have hello help hey hi idea kind know last let like little long look lot make many
+    maybe mean much must need never new next nice now off ok okay old one only other out over own part people please
+    put quick quickly really right same say see show something sorry start still stop such sure take tell thank thanks
+    thing think three time today tomorrow try two up use user using want way week well work working would year yes
+    yesterday bitte danke gern kannst könntest heute morgen machen mach gib zeig alle sobre hacer puedes gracias favor
+    peux pouvez merci faire plait tout
+    monday tuesday wednesday thursday friday saturday sunday weekend month months weeks days hour hours minute minutes
+    january february march april june july august september october november december morning evening tonight noon
+    zero four five six seven eight nine ten eleven twelve half first second third once twice late early soon always
+    able ago all almost anybody anyone away bad become before begin being both bring call called change comes done down
+    easy end enough ever exactly far fast feel find fine finish found full happen happens hard hold hope inside instead
+    into just keep leave left less live made main more most nobody none nothing often online open perhaps place quite
+    rather ready rest run seem simply since small so somebody someone sometimes somewhere tiny together told too turn
+    until wait whole without word words world wrong"""
+COMMON_STEMS = frozenset(stem_word(word) for word in _COMMON_WORDS.split())
+COMMON_WEIGHT = 0.25
+# Short forms of words that names and descriptions write out.
+_ABBREVIATIONS = {
+    "repo": "repository", "repos": "repositories", "pr": "pull request", "prs": "pull requests", "db": "database",
+    "mail": "email", "mails": "emails", "k8s": "kubernetes", "msg": "message", "dm": "direct message",
+    "dir": "directory", "folder": "directory", "doc": "document", "docs": "documents", "config": "configuration",
+    "env": "environment", "pic": "image", "picture": "image", "ticket": "issue", "website": "page", "site": "page",
+    "ls": "list", "rm": "delete remove", "mkdir": "create directory", "ci": "workflow", "auth": "authentication",
+    "login": "authentication", "pwd": "password", "vm": "machine", "todo": "task", "app": "application",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionStems:
+    """The words of a question: each stem with its word."""
+
+    stems: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class ChunkMatch:
+    """The words of a question that a chunk contains, by weight."""
+
+    weight: float = 0.0
+    name: float = 0.0
+    """How many words of its source's name the question contains."""
+    words: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1024)  # earlier messages are compared with every new one
+def question_stems(question: str) -> QuestionStems:
+    stems = question_words(question).stems
+    used = [(short, long) for short, long in _ABBREVIATIONS.items() if stem_word(short) in stems]
+    return QuestionStems(
+        dict(stems)
+        | {stem_word(word): short for short, long in used for word in long.split() if stem_word(word) not in stems}
+    )
+
+
+class ChunkIndex:
+    def __init__(self) -> None:
+        self._chunks: dict[int, SourceChunk] = {}
+        self._postings: dict[str, set[int]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def __getitem__(self, number: int) -> SourceChunk:
+        return self._chunks[number]
+
+    def add(self, chunk: SourceChunk) -> int:
+        number, self._next = self._next, self._next + 1
+        self._chunks[number] = chunk
+        for stem in chunk.stems:
+            self._postings.setdefault(stem, set()).add(number)
+        return number
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            for stem in self._chunks.pop(number).stems:
+                numbers_with_stem = self._postings[stem]
+                numbers_with_stem.discard(number)
+                if not numbers_with_stem:
+                    del self._postings[stem]
+
+    def match(self, question: QuestionStems, numbers: set[int]) -> tuple[dict[int, ChunkMatch], float]:
+        """The matches among these chunks, and the weight of all words of the question."""
+        matches: dict[int, ChunkMatch] = {}
+        total = 0.0
+        for word, stems in _stems_by_word(question).items():
+            matching = set(chain.from_iterable(self._postings.get(stem, ()) for stem in stems)) & numbers
+            commonness = _common_factor(stems)
+            weight = _rarity(len(matching), len(numbers)) * commonness
+            total += weight
+            for number in matching:
+                match = matches.setdefault(number, ChunkMatch())
+                match.weight += weight
+                match.words.append(word)
+                match.name += commonness * len(self._chunks[number].name.intersection(stems))
+        return matches, total
+
+
+def _stems_by_word(question: QuestionStems) -> dict[str, list[str]]:
+    stems: dict[str, list[str]] = {}
+    for stem, word in question.stems.items():
+        stems.setdefault(word, []).append(stem)
+    return stems
+
+
+def _rarity(matching: int, size: int) -> float:
+    """From 0 to 1: the fewer chunks contain a word, the higher."""
+    return math.log((size + SMOOTHING_CHUNKS) / (matching + 1)) / math.log(size + SMOOTHING_CHUNKS)
+
+
+def _common_factor(stems: Iterable[str]) -> float:
+    return COMMON_WEIGHT if any(stem in COMMON_STEMS for stem in stems) else 1.0
+
+
+@lru_cache(maxsize=16384)
+def name_weight(name: frozenset[str]) -> float:
+    """The number of words in a name; common ones count less."""
+    return sum(COMMON_WEIGHT if stem in COMMON_STEMS else 1.0 for stem in name)

@@ -1,0 +1,145 @@
+"""Session: which sources a conversation has by hand, and since when. The others are in it because their agent says so.
+
+A value, kept with the conversation; what an agent includes `always` is not copied into it, so that a changed agent
+holds from the next message on.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from recto.errors import Invalid, NotFound
+from recto.sources.pick import Mode
+from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Source, SourceId
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source as a conversation sees it."""
+
+    source: Source
+    include: Include
+    """In force."""
+    mode: Mode | None
+    """How it is in the session: always or manual; None when it is not in it."""
+    since: str = ""
+    """When it was added or removed by hand."""
+    removed: bool = False
+    """It was taken out by hand."""
+    approval: Approval | None = None
+    """Of a tool."""
+
+    @property
+    def because(self) -> str:
+        if self.mode == "manual":
+            return f"added by you, {self.since[:16].replace('T', ' ')} UTC"
+        return "built in" if self.source.id.server == BUILT_IN_SERVER else "its agent always includes it"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceList:
+    items: tuple[SourceStatus, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOverrides:
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Source, as `rule:style` -> when."""
+    removed: Mapping[str, str] = field(default_factory=dict)
+    allowed: tuple[str, ...] = ()
+    """Tools that the user lets run without being asked: `server/tool`."""
+
+    def mode(self, source: Source) -> Mode | None:
+        if not source.enabled:
+            return None
+        if str(source.id) in self.added:
+            return "manual"
+        return "always" if source.include == "always" and str(source.id) not in self.removed else None
+
+    def removes(self, source: Source) -> bool:
+        return str(source.id) in self.removed
+
+    def missing(self, written: Iterable[Source]) -> list[str]:
+        """A sentence for each rule or reference that was added by hand and is there no longer."""
+        there = {str(each.id) for each in written}
+        gone = [key for key in self.added if key not in there and not key.startswith("tool:")]
+        return [f"{key}, which you added, is gone: its file is not there, or not enabled" for key in gone]
+
+    def forget(self, named: str) -> "SourceOverrides | None":
+        """Without a source that was added and is there no longer; None where that was not added."""
+        key = str(SourceId.parse(named))
+        return replace(self, added=_without(self.added, key)) if key in self.added else None
+
+    def listed(self, source: Source, approval: Approval | None = None) -> SourceStatus:
+        key = str(source.id)
+        since = self.added.get(key) or self.removed.get(key) or ""
+        if approval == "ask" and self.allows(source.id):
+            approval = "allow"
+        return SourceStatus(source, source.include, self.mode(source), since, key in self.removed, approval)
+
+    def add(self, source: Source, when: str) -> "SourceOverrides":
+        """Any source, whatever its mode. Invalid when it is in already, or is never offered."""
+        if not source.enabled:
+            raise Invalid(f"{source.id} is not enabled: `enabled` in its settings says so", name=str(source.id))
+        if mode := self.mode(source):
+            how = "it is always included" if mode == "always" else f"added {self.added[str(source.id)]}"
+            raise Invalid(f"{source.id} is in this conversation already: {how}", name=str(source.id))
+        key = str(source.id)
+        return replace(self, added={**self.added, key: when}, removed=_without(self.removed, key))
+
+    def remove(self, source: Source, when: str) -> "SourceOverrides":
+        if self.mode(source) is None:
+            raise Invalid(f"{source.id} is not in this conversation", name=str(source.id))
+        key = str(source.id)
+        # an agent that includes it always would bring it back at once
+        removed = {**self.removed, key: when} if source.include == "always" else self.removed
+        return replace(self, added=_without(self.added, key), removed=removed)
+
+    def allow(self, tool: SourceId) -> "SourceOverrides":
+        return replace(self, allowed=tuple(dict.fromkeys((*self.allowed, f"{tool.server}/{tool.name}"))))
+
+    def disallow(self, tool: str) -> "SourceOverrides":
+        """`server/tool`, or a server for all of its tools."""
+        left = (each for each in self.allowed if each != tool and not each.startswith(f"{tool}/"))
+        return replace(self, allowed=tuple(left))
+
+    def allows(self, tool: SourceId) -> bool:
+        return tool.server in self.allowed or f"{tool.server}/{tool.name}" in self.allowed
+
+    def to_json(self) -> dict[str, Any] | None:
+        """None when nothing was done by hand."""
+        out = {"added": dict(self.added), "removed": dict(self.removed), "allowed": list(self.allowed)}
+        return {name: value for name, value in out.items() if value} or None
+
+
+def find_source(listing: SourceList, named: str) -> SourceStatus:
+    """The source that is named so; NotFound with what may be meant."""
+    id = SourceId.parse(named)
+    for each in listing.items:
+        known = each.source.id
+        same = known.kind == id.kind and known.name.casefold() == id.name.casefold() and known.server == id.server
+        if same or (each.source.kind == "tool" and each.source.name == id.name and id.server == BUILT_IN_SERVER):
+            return each
+    alike = {each.source.id.name.casefold(): each.source.id for each in listing.items if each.source.kind == id.kind}
+    near = get_close_matches(id.name.casefold(), alike, 1)
+    hint = f"; did you mean {alike[near[0]]}?" if near else "; `recto sources list` shows those that there are"
+    raise NotFound(f"there is no {id}{hint}", name=str(id))
+
+
+def overrides_from_json(data: Any) -> SourceOverrides:
+    """What a conversation keeps; what cannot be read in it counts as not said."""
+    known = data if isinstance(data, dict) else {}
+    added, removed, allowed = (known.get(name) for name in ("added", "removed", "allowed"))
+    return SourceOverrides(
+        _texts(added), _texts(removed), tuple(map(str, allowed)) if isinstance(allowed, list | tuple) else ()
+    )
+
+
+def _texts(data: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in data.items()} if isinstance(data, dict) else {}
+
+
+def _without(known: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in known.items() if name != key}

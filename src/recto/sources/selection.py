@@ -1,0 +1,104 @@
+"""Selection: a source that goes into the windows of a turn, how it came in and why; and how rules and references read
+in a window."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from recto.sources.overrides import SourceStatus
+from recto.sources.pick import Mode, Pick
+from recto.sources.source import Source, SourceId
+from recto.sources.tools import RunnableTool
+
+RULES = "Follow these rules in every reply:"
+REFERENCES = "Know this, where it bears on what is asked:"
+FITTING = "These bear on the message below:"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    source: Source
+    mode: Mode
+    because: str
+    score: float | None = None
+    part: str | None = None
+    """The section that is sent in place of the whole text."""
+    best: str | None = None
+    """The section that fits the message best, for when the whole does not fit in the window."""
+
+    @property
+    def id(self) -> SourceId:
+        return self.source.id
+
+    @property
+    def text(self) -> str:
+        return self.source.text if self.part is None else self.part
+
+    @property
+    def pick(self) -> Pick:
+        sha256 = self.source.sha256 if self.part is None else hashlib.sha256(self.part.encode()).hexdigest()
+        because = self.because if self.part is None else f"{self.because}; the section that fits best"
+        return Pick(self.id.kind, self.id.name, because, 0, self.mode, self.score, sha256, self.id.server)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool that the model is offered, and what runs it."""
+
+    runnable: RunnableTool
+    selection: Selection
+    lasts: bool = True
+    """False for one that was chosen for an earlier message: it goes with the next compaction."""
+    needs_archive: bool = False
+    """Offered only once enough messages are archived; it can be run before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class StablePicks:
+    """What the windows of a turn begin with, from one picker or from all of them."""
+
+    rules: tuple[Selection, ...] = ()
+    references: tuple[Selection, ...] = ()
+    tools: tuple[OfferedTool, ...] = ()
+    forbidden: tuple[RunnableTool, ...] = ()
+    """Not offered; a model that calls one all the same is told why it does not run."""
+    passed: tuple[Pick, ...] = ()
+    """What was considered and not included, with the reason."""
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: "StablePicks") -> "StablePicks":
+        return StablePicks(
+            (*self.rules, *other.rules),
+            (*self.references, *other.references),
+            (*self.tools, *other.tools),
+            (*self.forbidden, *other.forbidden),
+            (*self.passed, *other.passed),
+            (*self.notes, *other.notes),
+        )
+
+    def without_tools(self, names: Collection[str]) -> "StablePicks":
+        """Without tools that the model would call by these names."""
+        return replace(self, tools=tuple(each for each in self.tools if each.runnable.tool.name not in names))
+
+    @property
+    def runnables(self) -> list[RunnableTool]:
+        return [*(each.runnable for each in self.tools), *self.forbidden]
+
+
+def session_selection(status: SourceStatus) -> Selection:
+    """A source that is in the session."""
+    assert status.mode is not None
+    return Selection(status.source, status.mode, status.because)
+
+
+def sources_text(heading: str, included: Sequence[Selection]) -> str:
+    """Rules or references as the model reads them; empty where there are none."""
+    return "\n".join((heading, *map(_tagged, included))) if included else ""
+
+
+def _tagged(each: Selection) -> str:
+    """A text that ends its tag itself gets one that it cannot know."""
+    kind, text = each.id.kind, each.text.strip()
+    seal = f"-{each.source.sha256[:8]}" if f"</{kind}" in text else ""
+    name = each.id.name.replace('"', "'")
+    return f'<{kind}{seal} name="{name}">\n{text}\n</{kind}{seal}>'

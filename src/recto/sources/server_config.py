@@ -1,0 +1,85 @@
+"""ServerConfig: how an MCP server is reached, and what its tools may do. A plain value: it starts nothing."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recto.sources.source import Approval, Include
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """The settings of one tool; None uses those of its server."""
+
+    include: Include | None = None
+    approval: Approval | None = None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    name: str
+    command: str = ""
+    """A program that speaks MCP over stdin and stdout. A server has either this or a `url`."""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Its environment, besides PATH, HOME and the like."""
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    include: Include | None = None
+    approval: Approval | None = None
+    enabled: bool = True
+    timeout_s: float | None = None
+    """The timeout of a call; None uses that of the settings."""
+    tools: Mapping[str, ToolConfig] = field(default_factory=dict)
+    origin: str = ""
+    """The file that defines the server."""
+    is_yours: bool = True
+    """It is defined in the user's home. A server of a project does not start before the user trusts it."""
+
+    def tool(self, name: str) -> ToolConfig:
+        return self.tools.get(name, ToolConfig())
+
+    def include_of(self, tool: str) -> Include:
+        """The tool's own setting, then its server's, then `always`."""
+        return self.tool(tool).include or self.include or "always"
+
+    def approval_of(self, tool: str) -> Approval:
+        return self.tool(tool).approval or self.approval or "ask"
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings that are not empty, without the origin."""
+        out: dict[str, Any] = {}
+        for name in ("command", "cwd", "url", "include", "approval", "timeout_s"):
+            if value := getattr(self, name):
+                out[name] = value
+        if self.args:
+            out["args"] = list(self.args)
+        for name in ("env", "headers"):
+            if value := getattr(self, name):
+                out[name] = dict(value)
+        if not self.enabled:
+            out["enabled"] = False
+        if self.tools:
+            out["tools"] = {name: _tool_to_json(tool) for name, tool in self.tools.items()}
+        return out
+
+    @property
+    def sha256(self) -> str:
+        """The hash that the user trusts. Include modes are not part of it, because they grant no rights."""
+        bare = replace(self, include=None, tools=_permissions(self.tools))
+        text = json.dumps([self.name, bare.to_json()], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _permissions(tools: Mapping[str, ToolConfig]) -> dict[str, ToolConfig]:
+    bare = {name: replace(tool, include=None) for name, tool in tools.items()}
+    return {name: tool for name, tool in bare.items() if tool != ToolConfig()}
+
+
+def _tool_to_json(config: ToolConfig) -> dict[str, Any]:
+    out = {"include": config.include, "approval": config.approval, "enabled": None if config.enabled else False}
+    return {name: value for name, value in out.items() if value is not None}

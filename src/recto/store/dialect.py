@@ -1,0 +1,344 @@
+"""The differences between SQLite and PostgreSQL. The rest of the store is SQLAlchemy Core.
+
+Both behave alike: one writer at a time, and every read sees one state of the store. An advisory lock does in PostgreSQL
+what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transaction is safe.
+"""
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Dialect,
+    Executable,
+    LargeBinary,
+    Table,
+    Text,
+    bindparam,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from recto.errors import StoreError
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+# The advisory lock of the one writer: the letters of "recto".
+WRITER_LOCK = int.from_bytes(b"recto", "big")
+
+# Ids, times and names are compared by their bytes, as SQLite does.
+TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
+
+Failure = Literal["busy", "read-only", "full", "damaged", "failing", "cannot open", "unreachable", "other"]
+
+
+# -- engines
+
+
+def url_of(location: Path | str) -> URL:
+    """The database URL of a SQLite file's path or of a URL. Raises StoreError where it is neither."""
+    if isinstance(location, Path) or "://" not in location:
+        return URL.create(SQLITE, database=str(location))
+    try:
+        url = make_url(location)
+    except ArgumentError as why:
+        raise StoreError("RECTO_DB is not a database URL; write postgresql+psycopg://user@host/name") from why
+    if url.get_backend_name() not in (SQLITE, POSTGRESQL):
+        raise StoreError(f"{url.drivername} is not supported; RECTO_DB takes postgresql+psycopg://… or sqlite:///…")
+    return url
+
+
+def file_of(url: URL) -> Path | None:
+    """The file of a SQLite database."""
+    return Path(url.database or "") if url.get_backend_name() == SQLITE else None
+
+
+def engine_of(url: URL, busy_timeout_s: float) -> Engine:
+    if url.get_backend_name() == SQLITE:
+        return _sqlite_engine(url, busy_timeout_s)
+    return _postgresql_engine(url, busy_timeout_s)
+
+
+@lru_cache(maxsize=32)
+def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
+    """Cached beyond the life of a store (without its connections): compiled statements belong to their engine."""
+    engine = create_engine(url, connect_args={"timeout": busy_timeout_s, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        # the driver's own BEGIN is deferred, and two writers would lose updates
+        connection.isolation_level = None
+        _use_write_ahead_log(connection, busy_timeout_s)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if _is_write(connection) else "BEGIN")
+
+    return engine
+
+
+def _use_write_ahead_log(connection: Any, timeout_s: float) -> None:
+    """Retries: when two processes create a file at once, SQLite refuses one of them here without waiting."""
+    ends = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as why:
+            if failure_of(why) != "busy" or time.monotonic() > ends:
+                raise
+            time.sleep(0.01)
+
+
+def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except (ModuleNotFoundError, NoSuchModuleError) as why:
+        raise StoreError(f"{url.drivername} is not installed: pip install 'recto-context[postgres]'") from why
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if not _is_write(connection):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        # read committed: reads after the lock see what the last writer left
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(busy_timeout_s * 1000)}")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+
+    return engine
+
+
+def _is_write(connection: Connection) -> bool:
+    return bool(connection.get_execution_options().get("write"))
+
+
+def is_migrated_from_the_first(connection: Connection) -> bool:
+    """Whether a new database runs all migrations. The first ones were written for SQLite only."""
+    return connection.dialect.name == SQLITE
+
+
+# -- failures
+
+_SQLITE_FAILURES: dict[int, Failure] = {
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+    sqlite3.SQLITE_READONLY: "read-only",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_CORRUPT: "damaged",
+    sqlite3.SQLITE_NOTADB: "damaged",
+    sqlite3.SQLITE_IOERR: "failing",
+    sqlite3.SQLITE_CANTOPEN: "cannot open",
+}
+# By SQLSTATE, or by its first two characters.
+_POSTGRESQL_FAILURES: dict[str, Failure] = {
+    "55P03": "busy",
+    "40001": "busy",
+    "40P01": "busy",
+    "25006": "read-only",
+    "53100": "full",
+    "58030": "failing",
+    "XX001": "damaged",
+    "XX002": "damaged",
+    "08": "unreachable",
+    "28": "unreachable",
+    "3D": "unreachable",
+    "57": "unreachable",
+}
+
+
+def failure_of(error: BaseException | None) -> Failure:
+    """Classifies an error of a database driver."""
+    if isinstance(error, sqlite3.Error):
+        # the low byte is the kind of error, the others are details
+        return _SQLITE_FAILURES.get((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF, "other")
+    state = getattr(error, "sqlstate", "")
+    if state is None:  # psycopg could not connect, so no server returned a state
+        return "unreachable"
+    return _POSTGRESQL_FAILURES.get(state) or _POSTGRESQL_FAILURES.get(state[:2], "other")
+
+
+# -- expressions
+
+
+class InList(ColumnElement[bool]):
+    """Whether a column's value is in a list that is passed as one parameter; only inside a Statement."""
+
+    inherit_cache = False
+    type = Boolean()
+
+    def __init__(self, column: Column[Any], name: str) -> None:
+        self.column, self.name = column, name
+
+    def self_group(self, against: Any = None) -> "InList":
+        # SQLAlchemy would add "= 1" to a boolean column, and SQLite would use no index
+        return self
+
+    @property
+    def is_binary(self) -> bool:
+        return isinstance(self.column.type, LargeBinary)
+
+
+def in_list(column: Column[Any], name: str) -> ColumnElement[bool]:
+    return InList(column, name)
+
+
+@compiles(InList, SQLITE)
+def _in_sqlite_list(element: InList, compiler: Any, **options: Any) -> str:
+    column = compiler.process(element.column, **options)
+    if element.is_binary:  # JSON has no bytes: the list is expanded to placeholders when it is bound
+        return f"{column} IN (/*{element.name}*/)"
+    # JSON in one parameter: with one parameter per item, each length would be another statement
+    values = compiler.process(bindparam(element.name, type_=_JsonList()), **options)
+    return f"{column} IN (SELECT value FROM json_each({values}))"
+
+
+@compiles(InList, POSTGRESQL)
+def _in_postgresql_list(element: InList, compiler: Any, **options: Any) -> str:
+    values = compiler.process(bindparam(element.name, type_=ARRAY(element.column.type)), **options)
+    return f"{compiler.process(element.column, **options)} = ANY({values})"
+
+
+class _JsonList(Text):
+    """A list, bound as JSON text."""
+
+
+class raw_bytes(FunctionElement[bytes]):  # noqa: N801 (it is called like a function of SQL)
+    """The bytes of a text. In SQLite a damaged text may not decode, and one row must not hide the others."""
+
+    inherit_cache = True
+    type = LargeBinary()
+
+
+@compiles(raw_bytes, SQLITE)
+def _sqlite_bytes(element: Any, compiler: Any, **options: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **options)} AS BLOB)"
+
+
+@compiles(raw_bytes, POSTGRESQL)
+def _postgresql_bytes(element: Any, compiler: Any, **options: Any) -> str:
+    return f"convert_to({compiler.process(element.clauses, **options)}, 'UTF8')"
+
+
+# -- statements
+
+Build = Callable[[Callable[[Table], Any]], Executable]
+
+
+class Statement:
+    """A statement that is compiled once per database, with the order of its parameters.
+
+    A statement that needs ON CONFLICT is passed as a function of the dialect's `insert`.
+    """
+
+    def __init__(self, statement: Executable | Build) -> None:
+        self._statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    def __call__(self, connection: Connection, **values: Any) -> CursorResult[*tuple[Any, ...]]:
+        sql, parameters = self._for(connection.dialect).bind(values)
+        return connection.exec_driver_sql(sql, parameters)
+
+    def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Runs it once for each row."""
+        compiled = self._for(connection.dialect)
+        if rows:
+            connection.exec_driver_sql(compiled.sql, [compiled.bind(row)[1] for row in rows])
+
+    def sql(self, dialect: Dialect) -> str:
+        return self._for(dialect).sql
+
+    def _for(self, dialect: Dialect) -> "_Compiled":
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            found = self._compiled[dialect.name] = _compile(self._built(dialect), dialect)
+        return found
+
+    def _built(self, dialect: Dialect) -> Any:
+        statement = self._statement
+        return statement if isinstance(statement, Executable) else statement(_insert_of(dialect))
+
+
+class InsertStatement(Statement):
+    """An insert of one row into a table with an integer key."""
+
+    def number(self, connection: Connection, **values: Any) -> int | None:
+        """Runs the insert and returns the number of the new row; None where ON CONFLICT skipped it."""
+        done = self(connection, **values)
+        if connection.dialect.name != SQLITE:
+            return done.scalar()
+        # SQLite's driver knows the number, and RETURNING is slower
+        return done.lastrowid if done.rowcount == 1 else None
+
+    def _built(self, dialect: Dialect) -> Any:
+        built = super()._built(dialect)
+        return built if dialect.name == SQLITE else built.returning(*built.table.primary_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    sql: str
+    names: tuple[str, ...]
+    constants: Mapping[str, Any]
+    is_positional: bool
+    json_lists: tuple[str, ...]
+    spread: str | None
+    """SQLite: the name of the list of bytes, which is the last parameter."""
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """The SQL and its parameters."""
+        if self.json_lists:
+            values = {**values, **{name: json.dumps(list(values[name])) for name in self.json_lists}}
+        constants = self.constants
+        if not self.is_positional:
+            return self.sql, {name: values[name] if name in values else constants[name] for name in self.names}
+        parameters = tuple([values[name] if name in values else constants[name] for name in self.names])
+        if self.spread is None:
+            return self.sql, parameters
+        items = values[self.spread]
+        return self.sql.replace(f"/*{self.spread}*/", ",".join("?" * len(items))), (*parameters, *items)
+
+
+def _compile(statement: Any, dialect: Dialect) -> _Compiled:
+    compiled = statement.compile(dialect=dialect)
+    sql, names = str(compiled), compiled.bind_names
+    lists = re.findall(r"/\*(\w+)\*/", sql)
+    assert len(lists) < 2, "one list of bytes"
+    assert not lists or "?" not in sql.partition("/*")[2], "and it comes last"
+    return _Compiled(
+        sql=sql,
+        names=tuple(compiled.positiontup) if compiled.positional else tuple(names.values()),
+        constants=dict(compiled.params),
+        is_positional=bool(compiled.positional),
+        json_lists=tuple(name for bind, name in names.items() if isinstance(bind.type, _JsonList)),
+        spread=lists[0] if lists else None,
+    )
+
+
+def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
+    """The `insert` with ON CONFLICT, which SQLAlchemy has in each dialect separately."""
+    # slow to import: only the one that is used
+    if dialect.name == POSTGRESQL:
+        from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+
+        return postgresql_insert
+    from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+    return sqlite_insert

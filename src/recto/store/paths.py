@@ -1,0 +1,242 @@
+"""The position of a message in its tree: its parent, its branch, its place on the path to a head.
+
+Places are found by branch and depth, so the length of a path does not matter.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from sqlalchemy import Connection, select
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message, now
+from recto.chat.trail import Trail
+from recto.ids import new_id
+from recto.store.compared_request import SentMessage
+from recto.store.document_uses import note_uses
+from recto.store.rows import AnyRow, message_columns, message_of, message_row
+from recto.store.schema import messages
+from recto.store.statements import (
+    BEGIN_BRANCH,
+    COMPACTION_AT,
+    COVER_ITSELF,
+    HAS_CHILD,
+    INSERT_MESSAGE,
+    MOVE_HEAD,
+    SAID_AT,
+    SAID_BY_IDS,
+    SAID_PATH,
+    STRETCH,
+    TRAIL,
+)
+from recto.window.account import RequestAccount, SentRange
+
+
+def find_trail(connection: Connection, head: str) -> Trail:
+    trail = Trail(tuple((row.branch, row.depth) for row in TRAIL(connection, head=head)))
+    if not trail.branches:
+        message_row(connection, head)
+    return trail
+
+
+def is_on_path(connection: Connection, head: str, target: AnyRow) -> bool:
+    """Whether `target` is the head or one of its ancestors."""
+    return find_trail(connection, head).holds(target.branch, target.depth)
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePath:
+    """The path to a head; finds rows by their depth or by their number."""
+
+    connection: Connection
+    head: AnyRow
+    trail: Trail
+
+    def rows(self, first: int, last: int) -> list[AnyRow]:
+        """The rows between two depths, in order."""
+        return [
+            row
+            for branch, start, end in self.trail.between(first, last)
+            for row in STRETCH(self.connection, home=self.head.conversation, branch=branch, first=start, last=end)
+        ]
+
+    def numbered(self, number: int) -> AnyRow | None:
+        """The message with this number on the path."""
+        depth = self._depth(number)
+        found = self.rows(depth, depth) if depth else []
+        return found[0] if found and found[0].said == number else None
+
+    def _depth(self, number: int) -> int | None:
+        """The smallest depth with this number. It exceeds the number by the Compactions before the message."""
+        if not 1 <= number <= self.head.said:
+            return None
+        low, high = number, number + self.head.depth - self.head.said
+        while low < high:
+            middle = (low + high) // 2
+            found = self._number_at(middle)
+            if found is None:
+                return None
+            # numbers never grow faster than depth, so the target is at least the difference away
+            low, high = (middle + number - found, high) if found < number else (low, middle - found + number)
+        return low
+
+    def _number_at(self, depth: int) -> int | None:
+        branch = self.trail.at(depth)
+        return SAID_AT(self.connection, home=self.head.conversation, branch=branch, depth=depth).scalar()
+
+
+def path_to(connection: Connection, head: str) -> MessagePath:
+    return MessagePath(connection, message_row(connection, head), find_trail(connection, head))
+
+
+TITLE_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ParentPlace:
+    """The values of a parent that its child is stored with."""
+
+    n: int | None = None
+    depth: int = 0
+    said: int = 0
+    compaction: int | None = None
+    branch: int = 0
+
+
+def parent_of(connection: Connection, home: AnyRow, id: str | None) -> ParentPlace:
+    if id is None:
+        return ParentPlace()
+    if id == home.head_id:
+        return ParentPlace(home.head, home.depth, home.said, home.compaction, home.branch)
+    row = message_row(connection, id)
+    return ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
+
+
+def place_under(message: Message, parent: ParentPlace) -> Message:
+    said = parent.said + (0 if message.compaction else 1)
+    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
+
+
+def insert_message(connection: Connection, home: int, parent: ParentPlace, message: Message) -> int | None:
+    """Returns the number of the new row; None where a message with this id is already stored."""
+    begins = parent.n is None or HAS_CHILD(connection, parent=parent.n).first() is not None
+    values = {
+        "id": message.id,
+        "conversation": home,
+        "parent": parent.n,
+        "depth": message.depth,
+        "said": message.said,
+        "compaction": parent.compaction,
+        "role": message.role,
+        "status": message.status,
+        "created": message.created,
+        "priority": message.priority,
+        "request_id": message.request,
+        "branch": 0 if begins else parent.branch,
+        **message_columns(message),
+    }
+    number = INSERT_MESSAGE.number(connection, **values)
+    if number is None:
+        return None
+    if begins:
+        BEGIN_BRANCH(connection, number=number)
+    if message.compaction:
+        COVER_ITSELF(connection, number=number)
+    note_uses(connection, number, message.blocks)
+    return number
+
+
+def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number: int, message: Message) -> bool:
+    """Compare and swap: the head moves only from the new message's parent."""
+    if home.head != parent.n:
+        return False
+    title = home.title or (_title(message.text) if message.role == "user" else "")
+    MOVE_HEAD(connection, home=home.n, new_head=number, new_updated=now(), new_title=title)
+    return True
+
+
+def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyRow]:
+    """The Compactions on the path up to and with `at`, newest first. Each message stores its newest one, so the walk
+    goes from Compaction to Compaction."""
+    depth = None
+    while at is not None and (row := COMPACTION_AT(connection, id=at).first()) is not None:
+        if depth is not None and row.depth >= depth:
+            return  # damaged data must not loop forever
+        yield row
+        at, depth = row.parent_id, row.depth
+
+
+def repeated_compaction(connection: Connection, home: AnyRow, target: AnyRow) -> Message | None:
+    """The newest Compaction between `target` and the head that covers nothing after `target`, to be repeated there.
+
+    None where there is none, or where repeating it would change nothing.
+    """
+    if home.head in (None, target.n) or not is_on_path(connection, home.head_id, target):
+        return None
+    beyond = takewhile(lambda row: row.depth > target.depth, compactions_up_from(connection, home.head_id))
+    for message in map(message_of, beyond):
+        block = message.compaction
+        if block is not None and _reach(connection, block) <= target.depth:
+            block = _up_to(connection, block, target.depth)
+            changes = block.last or block.pinned or block.excerpts or target.compaction is not None
+            return replace(message, id=new_id(), parent=target.id, created="", blocks=(block,)) if changes else None
+    return None
+
+
+def _reach(connection: Connection, block: Compaction) -> int:
+    """The depth of the last message that the block covers."""
+    return int(message_row(connection, block.last).depth) if block.last else 0
+
+
+def _up_to(connection: Connection, block: Compaction, depth: int) -> Compaction:
+    """The block without pins and excerpts of deeper messages. An excerpt's key is a message, or `message/call`."""
+    owners = {key: key.partition("/")[0] for key in block.excerpts}
+    named = {*block.pinned, *owners.values()}
+    query = select(messages.c.id).where(messages.c.id.in_(named), messages.c.depth <= depth)
+    near = set(connection.execute(query).scalars()) if named else set()
+    return replace(
+        block,
+        pinned=tuple(id for id in block.pinned if id in near),
+        excerpts={key: text for key, text in block.excerpts.items() if owners[key] in near},
+    )
+
+
+def _title(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
+
+
+BETWEEN = "…"
+
+
+def sent_messages(connection: Connection, account: RequestAccount) -> tuple[SentMessage, ...]:
+    """The sent messages, each once: lifted ones, the history, the message that was answered, its rounds."""
+    sent = account.messages or SentRange()
+    answered = (sent.current, *sent.rounds)
+    found = [*_history(connection, account), *_named(connection, [id for id in answered if id])]
+    return tuple({row.id: SentMessage(row.id, row.said, row.role) for row in found}.values())
+
+
+def _history(connection: Connection, account: RequestAccount) -> Iterator[AnyRow]:
+    for pick in account.picks("history"):
+        first, is_range, last = pick.name.partition(BETWEEN)
+        if pick.kind == "message":
+            yield from _named(connection, [first])
+        elif is_range:
+            yield from _between(connection, first, last)
+
+
+def _named(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
+    found = {row.id: row for row in SAID_BY_IDS(connection, ids=ids)} if ids else {}
+    return [found[id] for id in ids if id in found]
+
+
+def _between(connection: Connection, first: str, last: str) -> list[AnyRow]:
+    """The messages from first to last without Compactions, which are never sent as messages."""
+    ends = _named(connection, [first, last])
+    if len(ends) < 2:
+        return ends
+    length = ends[1].depth - ends[0].depth + 1
+    path = SAID_PATH(connection, start=last, most=length, until="").all()
+    return [row for row in reversed(path) if not row.cut]

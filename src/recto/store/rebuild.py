@@ -1,0 +1,243 @@
+"""Rebuilds requests from the store: the bytes that were sent, and the account of them. Nothing is rendered again.
+
+Requests share most of their pieces, so a Rebuilder reads, unpacks and checks each piece once.
+"""
+
+import hashlib
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from recto import wire
+from recto.errors import Altered
+from recto.store.packing import load_dictionary, unpack
+from recto.store.rows import AnyRow
+from recto.store.statements import BASE_BY_NUMBER, CHAIN, PIECES
+from recto.window.account import RequestAccount
+from recto.window.request import Piece, with_mark
+
+T = TypeVar("T")
+
+# Limits of the caches while many requests are rebuilt: bytes of pieces, and numbers in lists of pieces.
+MAX_CACHED_BYTES, MAX_CACHED_NUMBERS = 32_000_000, 1_000_000
+NO_PIECES: list[int] = []
+
+
+class LruCache(Generic[T]):
+    """The last used values by number, up to a total weight."""
+
+    def __init__(self, max_weight: int) -> None:
+        self._max_weight, self._weight = max_weight, 0
+        self._entries: OrderedDict[int, tuple[T, int]] = OrderedDict()
+
+    def get(self, number: int) -> T | None:
+        if (found := self._entries.get(number)) is None:
+            return None
+        self._entries.move_to_end(number)
+        return found[0]
+
+    def put(self, number: int, value: T, weight: int) -> None:
+        self._entries[number] = value, weight
+        self._weight += weight
+        while self._weight > self._max_weight:
+            self._weight -= self._entries.popitem(last=False)[1][1]
+
+
+class Rebuilder:
+    """Rebuilds rows of `requests`, one after another. Numbered rows never change, so they can be cached."""
+
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES, max_numbers: int = MAX_CACHED_NUMBERS) -> None:
+        self._pieces = LruCache[bytes](max_bytes)
+        self._lists = LruCache[tuple[int, list[int]]](max_numbers)
+
+    def body(self, connection: Connection, row: AnyRow) -> bytes:
+        """The bytes that were sent. Raises Altered when the stored data no longer yields them."""
+        stored = self.pieces(connection, row)
+        body = b"".join(_with_marks(row.id, row.marks, stored))
+        rebuilt = hashlib.sha256(body).digest()
+        if rebuilt != row.sha256:
+            raise Altered(
+                f"request {row.id} does not rebuild: its {len(body)} bytes do not have the sha256 that was recorded",
+                id=row.id,
+                recorded=row.sha256.hex(),
+                rebuilt=rebuilt.hex(),
+            )
+        if len(body) != row.size:
+            raise Altered(f"request {row.id} has {len(body)} bytes; {row.size} were recorded", id=row.id)
+        return body
+
+    def pieces(self, connection: Connection, row: AnyRow) -> list[bytes]:
+        """The pieces in order, without marks."""
+        return self.data(connection, row.id, self.numbers(connection, row))
+
+    def data(self, connection: Connection, request: str, numbers: Sequence[int]) -> list[bytes]:
+        known = {number: self._pieces.get(number) for number in numbers}
+        if missing := [number for number, data in known.items() if data is None]:
+            known.update(self._read(connection, request, missing))
+        found: list[bytes] = []
+        for place, number in enumerate(numbers, 1):
+            if (data := known[number]) is None:
+                missing_piece = f"piece {place} of {len(numbers)} is missing"
+                raise Altered(f"request {request} does not rebuild: {missing_piece}", id=request)
+            found.append(data)
+        return found
+
+    def _read(self, connection: Connection, request: str, numbers: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for row in PIECES(connection, numbers=numbers):
+            found[row.n] = data = _checked(connection, request, row.sha256, row.data)
+            self._pieces.put(row.n, data, len(data))
+        return found
+
+    def numbers(self, connection: Connection, row: AnyRow) -> list[int]:
+        """The numbers of the request's pieces: those shared with its base, then its own."""
+        known = self._lists.get(row.n)
+        if known is None:
+            before = self._base(connection, row) if row.base is not None else NO_PIECES
+            known = row.chain, before[: row.kept] + _added(row.id, row.added)
+            self._lists.put(row.n, known, len(known[1]))
+        return known[1]
+
+    def _base(self, connection: Connection, row: AnyRow) -> list[int]:
+        """The numbers of the base's pieces. `chain` decreases from request to base, so damaged data cannot loop."""
+        known = self._lists.get(row.base)
+        if known is None:
+            found = BASE_BY_NUMBER(connection, n=row.base).first()
+            known = (
+                (found.chain, _chained(connection, found.id, row.id)) if found is not None else (row.chain, NO_PIECES)
+            )
+            self._lists.put(row.base, known, len(known[1]))
+        return known[1] if known[0] < row.chain else NO_PIECES
+
+
+def _chained(connection: Connection, base: str, request: str) -> list[int]:
+    """The numbers of a base's pieces: follows its bases back to the first, then adds the pieces of each."""
+    numbers = NO_PIECES
+    for row in CHAIN(connection, id=base):
+        numbers = numbers[: row.kept] + _added(request, row.added)
+    return numbers
+
+
+def _added(request: str, text: bytes | str) -> list[int]:
+    try:
+        added = wire.loads(text.decode() if isinstance(text, bytes) else text)
+    except ValueError:
+        added = None
+    if not isinstance(added, list) or not all(type(number) is int for number in added):
+        raise Altered(f"request {request} does not rebuild: its list of pieces was changed", id=request)
+    return added
+
+
+def dictionary_reader(connection: Connection) -> Callable[[list[int]], bytes]:
+    return lambda numbers: load_dictionary(connection, numbers).data
+
+
+def _checked(connection: Connection, request: str, sha256: bytes, packed: bytes) -> bytes:
+    try:
+        data = unpack(packed, dictionary_reader(connection))
+    except zlib.error:
+        data = b""
+    if hashlib.sha256(data).digest() != sha256:
+        raise Altered(f"request {request} does not rebuild: its piece {sha256.hex()[:16]} was changed", id=request)
+    return data
+
+
+def _with_marks(request: str, marks: bytes | str | None, stored: list[bytes]) -> list[bytes]:
+    """The pieces with the marks that they were sent with."""
+    if marks is None:
+        return stored
+    try:
+        known = wire.loads(marks)
+        mark, at = known["bytes"].encode(), dict(known["at"])
+        return [with_mark(data, at[place], mark) if place in at else data for place, data in enumerate(stored)]
+    except (ValueError, TypeError, LookupError, AttributeError) as why:
+        raise Altered(f"request {request} does not rebuild: its marks were changed", id=request) from why
+
+
+# -- accounts: JSON in which the picks of some sections are replaced by the number of a piece
+
+# Sections whose picks seldom change between requests: stored once, as a piece.
+SHARED_SECTIONS = ("rules", "references", "tools")
+# Shorter picks take less space in the account itself.
+SHORTEST_SHARED = 300
+
+
+def shared_picks(account: Mapping[str, Any]) -> dict[str, Piece]:
+    """The picks that are stored as pieces, by section."""
+    sections = [section for section in account.get("sections", ()) if section["name"] in SHARED_SECTIONS]
+    found = {section["name"]: wire.dumpb(section["picks"]) for section in sections}
+    return {name: Piece("join", data) for name, data in found.items() if len(data) >= SHORTEST_SHARED}
+
+
+def with_piece_numbers(account: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
+    """The account with picks replaced by piece numbers; `numbers` are by section."""
+    if not numbers:
+        return dict(account)
+    return _with_picks(account, lambda section: numbers.get(section["name"], section["picks"]))
+
+
+def encode_account(account: Mapping[str, Any]) -> bytes:
+    """The account as JSON, followed by a line with its checksum: otherwise a changed digit would go unnoticed."""
+    data = wire.dumpb(account)
+    return data + b"\n%08x" % zlib.crc32(data)
+
+
+def read_account(connection: Connection, row: AnyRow) -> RequestAccount:
+    """The account of a row of `requests`. Raises Altered when it cannot be read."""
+    with _altered(row.id):
+        account = _decoded(connection, row)
+        if numbers := _piece_numbers(account):
+            found = Rebuilder().data(connection, row.id, numbers)
+            picks = {number: wire.loads(data) for number, data in zip(numbers, found, strict=True)}
+            account = _with_picks(account, lambda section: picks.get(_piece_number(section), section["picks"]))
+        return RequestAccount.from_json(account)
+
+
+def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
+    """The same without the picks that are stored as pieces, which saving the next request does not need."""
+    with _altered(row.id):
+        account = _decoded(connection, row)
+        if _piece_numbers(account):
+            account = _with_picks(account, lambda section: () if _piece_number(section) else section["picks"])
+        return RequestAccount.from_json(account)
+
+
+def verify_account(connection: Connection, row: AnyRow, again: Rebuilder) -> None:
+    """Raises Altered when the account cannot be read. Pieces have their own hash, so their picks are not decoded."""
+    with _altered(row.id):
+        again.data(connection, row.id, _piece_numbers(_decoded(connection, row)))
+
+
+@contextmanager
+def _altered(request: str) -> Iterator[None]:
+    try:
+        yield
+    except (zlib.error, ValueError, TypeError, LookupError, AttributeError, Altered) as why:
+        raise Altered(f"the account of request {request} cannot be read: {why}", id=request) from why
+
+
+def _decoded(connection: Connection, row: AnyRow) -> dict[str, Any]:
+    data, _, check = unpack(row.account, dictionary_reader(connection)).partition(b"\n")
+    # older versions wrote no checksum
+    if check and int(check, 16) != zlib.crc32(data):
+        raise ValueError("it was changed")
+    account: dict[str, Any] = wire.loads(data)
+    return account
+
+
+def _with_picks(account: Mapping[str, Any], picks: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
+    return {**account, "sections": [{**section, "picks": picks(section)} for section in account["sections"]]}
+
+
+def _piece_numbers(account: Mapping[str, Any]) -> Sequence[int]:
+    return [number for section in account.get("sections") or () if (number := _piece_number(section))]
+
+
+def _piece_number(section: Mapping[str, Any]) -> int:
+    """The number of the piece with the picks; 0, which no piece has, where the picks are in the account itself."""
+    picks = section.get("picks")
+    return picks if isinstance(picks, int) else 0

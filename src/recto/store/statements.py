@@ -1,0 +1,268 @@
+"""Statements that every turn runs. Building and compiling one takes longer than running it, so both happen once."""
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from recto.store.dialect import InsertStatement, Statement, in_list, raw_bytes
+from recto.store.schema import conversations, deltas, messages, pieces, requests
+
+
+def _columns(table: Table, **special: Any) -> dict[str, Any]:
+    """Values for all columns but `n`: each from a parameter of the same name, unless given in `special`."""
+    plain: dict[str, Any] = {column.name: bindparam(column.name) for column in table.columns if column.name != "n"}
+    return plain | special
+
+
+_parents = messages.alias("parents")
+_heads = messages.alias("heads")
+
+
+def _branch(table: FromClause) -> ColumnElement[int]:
+    """The branch; a message without one (written by an older version during the migration) is its own branch."""
+    return func.coalesce(func.nullif(table.c.branch, 0), table.c.n).label("branch")
+
+
+MESSAGE = (
+    select(
+        *(messages.c[name] for name in ("n", "id", "conversation", "depth", "said", "compaction", "role", "status")),
+        _branch(messages),
+        messages.c.created,
+        messages.c.blocks,
+        messages.c.details,
+        messages.c.priority,
+        _parents.c.id.label("parent_id"),
+        requests.c.id.label("request_id"),
+    )
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+    .outerjoin(requests, requests.c.n == messages.c.request)
+)
+MESSAGE_BY_ID = Statement(MESSAGE.where(messages.c.id == bindparam("id")))
+
+_at = messages.alias("at")
+COMPACTION_AT = Statement(MESSAGE.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id")))
+
+COMPACTION_BLOCKS_AT = Statement(
+    select(messages.c.blocks).join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id"))
+)
+
+CONVERSATION = select(
+    conversations,
+    _heads.c.id.label("head_id"),
+    _heads.c.said.label("said"),
+    _heads.c.depth.label("depth"),
+    _heads.c.compaction.label("compaction"),
+    _branch(_heads),
+).outerjoin(_heads, _heads.c.n == conversations.c.head)
+CONVERSATION_BY_ID = Statement(CONVERSATION.where(conversations.c.id == bindparam("id")))
+
+
+# The columns that a window needs. The parent's id is that of the next row on the path.
+BARE = select(
+    *(messages.c[name] for name in ("n", "id", "depth", "said", "role", "status", "created", "blocks", "parent")),
+    messages.c.priority,
+)
+
+
+# The same for messages found by number or place, with parent, conversation and branch. All joins are outer ones, so
+# that the query plan starts with messages and reads them in the requested order.
+NUMBERED = (
+    BARE.add_columns(
+        _branch(messages),
+        messages.c.conversation,
+        conversations.c.id.label("home"),
+        _parents.c.id.label("parent_id"),
+    )
+    .outerjoin(conversations, conversations.c.n == messages.c.conversation)
+    .outerjoin(_parents, _parents.c.n == messages.c.parent)
+)
+BY_NUMBER = Statement(NUMBERED.where(in_list(messages.c.n, "numbers")))
+AFTER = Statement(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
+NEWEST_NUMBER = Statement(select(func.max(messages.c.n)))
+_ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
+STRETCH = Statement(
+    NUMBERED.where(*_ON_BRANCH, messages.c.depth.between(bindparam("first"), bindparam("last"))).order_by(
+        messages.c.depth
+    )
+)
+SAID_AT = Statement(select(messages.c.said).where(*_ON_BRANCH, messages.c.depth == bindparam("depth")))
+
+
+def _path(columns: Select[Any]) -> Select[Any]:
+    """The messages from `start` up to the root, newest first. The depth must decrease, so damaged data cannot loop."""
+    start = (
+        select(messages.c.n, messages.c.parent, messages.c.depth, literal(1).label("step"))
+        .where(messages.c.id == bindparam("start"))
+        .cte("path", recursive=True)
+    )
+    up = messages.alias("up")
+    path = start.union_all(
+        select(up.c.n, up.c.parent, up.c.depth, start.c.step + 1)
+        .join(start, up.c.n == start.c.parent)
+        .where(up.c.depth < start.c.depth, start.c.step < bindparam("most"), up.c.id != bindparam("until"))
+    )
+    return columns.join(path, path.c.n == messages.c.n).order_by(path.c.step)
+
+
+def _trail() -> Select[Any]:
+    """The branches of a path: the parent of a branch's first message is on the next one."""
+    trail = (
+        select(_branch(messages), messages.c.depth)
+        .where(messages.c.id == bindparam("head"))
+        .cte("trail", recursive=True)
+    )
+    first, up = messages.alias("first"), messages.alias("up")
+    hop = select(_branch(up), up.c.depth).select_from(trail).join(first, first.c.n == trail.c.branch)
+    trail = trail.union_all(hop.join(up, up.c.n == first.c.parent).where(up.c.depth < trail.c.depth))
+    return select(trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
+
+
+PATH = Statement(_path(MESSAGE))
+TRAIL = Statement(_trail())
+BARE_PATH = Statement(_path(BARE))
+# The columns for the messages that a record refers to.
+_SAID = select(
+    messages.c.id,
+    messages.c.said,
+    messages.c.role,
+    messages.c.depth,
+    (messages.c.compaction == messages.c.n).label("cut"),
+)
+SAID_PATH = Statement(_path(_SAID))
+SAID_BY_IDS = Statement(_SAID.where(in_list(messages.c.id, "ids")))
+ID_OF = Statement(select(messages.c.id).where(messages.c.n == bindparam("n")))
+REQUEST_OF = Statement(
+    select(requests.c.id).join(messages, messages.c.request == requests.c.n).where(messages.c.id == bindparam("id"))
+)
+
+_request = select(requests.c.n).where(requests.c.id == bindparam("request_id")).scalar_subquery()
+# Inserts nothing where a message with this id is already stored.
+INSERT_MESSAGE = InsertStatement(
+    lambda insert: (
+        insert(messages)
+        .values(_columns(messages, request=_request))
+        .on_conflict_do_nothing(index_elements=[messages.c.id])
+    )
+)
+HAS_CHILD = Statement(select(messages.c.n).where(messages.c.parent == bindparam("parent")).limit(1))
+BEGIN_BRANCH = Statement(update(messages).where(messages.c.n == bindparam("number")).values(branch=messages.c.n))
+COVER_ITSELF = Statement(update(messages).where(messages.c.n == bindparam("number")).values(compaction=messages.c.n))
+MOVE_HEAD = Statement(
+    update(conversations)
+    .where(conversations.c.n == bindparam("home"))
+    .values(head=bindparam("new_head"), updated=bindparam("new_updated"), title=bindparam("new_title"))
+)
+SET_DETAILS = Statement(
+    update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("new_details"))
+)
+SET_BLOCKS = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("message"))
+    .values(blocks=bindparam("new_blocks"))
+    .returning(messages.c.n)
+)
+SET_PRIORITY = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("message"))
+    .values(priority=bindparam("new_priority"))
+    .returning(messages.c.n)
+)
+SET_STATUS = Statement(
+    update(messages).where(messages.c.id == bindparam("message")).values(status=bindparam("new_status"))
+)
+FINISH = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("message"), messages.c.status == "unfinished")
+    .values(
+        status=bindparam("new_status"),
+        blocks=bindparam("new_blocks"),
+        details=bindparam("new_details"),
+        priority=bindparam("new_priority"),
+    )
+    .returning(messages.c.n)
+)
+INSERT_DELTA = Statement(
+    insert(deltas).values(
+        _columns(deltas, message=select(messages.c.n).where(messages.c.id == bindparam("id")).scalar_subquery())
+    )
+)
+DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
+
+KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
+INSERT_PIECES = insert(pieces).returning(pieces.c.n, sort_by_parameter_order=True)
+INSERT_REQUEST = Statement(
+    insert(requests).values(
+        _columns(
+            requests,
+            conversation=select(conversations.c.n).where(conversations.c.id == bindparam("home")).scalar_subquery(),
+            message=select(messages.c.n).where(messages.c.id == bindparam("answers")).scalar_subquery(),
+            outcome="{}",
+        )
+    )
+)
+REQUEST_BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
+# The columns that rebuilding needs.
+REBUILT = select(
+    *(requests.c[name] for name in ("n", "id", "base", "kept", "chain", "sha256", "size", "account")),
+    raw_bytes(requests.c.added).label("added"),
+    raw_bytes(requests.c.marks).label("marks"),
+)
+REBUILT_BY_IDS = Statement(REBUILT.where(in_list(requests.c.id, "ids")))
+BASE_BY_NUMBER = Statement(select(requests.c.id, requests.c.chain).where(requests.c.n == bindparam("n")))
+PIECES = Statement(select(pieces.c.n, pieces.c.sha256, pieces.c.data).where(in_list(pieces.c.n, "numbers")))
+# The newest request for a reply before this one in its conversation.
+_later = requests.alias("later")
+REQUEST_BEFORE = Statement(
+    select(requests.c.id)
+    .join(_later, _later.c.conversation == requests.c.conversation)
+    .where(_later.c.id == bindparam("id"), requests.c.n < _later.c.n, requests.c.purpose == "reply")
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
+REQUEST_FOR = Statement(
+    select(requests.c.id)
+    .join(messages, messages.c.n == requests.c.message)
+    .where(messages.c.id == bindparam("id"))
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
+LATEST_REQUEST = Statement(
+    select(requests.c.id)
+    .join(conversations)
+    .where(conversations.c.id == bindparam("id"), requests.c.purpose == bindparam("purpose"))
+    .order_by(requests.c.n.desc())
+    .limit(1)
+)
+
+
+def _chain() -> Select[Any]:
+    """A request and its bases back to a full list, oldest first; the last row is the request itself."""
+    columns = ("base", "kept", "added", "chain")
+    bases = (
+        select(*(requests.c[name] for name in columns))
+        .where(requests.c.id == bindparam("id"))
+        .cte("bases", recursive=True)
+    )
+    base = requests.alias("before")
+    further = select(*(base.c[name] for name in columns)).join(bases, base.c.n == bases.c.base)
+    # `chain` decreases from request to base, so damaged data cannot loop
+    bases = bases.union_all(further.where(base.c.chain < bases.c.chain))
+    return select(bases.c.kept, raw_bytes(bases.c.added).label("added")).order_by(bases.c.chain)
+
+
+CHAIN = Statement(_chain())
+SET_OUTCOME = Statement(
+    update(requests).where(requests.c.id == bindparam("request")).values(outcome=bindparam("new_outcome"))
+)

@@ -1,0 +1,198 @@
+"""StoreReader: looks things up in a store, without models, servers or search. Blocking; opens much faster than a desk.
+
+A desk answers the same questions through its own StoreReader, so that both give the same answers.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from recto import locations
+from recto.chat.blocks import ToolResult
+from recto.chat.conversation import Conversation
+from recto.chat.message import Message
+from recto.errors import Altered, NotFound
+from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
+from recto.reports.numbers import ids_in, number_in, with_short_names
+from recto.sources.pick import Pick
+from recto.sources.source import SourceId
+from recto.store.records import Record
+from recto.store.store import Store
+
+if TYPE_CHECKING:
+    from recto.reports.source_report import ReplyContext, SourceReport
+    from recto.store.comparison import Difference
+
+T = TypeVar("T")
+LAST, PREVIOUS = "last", "previous"
+"""The last two requests of the latest conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentText:
+    """The text of a source as a request sent it, whatever its file says today."""
+
+    pick: Pick
+    text: str
+
+
+class StoreReader:
+    def __init__(self, store: Store, home: Path, project: Path | None) -> None:
+        self._store, self._tree, self._records = store, store.tree, store.records
+        self._home, self._project = home, project
+
+    # -- conversations and messages
+
+    def conversations(self, *, limit: int = 100) -> list[Conversation]:
+        """The latest first."""
+        return self._tree.conversations(limit=limit)
+
+    def conversation(self, named: str | int | None = None) -> Conversation:
+        """By its id or its number (`#3`); without either the latest."""
+        if named is None:
+            found = self._tree.latest()
+            if found is None:
+                raise NotFound("there is no conversation yet: `recto chat` starts one")
+            return found
+        number = number_in(named)
+        return self._tree.conversation(str(named)) if number is None else self._tree.conversation_numbered(number)
+
+    def message(self, named: str, conversation: str | None = None) -> tuple[Conversation, Message]:
+        """By its id in any conversation, or by its number on the path of one (`#57`; by default the latest).
+
+        NotFound when the message is not part of the conversation that is named."""
+        number = number_in(named)
+        if number is not None:
+            home = self.conversation(conversation)
+            return home, message_by_number(self._store, home, home.head, number)
+        message = self._tree.message(named)
+        home = self._tree.conversation(self._tree.owner(named))
+        if conversation is not None and (other := self.conversation(conversation)).id != home.id:
+            raise NotFound(f"message {named} is not part of conversation #{other.number}", id=named)
+        return home, message
+
+    def short_names(self, ids: Collection[str], head: str | None = None) -> dict[str, str]:
+        """`#3` for conversations, `#12` for messages on the path of theirs (or on the one to `head`), and for the
+        requests of such replies. Ids without a number are left out."""
+        if not ids:
+            return {}
+        numbers = self._tree.conversation_numbers(ids) | self._tree.numbers(ids, head)
+        return {id: f"#{number}" for id, number in numbers.items()}
+
+    def numbered(self, value: T, head: str | None = None) -> T:
+        """A JSON value for people, with short names in place of ids."""
+        return with_short_names(value, self.short_names(ids_in(value), head))
+
+    def tool_result(self, message: Message, *, call: int = 1, media: int | None = None) -> bytes:
+        """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
+        found = _chosen_result(message, call)
+        if media is None:
+            return self._store.blobs.get(found.whole) if found.whole else found.text.encode()
+        if media > len(found.media):
+            raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {media}")
+        return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
+
+    # -- requests
+
+    def request_id(self, named: str | None = None) -> str:
+        """A request by its id, by a message's id or number (`#12`, in the latest conversation), as `last` or
+        `previous`; without a name the last."""
+        if named in (None, LAST, PREVIOUS):
+            home = self.conversation()
+            if (last := self._records.latest(home.id)) is None:
+                raise NotFound(f"nothing was sent yet in conversation #{home.number}")
+            return self._records.before(last) if named == PREVIOUS else last
+        assert named is not None
+        return self._records.named(named if number_in(named) is None else self.message(named)[1].id)
+
+    def record(self, named: str | None = None) -> Record:
+        return self._records.record(self.request_id(named))
+
+    def rebuild(self, named: str | None = None) -> bytes:
+        """The exact bytes that were sent. Altered when they can no longer be had."""
+        return self._records.rebuild(self.request_id(named))
+
+    def compare(self, before: str | None = None, after: str | None = None) -> "Difference":
+        """Two requests; one alone is compared with the one before it."""
+        from recto.providers.registry import format_named  # a tenth of a second that other look-ups do without
+
+        one = self.request_id(before)
+        pair = (self._records.before(one), one) if after is None else (one, self.request_id(after))
+        return self._records.compare(*pair, format_named)
+
+    def verify(self, requests: Sequence[str] | None = None) -> Iterator[tuple[str, str | None]]:
+        """For each request (all of them by default): None when it rebuilds, else what differs."""
+        ids = self._records.ids() if requests is None else [self.request_id(each) for each in requests]
+        return self._records.differences(ids)
+
+    def sent_source(self, named: str | None, source: str) -> SentText:
+        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
+        record, wanted = self.record(named), SourceId.parse(source)
+        sent = next((pick for pick in record.account.picks() if pick.source == wanted), None)
+        if sent is None:
+            raise NotFound(f"{wanted} was not sent with this request", source=source, request=record.id)
+        if not sent.sha256:
+            raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
+        return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
+
+    # -- statistics
+
+    def source_report(self, agent: str | None = None, since: str | None = None) -> "SourceReport":
+        """How replies used their sources, and what that suggests."""
+        from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
+        from recto.reports.source_report import source_report
+
+        return source_report(self._store, Agents(self._home, self._project), agent, since)
+
+    def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
+        """The context data of every reply, oldest first; an error in place of one that can no longer be read."""
+        from recto.agents.agents import Agents  # as above
+        from recto.reports.source_report import check_agent, reply_contexts
+
+        check_agent(self._store, Agents(self._home, self._project), agent)
+        return reply_contexts(self._store, agent, since)
+
+    def document_stats(self, vault: Path, by: Grouping = "document") -> list[DocumentTally]:
+        """Which documents of a vault (its folder) conversations use."""
+        return tally_documents(self._store.document_uses.uses(str(vault)), by)
+
+    def unnamed_documents(self, vault: Path, notes: Collection[str]) -> list[DocumentTally]:
+        """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
+        uses = [use for use in self._store.document_uses.uses(str(vault)) if use.path is not None]
+        return unnamed_documents(uses, notes)
+
+    # -- the end
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_reader(home: str | Path | None = None, project: str | Path | None = None) -> StoreReader:
+    """A reader on `home` (default: RECTO_HOME or ~/.recto)."""
+    place = Path(home).expanduser() if home else locations.find_home()
+    root = Path(project) if project else locations.find_project(Path.cwd(), place)
+    return StoreReader(Store(place / locations.STORE_FILE), place, root)
+
+
+def message_by_number(store: Store, home: Conversation, head: str | None, number: int) -> Message:
+    """The message of this number on the path to `head`."""
+    found = store.tree.numbered(head, [number]) if head else {}
+    if number not in found:
+        raise NotFound(f"conversation #{home.number} has no message #{number}", id=f"#{number}")
+    return store.tree.message(found[number].id)
+
+
+def _chosen_result(message: Message, call: int) -> ToolResult:
+    results = message.results
+    if call > len(results):
+        noun = "tool result" if len(results) == 1 else "tool results"
+        raise NotFound(f"message #{message.said} holds {len(results)} {noun}, not {call}", id=message.id)
+    return results[call - 1]

@@ -1,0 +1,198 @@
+"""Evidence: what texts say, to verify facts against: do the texts support a fact, and do they state it?
+
+Support is lenient: rounding, another spelling, a part of a name or of a path are no inventions. Stating is strict: the
+fact itself must be in the texts.
+"""
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from recto.summary.decisions import content_terms
+from recto.summary.facts import Fact, find_facts, normalize_fact_text
+from recto.summary.numbers_and_dates import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
+
+# After this many characters only the words of further texts are stored.
+_MAX_STORED = 8_000_000
+_STEM_LENGTH = 5
+_ROUNDING_TOLERANCE = 0.05
+# Shares of a sentence's content: in one other sentence, in all texts together, and in a sentence that states it.
+_MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.6
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"[.!?;]+\s+|[。！？\n]")
+
+
+@dataclass(slots=True)
+class Evidence:
+    words: set[str] = field(default_factory=set)
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
+    numbers: dict[str, set[float]] = field(default_factory=dict)
+    """Values by unit; "" holds those without a unit."""
+    _texts: list[str] = field(default_factory=list)
+    _size: int = 0
+    _joined: str | None = None
+    _stems: set[str] | None = None
+    _sorted: dict[str, list[float]] = field(default_factory=dict)
+    _sentences: list[set[str]] | None = None
+
+    def add(self, text: str, facts: Iterable[Fact] | None = None) -> None:
+        """Adds a text; `facts` are its facts where they are known already."""
+        plain = normalize_fact_text(text)
+        self.words.update(_WORD.findall(plain))
+        for fact in find_facts(text) if facts is None else facts:
+            self._add_fact(fact)
+        if self._size <= _MAX_STORED:
+            self._texts.append(plain)
+            self._size += len(plain)
+        self._joined = self._stems = self._sentences = None
+        self._sorted.clear()
+
+    def _add_fact(self, fact: Fact) -> None:
+        self.keys.add(fact.key)
+        if fact.kind == "date":
+            self.dates |= implied_dates(fact.normal)
+        elif fact.kind == "number":
+            values, unit = values_and_unit(fact.normal)
+            other = thousands_value(fact.text)
+            self.numbers.setdefault(unit, set()).update(values, () if other is None else (other,))
+
+    @property
+    def text(self) -> str:
+        if self._joined is None:
+            self._joined = "\n".join(self._texts)
+        return self._joined
+
+    # -- support
+
+    def supports(self, fact: Fact) -> bool:
+        """Whether the texts say this, or something that it may fairly be derived from."""
+        if fact.key in self.keys:
+            return True
+        match fact.kind:
+            case "number":
+                return self._supports_number(fact)
+            case "date":
+                return self._supports_date(fact.normal)
+            case "decision" | "error":
+                return self._supports_sentence(content_terms(fact.text))
+            case "name":
+                return all(map(self._has_word, _WORD.findall(fact.normal))) or fact.normal in self.text
+            case "path":
+                return self._supports_path(fact.normal)
+            case "time":
+                return fact.normal.removesuffix(":00") in self.text or fact.normal in self.text
+            case "identifier" if fact.normal.isalpha():
+                return self._has_word(fact.normal) or fact.normal in self.text
+            case "identifier" | "version" | "url" if " " not in fact.normal:
+                return fact.normal in self.text or fact.normal.replace("_", " ") in self.text
+            case _:
+                return self._supports_quotation(fact.normal)
+
+    def _supports_sentence(self, content: set[str]) -> bool:
+        """One sentence has half of its content, or all texts together have most of it. Its numbers are facts of their
+        own."""
+        words = {word for word in content if word.isalpha() and len(word) > 3}
+        known = sum(self._has_word(word) for word in words)
+        return known >= _MIN_KNOWN * len(words) or self._highest_share(content) >= _MIN_SUPPORTED
+
+    def _has_word(self, word: str) -> bool:
+        """The word, its singular or plural, or one that starts alike: Portugal for Portuguese."""
+        if word in self.words or word.rstrip("s") in self.words or f"{word}s" in self.words:
+            return True
+        if len(word) <= _STEM_LENGTH:
+            return False
+        if self._stems is None:
+            self._stems = {known[:_STEM_LENGTH] for known in self.words if len(known) >= _STEM_LENGTH}
+        return word[:_STEM_LENGTH] in self._stems
+
+    def _supports_quotation(self, normal: str) -> bool:
+        if normal.strip("\"'`.,:;!? ") in self.text:
+            return True
+        words = _WORD.findall(normal)
+        return len(words) > 1 and all(word in self.words for word in words)
+
+    def _supports_number(self, fact: Fact) -> bool:
+        values, unit = values_and_unit(fact.normal)
+        other = thousands_value(fact.text)
+        units = [unit, ""] if unit else list(self.numbers)
+        if not values:
+            return fact.normal in self.text
+        return all(self._supports_value(value, units) for value in values) or (
+            other is not None and self._supports_value(other, units)
+        )
+
+    def _supports_value(self, value: float, units: Iterable[str]) -> bool:
+        if any(value in self.numbers.get(unit, ()) for unit in units):
+            return True
+        if any(NUMBER_WORDS.get(word) == value for word in self.words & NUMBER_WORDS.keys()):
+            return True
+        return any(self._is_rounded(value, unit) for unit in units)
+
+    def _is_rounded(self, value: float, unit: str) -> bool:
+        """Whether this is a known value with fewer digits."""
+        if unit not in self._sorted:
+            self._sorted[unit] = sorted(self.numbers.get(unit, ()))
+        known, tolerance = self._sorted[unit], min(_precision(value) / 2, abs(value) * _ROUNDING_TOLERANCE)
+        at = bisect_left(known, value - tolerance)
+        return at < len(known) and known[at] <= value + tolerance
+
+    def _supports_date(self, normal: str) -> bool:
+        if normal in self.dates or normal in self.words:
+            return True
+        year, _, rest = normal.partition("-")
+        if year.isdigit() and len(rest) == 5:
+            swapped = f"{year}-{rest[3:]}-{rest[:2]}"
+            return (f"--{rest}" in self.dates and year in self.words) or swapped in self.dates
+        return bool(year.isdigit() and f"--{rest}" in self.dates and year in self.words)
+
+    def _supports_path(self, normal: str) -> bool:
+        """As it is, as the end of a longer path, or made of a known file and known folders."""
+        if normal in self.text:
+            return True
+        bare, _, line = re.sub(r"[:#]l?(?=\d+$)", "\0", normal).partition("\0")
+        if line and line not in self.words:
+            return False
+        *folders, name = bare.replace("\\", "/").strip("/").split("/")
+        return all(folder in self.text for folder in folders) and name in self.text
+
+    # -- statement
+
+    def states(self, fact: Fact) -> bool:
+        """Whether this very fact is in the texts, in any spelling."""
+        if fact.key in self.keys:
+            return True
+        match fact.kind:
+            case "number":
+                values, unit = values_and_unit(fact.normal)
+                return bool(values) and all(value in self.numbers.get(unit, ()) for value in values)
+            case "date":
+                return fact.normal in self.dates
+            case "decision" | "error":
+                return self._highest_share(content_terms(fact.text)) >= _MIN_STATED
+            case "time":
+                return False
+            case "quote" | "command" | "url" | "path" | "version":
+                return fact.normal.strip("\"'`") in self.text
+            case _:
+                return re.search(rf"(?<!\w){re.escape(fact.normal)}(?!\w)", self.text) is not None
+
+    def _highest_share(self, content: set[str]) -> float:
+        """How much of a sentence's content the closest sentence of the texts has."""
+        if self._sentences is None:
+            found = (content_terms(part) for text in self._texts for part in _SENTENCE_END.split(text))
+            self._sentences = [words for words in found if words]
+        return max((len(content & other) for other in self._sentences), default=0) / (len(content) or 1)
+
+
+def _precision(value: float) -> float:
+    """The value of one unit in the last digit that was written."""
+    if value == 0 or not math.isfinite(value):
+        return 0.0
+    digits = f"{abs(value):.10g}"
+    if "e" in digits:
+        return 0.0
+    whole, _, fraction = digits.partition(".")
+    return 10.0 ** -len(fraction) if fraction else 10.0 ** (len(whole) - len(whole.rstrip("0")))

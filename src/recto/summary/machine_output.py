@@ -1,0 +1,138 @@
+"""Machine output: tells logs, code, tables and encoded data from the prose that people write, by how a line looks."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recto.summary.sentences import FENCES
+
+PROSE, MACHINE, OUTCOME, ROW = "prose", "machine", "outcome", "row"
+"""Kinds of lines. An outcome is machine output that reports a result; a row is one of many lines that look alike."""
+
+_LEVEL = r"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b"
+_MACHINE_START = re.compile(
+    rf"\s*(?:\d+[:|]|\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?{_LEVEL}|at \S+\(|File \"|bash-|\$ |>>>"
+    r"|(?:import|from|def|class|return|const|let|var|func|fn|pub|static|void|int|#include)\s+[\w.{*<]+\s*[\w({=;:<,]*$"
+    r"|[{}\[\]<>|+]+\s*$|//|/\*|#!|@@ |diff |[-+]{3} |\S+\s*[:=]\s*[\[{\"'\d])"
+)
+_CODE_CHARS = re.compile(r"[{}\[\]()<>=;|\\]")
+_OUTCOME = re.compile(
+    r"\b(?:errors?|fail(?:ed|s|ure)?|exception|warnings?|pass(?:ed|es)?|success\w*|found|total|results?|version|took|"
+    r"expected|assert\w*|denied|not found|timed? ?out|completed|finished|coverage|exit code|flag)\b",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d+")
+_MAX_INSPECTED = 400
+# A text with this many lines that start alike, digits aside, contains a table.
+_ROW_PREFIX, _MIN_ROWS = 14, 4
+
+
+@dataclass(frozen=True, slots=True)
+class LineKinds:
+    """Where each line of a text starts, its kind, and which ranges lie between fences."""
+
+    starts: tuple[int, ...]
+    kinds: tuple[str, ...]
+    fences: tuple[tuple[int, int], ...]
+
+    def at(self, offset: int) -> str:
+        index = bisect_right(self.starts, offset) - 1
+        return self.kinds[index] if index >= 0 else PROSE
+
+    def fence_at(self, offset: int) -> tuple[int, int] | None:
+        index = bisect_right(self.fences, offset, key=lambda fence: fence[0]) - 1
+        return self.fences[index] if index >= 0 and offset < self.fences[index][1] else None
+
+
+def classify_lines(text: str, *, author: str = "") -> LineKinds:
+    """Classifies lines by their looks, unless `author` says that all of the text is PROSE or MACHINE output."""
+    starts: list[int] = []
+    kinds: list[str] = []
+    fences: list[tuple[int, int]] = []
+    similar: dict[str, list[int]] = {}
+    offset, fence_start = 0, -1
+    for line in text.splitlines(keepends=True):
+        if line == "\n":
+            offset += 1
+            continue
+        is_fence = line.lstrip().startswith(FENCES)
+        in_code = fence_start >= 0 or is_fence
+        is_machine = author == MACHINE or (not author and (in_code or _looks_like_machine(line[:_MAX_INSPECTED])))
+        starts.append(offset)
+        kinds.append(_machine_kind(line) if is_machine else PROSE)
+        if kinds[-1] == MACHINE:
+            similar.setdefault(_DIGITS.sub("0", line[:_MAX_INSPECTED])[:_ROW_PREFIX], []).append(len(kinds) - 1)
+        if is_fence and fence_start >= 0:
+            fences.append((fence_start, offset + len(line)))
+            fence_start = -1
+        elif is_fence and line.strip().count(line.strip()[:3]) == 1:
+            fence_start = offset
+        offset += len(line)
+    if fence_start >= 0:
+        fences.append((fence_start, offset))
+    _mark_rows(kinds, similar.values())
+    return LineKinds(tuple(starts), tuple(kinds), tuple(fences))
+
+
+def _machine_kind(line: str) -> str:
+    return OUTCOME if _OUTCOME.search(line, 0, _MAX_INSPECTED) else MACHINE
+
+
+def _mark_rows(kinds: list[str], groups: Iterable[list[int]]) -> None:
+    for rows in groups:
+        for row in rows if len(rows) >= _MIN_ROWS else ():
+            kinds[row] = ROW
+
+
+def _looks_like_machine(line: str) -> bool:
+    """By its start, by its punctuation, or by having few words for its length."""
+    if _MACHINE_START.match(line) or has_code_punctuation(line):
+        return True
+    return len(line) > 28 and line.isascii() and 14 * (line.count(" ") + 1) < len(line)
+
+
+def has_code_punctuation(line: str) -> bool:
+    return len(_CODE_CHARS.findall(line)) * 12 > len(line)
+
+
+_MACHINE_SENTENCE = re.compile(
+    r"\W*(?:\d{2,4}[-/.]\d\d[-/.]\d\d[T ,]+)?\d\d:\d\d:\d\d|\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL)\b"
+    r"|\d+:\s|\s*(?:at \S+\(|File \"|Traceback \(|\[(?:\*|x|\+|-|File:)|[{}<|>]|\(\w+ \w+: )"
+)
+
+
+def is_machine_made(sentence: str) -> bool:
+    """Whether a single sentence looks like a line of a log, a traceback or a listing."""
+    return _MACHINE_SENTENCE.match(sentence) is not None
+
+
+_WORD_CHAR = re.compile(r"[^\W_]")
+_PROSE_WORDS = re.compile(r"[^\W\d_]{3,} [^\W\d_]{2,} ")
+_UNBROKEN = re.compile(r"[A-Za-z0-9+/=_\-]{40,}+")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{2,}[:,.]?")
+_FENCE_LINE = re.compile(r"(?:```|~~~)\S*$")
+
+
+def is_noise(sentence: str) -> bool:
+    """Whether it is brackets, a fence, base64 or hexadecimal: characters that tell a reader nothing."""
+    start = sentence[:_MAX_INSPECTED]
+    if not _WORD_CHAR.search(start) or _FENCE_LINE.match(start):
+        return True
+    if len(start) < 40 or (len(start) < 160 and _PROSE_WORDS.search(start)):
+        return False
+    encoded = sum(len(run) for run in _UNBROKEN.findall(start) if _is_encoded(run))
+    return encoded * 5 > len(start) * 3 or _is_hex(start.split())
+
+
+def _is_encoded(run: str) -> bool:
+    """Base64 mixes cases and hexadecimal is never a word; paths and slugs consist of short pieces."""
+    pieces = max(run.count("/"), run.count("-"), run.count("_"))
+    if pieces * 20 > len(run) or not any(char.isdigit() for char in run):
+        return False
+    return (run != run.lower() and run != run.upper()) or _HEX.fullmatch(run) is not None
+
+
+def _is_hex(words: list[str]) -> bool:
+    found = [word for word in words if _HEX.fullmatch(word)]
+    return len(found) >= 8 and len(found) * 5 > len(words) * 3 and not all(word.isdigit() for word in found)

@@ -1,0 +1,177 @@
+"""Prompts that ask a model for a summary, the transcript it reads, and which of its answers are rejected.
+
+Knows no model and no store, and counts no tokens.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
+from recto.chat.message import Message
+from recto.sources.tools import RECALL
+
+SUMMARIZER_INSTRUCTIONS = "You sum up conversations for an assistant that goes on with them from your summary alone."
+_SUMMARY_PROMPT = """\
+Sum up the conversation {where} so that it can go on from your summary alone.{former}
+Write plain text under these headings, leaving out those that would be empty:
+Task: what the user originally asked for, with every constraint and correction
+Progress: what was done, the files and tools used with their results, problems and how they were solved, the state now
+Facts: names, numbers, dates, paths, identifiers, snippets and tool results that may be needed again, word for word
+Decisions: what was decided, and why
+Open: questions without an answer, action items
+Next: the next steps
+Say only what was said above; invent nothing and drop what is outdated. Call no tools. Answer with the summary alone, \
+in the language of the conversation, in at most {words} words.{keep}{style}"""
+_CARRY_OVER = " If it begins with an earlier summary, carry that over."
+_MERGE_PROMPT = """\
+These are summaries of consecutive parts of one conversation, in order. Make one of them under the same headings: \
+carry over every fact, decision and open point that still holds, names, numbers, dates and paths word for word. \
+Invent nothing. Answer with the summary alone, in at most {words} words.{keep}{style}"""
+# Measured on English prose; other languages take more tokens for a word, which only makes their summaries shorter.
+_WORDS_PER_TOKEN = 0.6
+_SHORTER_FACTOR = 0.6
+_MIN_WORDS = 20
+
+_ERROR = re.compile(
+    r"\s*(?:<!doctype|<html|\{\s*\"error\"|(?:http |api )?error\s*[:\d(]|traceback \(most"
+    r"|internal server error|bad gateway"
+    r"|service unavailable|too many requests|rate limit|request timed out|an error (?:has )?occurred"
+    r"|(?:i'?m |i am )?(?:very )?sorry,? (?:but )?(?:i|we)\b"
+    r"|i (?:can'?t|cannot|am unable to) (?:help|assist|do|provide|comply|fulfil|complete|process|sum|write)\b"
+    r"|as an ai\b)",
+    re.IGNORECASE,
+)
+# A long text that starts like an error may be a summary about one.
+_MAX_ERROR = 400
+_MIN_REPEATED = 60
+_NGRAM = 4
+# An answer with fewer characters is too short for a source with more tokens.
+_MIN_ANSWER, _MAX_TRIVIAL_SOURCE = 12, 150
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryOptions:
+    """How a summary should be."""
+
+    tokens: int
+    """Its length as written, without its frame."""
+    keep: str = ""
+    """What the user wants in it above all."""
+    style: str = ""
+
+
+def summary_prompt(options: SummaryOptions, *, above: bool, has_former: bool, shorter: bool = False) -> str:
+    """The prompt that follows the conversation itself (`above`) or a transcript of it."""
+    return _SUMMARY_PROMPT.format(
+        where="above" if above else "in the transcript above",
+        former=_CARRY_OVER if has_former else "",
+        **_common_fields(options, shorter),
+    )
+
+
+def merge_prompt(options: SummaryOptions, *, shorter: bool = False) -> str:
+    """The prompt that follows several summaries of consecutive parts."""
+    return _MERGE_PROMPT.format(**_common_fields(options, shorter))
+
+
+def _common_fields(options: SummaryOptions, shorter: bool) -> dict[str, object]:
+    words = int(options.tokens * _WORDS_PER_TOKEN * (_SHORTER_FACTOR if shorter else 1))
+    return {
+        "words": max(_MIN_WORDS, words),
+        "keep": f"\nThe user wants this kept above all: {options.keep}" if options.keep else "",
+        "style": f"\nStyle: {options.style}" if options.style else "",
+    }
+
+
+def transcribe(message: Message) -> str:
+    """A message as part of a transcript, with everything that can be put in words."""
+    return "\n".join(line for block in message.blocks if (line := _transcribe_block(message.role, block)))
+
+
+def _transcribe_block(role: str, block: Block) -> str:
+    match block:
+        case Text(text=text) if text.strip():
+            return f"{role.capitalize()}: {text}"
+        case ToolResult(name=name) if name == RECALL:
+            return ""  # recalled messages were summarised where they were said
+        case ToolCall():
+            return f"{role.capitalize()} calls {block.name} {block.arguments}"
+        case ToolResult():
+            return f"{'Error' if block.is_error else 'Result'} of {block.name}: {block.text}"
+        case File():
+            return f"{role.capitalize()} gives the file {block.name}:\n{block.text}"
+        case Image():
+            return f"{role.capitalize()} shows an image ({block.media_type})"
+        case _:
+            return ""
+
+
+def group_by_size(texts: Sequence[str], tokens: Sequence[int], limit: int) -> list[list[str]]:
+    """The texts in order, in groups of at most `limit` tokens; one that is larger alone forms its own group."""
+    groups: list[list[str]] = []
+    left = 0
+    for text, size in zip(texts, tokens, strict=True):
+        if not groups or size > left:
+            groups.append([])
+            left = limit
+        groups[-1].append(text)
+        left -= size
+    return groups
+
+
+def split_in_half(text: str) -> tuple[str, str]:
+    """A text in two, at the end of a line or a word near its middle where there is one."""
+    middle = len(text) // 2
+    for separator in ("\n", " "):
+        at = text.find(separator, middle, min(middle + max(1, len(text) // 4), len(text) - 1))
+        if at > 0:
+            return text[: at + 1], text[at + 1 :]
+    return text[:middle], text[middle:]
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizedText:
+    """The text that an answer summarises, and the prompt that asked for it."""
+
+    tokens: int
+    prompt: str
+    transcript: str = ""
+
+
+def reject_reason(
+    answer: str, source: SummarizedText, *, finish: str, called: bool, tokens: int, max_tokens: int
+) -> str | None:
+    """Why an answer cannot be used as a summary; None if it can."""
+    summary = answer.strip()
+    if called:
+        return "it called a tool"
+    if not any(char.isalnum() for char in summary):
+        return "it is empty"
+    if finish != "stop":
+        return f"it did not finish ({finish})"
+    if len(summary) <= _MAX_ERROR and _ERROR.match(summary):
+        return "it is an error text"
+    if len(summary) < _MIN_ANSWER and source.tokens > _MAX_TRIVIAL_SOURCE:
+        return "it says next to nothing"
+    if _repeats_question(summary, source):
+        return "it repeats what it was asked"
+    if tokens > max_tokens:
+        return f"it is too long ({tokens} tokens, at most {max_tokens})"
+    if tokens >= source.tokens:
+        return f"it is not shorter than its source ({tokens} tokens for {source.tokens})"
+    return None
+
+
+def _repeats_question(summary: str, source: SummarizedText) -> bool:
+    """Whether half of the answer is in the prompt, or it starts as the transcript does."""
+    ngrams, prompt_ngrams = _ngrams(summary), set(_ngrams(source.prompt))
+    if ngrams and sum(ngram in prompt_ngrams for ngram in ngrams) * 2 >= len(ngrams):
+        return True
+    start = " ".join(source.transcript[: 2 * _MAX_ERROR].split())[:_MAX_ERROR]
+    return len(start) > _MIN_REPEATED and " ".join(summary.split()).startswith(start)
+
+
+def _ngrams(text: str) -> list[tuple[str, ...]]:
+    words = text.split()
+    return [tuple(words[at : at + _NGRAM]) for at in range(len(words) - _NGRAM + 1)]

@@ -1,0 +1,155 @@
+"""Sentence score: how much one sentence matters to a summary, by its terms, its facts, its priority and its speaker.
+
+Knows one sentence and the weights of terms in the whole conversation, not which other sentences are selected.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from recto.chat.priority import BINDING, CHATTER, TELLING
+from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
+from recto.summary.sentence_cues import UNSPACED_NUMBER, is_heading, is_question, rate_sentence, refers_back
+from recto.summary.sentences import word_set
+from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineSentence, SourceLine
+
+NOISE_SCORE = 0.0001
+MIN_USEFUL_SCORE = 0.02
+"""Noise and small talk score less. They are selected only where there is nothing else."""
+LEADING_SENTENCES = 3
+"""How many sentences of the task count as its beginning."""
+
+# Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
+_PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
+_FACT_BONUS = (0.0, 0.25, 0.4, 0.5)
+_EVENT_BONUS = 0.3
+_TASK_START_FACTOR = 1.6
+_SMALL_TALK_FACTOR = 0.01
+_PASTED_OUTPUT_FACTOR = 0.5
+_LISTING_FACTOR = 0.35
+_SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
+_ANNOUNCEMENT_FACTOR = 0.7
+_BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
+_QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
+_EVENTLESS_FACTOR, _FREQUENT_FACTOR = 0.6, 0.5
+_MIN_REPETITIONS = 3
+_MIN_ROW_TERMS = 6
+_MAX_INSPECTED, _MAX_SHORT_HEADING = 400, 40
+# Longer sentences lose score with the square root of their length.
+_LONG_SENTENCE = 240
+
+_NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
+_FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
+_EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
+_NUMBERED = re.compile(r"\d+:")
+_ANNOUNCEMENT = re.compile(
+    r"(?:(?:now|next|first|then|so|okay|ok|great|perfect)[,!.:]? )?"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
+    r"|我会|我来|我将|では|それでは)",
+    re.IGNORECASE,
+)
+_NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
+# Days and months in four languages, cut to the length of terms; "may" is more often a verb.
+_CALENDAR = word_set("""
+monday tuesday wednesd thursda friday saturda sunday january februar march april june july august septemb october
+novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
+januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
+juillet août octobre lunes martes miércol jueves viernes sábado domingo enero febrero marzo abril mayo junio julio
+agosto octubre noviemb diciemb
+""")
+
+
+class TermWeights(dict[str, int]):
+    """The weight of each term, up to 1000. Integers, so that a sum does not depend on the order of a set."""
+
+    def __missing__(self, term: str) -> int:
+        return 300
+
+    def total(self, terms: set[str]) -> int:
+        return sum(map(self.__getitem__, terms))
+
+
+def term_weights(sentences: Sequence[set[str]]) -> TermWeights:
+    """Terms that recur weigh most, but not those that are everywhere. Needs no list of stop words."""
+    counts = Counter(chain.from_iterable(sentences))
+    weights = {term: math.sqrt(math.log1p(n)) * math.log((len(sentences) + 1) / n) for term, n in counts.items()}
+    top = max(weights.values(), default=1.0)
+    return TermWeights({term: round(1000 * weight / top) for term, weight in weights.items()})
+
+
+def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
+    """Sentences that recur word for word: in machine output, these are the frame and not the news."""
+    return frozenset(text for text, n in Counter(texts).items() if n >= _MIN_REPETITIONS)
+
+
+def score_sentence(
+    sentence: LineSentence, line: SourceLine, weights: TermWeights, frequent: frozenset[str] = frozenset()
+) -> float:
+    """The score of a sentence of this line."""
+    text = sentence.text
+    if is_noise(text):
+        return NOISE_SCORE * line.weight
+    start = text[:_MAX_INSPECTED]
+    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
+    facts = _count_facts(sentence, start)
+    # the 3 keeps a lone word from being the most central of all
+    score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
+    score = _score_output(score, start, text in frequent) if label == TOOL else _score_speech(score, start, label)
+    score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL)
+    if label != line.label:
+        score *= _PASTED_OUTPUT_FACTOR
+    return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+
+
+def _count_facts(sentence: LineSentence, start: str) -> int | None:
+    """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
+    nothing without their headings."""
+    facts = sum([not term.isalpha() for term in sentence.terms])
+    if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
+        return None
+    facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)
+    if not start.isascii():
+        facts = max(facts, len(UNSPACED_NUMBER.findall(start)))
+    return min(facts, len(_FACT_BONUS) - 1)
+
+
+def _score_output(score: float, start: str, is_frequent: bool) -> float:
+    """In machine output, events matter most."""
+    score = score + _EVENT_BONUS if _EVENT.search(start) else _EVENTLESS_FACTOR * score
+    return _FREQUENT_FACTOR * score if is_frequent else score
+
+
+def _score_speech(score: float, start: str, label: str) -> float:
+    priority = rate_sentence(start)
+    if priority == CHATTER:
+        return _SMALL_TALK_FACTOR * score
+    if label == ASSISTANT and _ANNOUNCEMENT.match(start):
+        return _ANNOUNCEMENT_FACTOR * score
+    score += _PRIORITY_BONUS.get(priority, 0.0)
+    return score * _QUESTION_FACTORS.get(label, 1.0) if is_question(start) else score
+
+
+def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task: bool) -> float:
+    """What the form changes: the start of the task, a listing, a heading, a sentence that refers back."""
+    factor = _TASK_START_FACTOR if is_task and sentence.position < LEADING_SENTENCES else 1.0
+    if sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start):
+        factor *= _LISTING_FACTOR
+    if facts is None:
+        factor *= _LISTING_FACTOR
+    if is_heading(start):
+        factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR
+    if refers_back(start):
+        factor *= _BACK_REFERENCE_FACTOR if sentence.position or facts else _VAGUE_REFERENCE_FACTOR
+    return factor
+
+
+def numeric_terms(terms: set[str]) -> set[str]:
+    """The terms that are or contain a number, in digits or East Asian characters, and names of days and months."""
+    # most terms are plain words, which need no search
+    return {
+        term
+        for term in terms
+        if term in _CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMERIC.search(term))
+    }

@@ -1,0 +1,226 @@
+"""Source lines: the messages, or lines of a former summary, that an extractive summary selects sentences from; their
+sentences, and which of these cannot be understood without another. Does not know how much a sentence matters.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from recto.chat.priority import CHATTER
+from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.sentence_cues import is_heading, is_question, rate_sentence, refers_back
+from recto.summary.sentences import FENCES, tagged_sentences, terms
+from recto.summary.truncation import leading_lines, trailing_lines
+
+USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
+FORMER_SUMMARY = -1
+"""The line number of sentences that are in the summary already."""
+
+SentenceKey = tuple[int, int]
+"""Number of the line, and position of the sentence in it."""
+
+# How much is read: of all lines together, and of one of them.
+_MAX_CHARACTERS, _MAX_SENTENCES = 4_000_000, 20_000
+_MIN_CHARACTERS_OF_LINE = 500
+# Fenced code with no more lines than this is a command, not a listing.
+_MAX_COMMAND_LINES = 2
+# Longer sentences are not added as context.
+_MAX_CONTEXT = 240
+_MAX_LINES_TO_ANSWER, _MAX_SENTENCES_TO_ANSWER = 8, 5
+_MAX_ELLIPTIC_SPACES, _MAX_ELLIPTIC_CHARACTERS = 7, 12
+_MAX_REFUSAL = 60
+_YES_OR_NO = re.compile(
+    r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
+)
+_REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A message, or a line of a former summary. Its `weight` multiplies the score of its sentences."""
+
+    label: str
+    text: str
+    weight: float
+    is_task: bool = False
+    """At least one sentence of it must be in the summary."""
+
+
+class LineSentence(NamedTuple):
+    """One sentence of a line. A named tuple, since there are many and it is created in half the time."""
+
+    position: int
+    text: str
+    terms: set[str]
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence that may be in the summary."""
+
+    line: int
+    position: int
+    text: str
+    terms: set[str]
+    score: float
+
+    @property
+    def key(self) -> SentenceKey:
+        return self.line, self.position
+
+
+@dataclass(slots=True)
+class LineReader:
+    """Splits lines into sentences on demand. The same line always gives the same positions."""
+
+    lines: Sequence[SourceLine]
+    limit: int = field(init=False)
+    _cache: dict[int, list[LineSentence]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        is_long = sum(len(line.text) for line in self.lines) > _MAX_CHARACTERS
+        self.limit = max(_MIN_CHARACTERS_OF_LINE, _MAX_CHARACTERS // len(self.lines)) if is_long else _MAX_CHARACTERS
+
+    def sentences(self, line: int) -> list[LineSentence]:
+        """The sentences of a line; of a very long text a sample from all over it."""
+        text, limit = self.lines[line].text, self.limit
+        ends = (text,) if len(text) <= limit else (leading_lines(text, limit // 2), trailing_lines(text, limit // 2))
+        # an empty sentence after each end leaves a gap in the positions: only neighbours are joined again
+        found = [sentence for end in ends for sentence in (*_tag_listings(end), ("", False))]
+        step = len(found) // _MAX_SENTENCES + 1
+        sample = [(at, *found[at]) for at in range(0, len(found), step) if found[at][0]]
+        return [LineSentence(at, text, terms(text), is_code) for at, text, is_code in sample]
+
+    def cached_sentences(self, line: int) -> list[LineSentence]:
+        """The same, cached for lookups around a sentence."""
+        if line not in self._cache:
+            self._cache[line] = self.sentences(line)
+        return self._cache[line]
+
+    def sentence_at(self, line: int, position: int) -> LineSentence | None:
+        return next((sentence for sentence in self.cached_sentences(line) if sentence.position == position), None)
+
+
+def _tag_listings(text: str) -> list[tuple[str, bool]]:
+    """Sentences, and whether each belongs to a listing; a command between fences does not."""
+    found = tagged_sentences(text)
+    if not any(is_code for _, is_code in found):
+        return found
+    tagged: list[tuple[str, bool]] = []
+    for is_code, run in groupby(found, key=lambda sentence: sentence[1]):
+        lines = list(run)
+        code_lines = sum(not line.startswith(FENCES) for line, _ in lines)
+        tagged += [(line, is_code and code_lines > _MAX_COMMAND_LINES) for line, _ in lines]
+    return tagged
+
+
+@dataclass(slots=True)
+class SentenceContext:
+    """The other sentences that one needs to be understood: the one it refers to, its question, its answer, its
+    correction. Looked up when a sentence is selected, since most never are."""
+
+    reader: LineReader
+    corrections: Mapping[SentenceKey, ScoredSentence] = field(default_factory=dict)
+
+    @property
+    def summary_corrections(self) -> list[ScoredSentence]:
+        """Corrections of sentences in the former summary."""
+        return [sentence for (line, _), sentence in self.corrections.items() if line == FORMER_SUMMARY]
+
+    def of(self, sentence: ScoredSentence) -> list[ScoredSentence]:
+        """The sentences that it needs, with a score of zero."""
+        if sentence.key in self.corrections:
+            return [self.corrections[sentence.key], *self._neighbours(sentence)]
+        return list(self._neighbours(sentence))
+
+    def following(self, sentence: ScoredSentence, size: int) -> Iterator[ScoredSentence]:
+        """The prose after it in its line, up to `size` characters including the sentence itself."""
+        size -= len(sentence.text)
+        for other in self.reader.cached_sentences(sentence.line):
+            if other.position > sentence.position:
+                size -= len(other.text)
+                if size < 0 or other.is_code or is_noise(other.text) or is_machine_made(other.text):
+                    return
+                yield _unscored(sentence.line, other)
+
+    def _neighbours(self, sentence: ScoredSentence) -> Iterator[ScoredSentence]:
+        text, line, position = sentence.text, sentence.line, sentence.position
+        source = self.reader.lines[line]
+        if source.label == TOOL or is_machine_made(text):
+            return
+        if refers_back(text) and (before := self._meaningful(line, position - 1)):
+            yield before
+        if (is_heading(text) or _is_refusal(text)) and (after := self._meaningful(line, position + 1)):
+            yield after
+        if is_question(text) and not source.is_task and (answer := self._answer(sentence)):
+            yield answer
+        if _is_elliptic(text) and (question := self._question(sentence)):
+            yield question
+
+    def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
+        found = self.reader.sentence_at(line, position)
+        return _unscored(line, found) if found and not found.is_code and _is_meaningful(found) else None
+
+    def _answer(self, question: ScoredSentence) -> ScoredSentence | None:
+        """The other speaker's first meaningful sentence after a question that ends its own message."""
+        after = self.reader.sentence_at(question.line, question.position + 1)
+        if after and not is_question(after.text):
+            return None
+        line = self._other_speaker(question.line, 1)
+        if line is None:
+            return None
+        first = self.reader.cached_sentences(line)[:_MAX_SENTENCES_TO_ANSWER]
+        answer = next((found for found in first if _is_meaningful(found) and not found.is_code), None)
+        return _unscored(line, answer) if answer and not is_question(answer.text) else None
+
+    def _question(self, answer: ScoredSentence) -> ScoredSentence | None:
+        """The question that ends the other speaker's last message, if the answer starts its own."""
+        own = self.reader.cached_sentences(answer.line)
+        if any(_is_meaningful(sentence) for sentence in own if sentence.position < answer.position):
+            return None
+        line = self._other_speaker(answer.line, -1)
+        last = self.reader.cached_sentences(line)[-1:] if line is not None else []
+        return _unscored(line, last[0]) if line is not None and last and _is_short_question(last[0]) else None
+
+    def _other_speaker(self, line: int, step: int) -> int | None:
+        """The next line in this direction that another speaker wrote; tool results in between are skipped."""
+        lines = self.reader.lines
+        for other in range(line + step, line + step * _MAX_LINES_TO_ANSWER, step):
+            if not 0 <= other < len(lines) or lines[other].label == lines[line].label:
+                return None
+            if lines[other].label != TOOL:
+                return other
+        return None
+
+
+def _unscored(line: int, sentence: LineSentence) -> ScoredSentence:
+    return ScoredSentence(line, sentence.position, sentence.text, sentence.terms, 0.0)
+
+
+def _is_meaningful(sentence: LineSentence) -> bool:
+    text = sentence.text
+    return (
+        len(text) <= _MAX_CONTEXT
+        and not is_noise(text)
+        and not is_machine_made(text)
+        and rate_sentence(text) != CHATTER
+    )
+
+
+def _is_short_question(sentence: LineSentence) -> bool:
+    return is_question(sentence.text) and len(sentence.text) <= _MAX_CONTEXT
+
+
+def _is_refusal(text: str) -> bool:
+    """The next sentence says what is wanted instead."""
+    return len(text) <= _MAX_REFUSAL and _REFUSAL.match(text) is not None
+
+
+def _is_elliptic(text: str) -> bool:
+    """Too short to be understood alone, or a plain yes or no."""
+    if _YES_OR_NO.match(text) or len(text) <= _MAX_ELLIPTIC_CHARACTERS:
+        return True
+    return text.isascii() and text.count(" ") < _MAX_ELLIPTIC_SPACES

@@ -1,0 +1,294 @@
+"""Verification of a summary against the messages it covers: which facts it keeps, which it loses, which it invents.
+
+Unsupported facts are marked in the text. Lost ones go into the ledger, as far as there is room. No I/O.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
+from recto.chat.message import Message
+from recto.summary.decisions import find_answers, find_decisions
+from recto.summary.evidence import Evidence
+from recto.summary.facts import Fact, find_facts
+from recto.summary.ledger import ITEM_SEPARATOR, LedgerEntry, describe_fact, fact_end, parse_item, parse_ledger
+from recto.summary.machine_output import MACHINE, PROSE, classify_lines
+from recto.summary.numbers_and_dates import LETTER
+
+MARK = " [unverified]"
+_MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
+_REST_OF_WORD = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
+# Kinds of facts that may contain others.
+_OUTER_KINDS = ("quote", "command", "url", "path", "error")
+# Characters of one text that are searched for facts; its words are all read, however long it is.
+_MAX_SEARCHED = 400_000
+_MAX_OF_KIND_PER_OUTPUT = 8
+_MAX_ENTRIES, _MAX_PLACES = 20_000, 400
+
+
+@dataclass(slots=True)
+class CoveredFacts:
+    """The covered messages as evidence, and the facts in them that a summary may lose."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
+    dropped: int = 0
+    """How many entries were beyond the limit."""
+
+    def add(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            for text, author in _texts_of(message):
+                self._add_text(text, author, message)
+        if len(self.entries) > _MAX_ENTRIES:
+            self._drop_worst()
+
+    def _add_text(self, text: str, author: str, message: Message) -> None:
+        is_long = len(text) > _MAX_SEARCHED
+        searched = f"{text[: _MAX_SEARCHED // 2]}\n{text[-_MAX_SEARCHED // 2 :]}" if is_long else text
+        facts = find_facts(searched, author=author)
+        self.evidence.add(text, facts)
+        if author != MACHINE and message.role in ("user", "assistant"):
+            facts = [*facts, *find_decisions(text), *find_answers(text, message.role)]
+        significant = [fact for fact in facts if fact.is_significant]
+        for fact in _first_of_each_kind(significant) if author == MACHINE else significant:
+            description = describe_fact(fact, text)
+            # a bare number without a topic tells a reader nothing
+            if not description.isdigit():
+                _merge_entry(self.entries, LedgerEntry(fact, description, message.said, role=message.role))
+
+    def _drop_worst(self) -> None:
+        newest = max(entry.number for entry in self.entries.values())
+        best = sorted(self.entries.values(), key=lambda entry: -entry.score(newest))[: _MAX_ENTRIES // 2]
+        self.dropped += len(self.entries) - len(best)
+        self.entries = {entry.fact.key: entry for entry in best}
+
+
+def _first_of_each_kind(facts: Iterable[Fact]) -> Iterable[Fact]:
+    """The facts that a single tool output may contribute."""
+    counts: dict[str, int] = {}
+    for fact in facts:
+        counts[fact.kind] = counts.get(fact.kind, 0) + 1
+        if counts[fact.kind] <= _MAX_OF_KIND_PER_OUTPUT:
+            yield fact
+
+
+def _texts_of(message: Message) -> list[tuple[str, str]]:
+    """The texts of a message, each with MACHINE for machine output and "" for people."""
+    found: list[tuple[str, str]] = []
+    for block in message.blocks:
+        match block:
+            case Text():
+                found.append((block.text, MACHINE if message.role == "tool" else ""))
+            case ToolCall():
+                found.append((f"{block.name} {block.arguments}", MACHINE))
+            case ToolResult() | File():
+                found.append((f"{block.name}\n{block.text}", MACHINE))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FormerSummary:
+    """The summary that covered the conversation before."""
+
+    summary: str = ""
+    ledger: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+    """The facts in the summary, with the numbers of their messages."""
+    facts: int | None = None
+    """How many facts were covered; None if they were not counted."""
+
+    @property
+    def entries(self) -> list[LedgerEntry]:
+        """The facts in its ledger, and those in its summary."""
+        return [*parse_ledger(self.ledger), *(parse_item(item, number) for item, number in self.places.items())]
+
+
+def former_summary(block: Compaction | None) -> FormerSummary:
+    if block is None:
+        return FormerSummary()
+    return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"))
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSummary:
+    """A summary with its marks, and the facts that it keeps and loses."""
+
+    text: str
+    kept: tuple[LedgerEntry, ...]
+    lost: tuple[LedgerEntry, ...]
+    invented: int
+    facts: int
+    """How many facts are covered in all, as far as is known."""
+
+    def counts(self, ledger: Sequence[str]) -> dict[str, int]:
+        """How many facts are in the summary, in the ledger besides, only in the archive, and invented."""
+        in_ledger = sum(line.count(ITEM_SEPARATOR) + 1 for line in ledger)
+        total = max(self.facts, len(self.kept) + in_ledger)
+        return _counts(total, len(self.kept), in_ledger, self.invented)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The facts in the summary, with the numbers of their messages; the latest if there are many."""
+        latest = sorted(self.kept, key=lambda entry: entry.number)[-_MAX_PLACES:]
+        return {entry.text: entry.number for entry in latest}
+
+
+def verify_summary(
+    text: str, covered: CoveredFacts, former: FormerSummary, allowed: Iterable[str] = (), *, mark: bool = True
+) -> VerifiedSummary:
+    """`allowed` texts may be used as well: the user's wish, messages still sent. Without `mark` the text is trusted,
+    because it consists of sentences of the originals."""
+    parsed = _parse_marks(former.summary)
+    invented = count_marks(text)
+    if mark:
+        known = Evidence()
+        for other in (parsed.verified, *former.ledger, *former.places, *allowed):
+            known.add(other)
+        text, unsupported = mark_unsupported(text, (covered.evidence, known), parsed.unverified)
+        invented = len(unsupported)
+    former_entries = former.entries
+    entries = _merge_entries(former_entries, covered.entries.values())
+    kept, lost = _split_stated(text, entries)
+    before = max(len(former_entries), former.facts or 0)
+    added = len(entries) - len(former_entries) + covered.dropped
+    return VerifiedSummary(text, tuple(kept), tuple(lost), invented, before + added)
+
+
+def recount_facts(text: str, block: Compaction) -> dict[str, int]:
+    """The counts of a Compaction after the user rewrote its summary: which known facts the text states now, and which
+    its ledger lists besides."""
+    former = former_summary(block)
+    entries = _merge_entries(former.entries)
+    kept = {entry.fact.key for entry in _split_stated(text, entries)[0]}
+    listed = {entry.fact.key for entry in parse_ledger(former.ledger)} - kept
+    total = max(former.facts or 0, len(entries))
+    return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
+
+
+def _counts(total: int, kept: int, in_ledger: int, invented: int) -> dict[str, int]:
+    archive = total - kept - in_ledger
+    return {"facts": total, "kept": kept, "ledger": in_ledger, "archive": archive, "invented": invented}
+
+
+def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[LedgerEntry], list[LedgerEntry]]:
+    """The entries that a summary states, and those that it does not."""
+    plain = strip_marks(text)
+    evidence = Evidence()
+    evidence.add(plain, find_facts(plain, author=PROSE))
+    stated: list[LedgerEntry] = []
+    missing: list[LedgerEntry] = []
+    for entry in entries:
+        (stated if evidence.states(entry.fact) else missing).append(entry)
+    return stated, missing
+
+
+def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """Each fact once, with the number of the last message that says it."""
+    merged: dict[tuple[str, str], LedgerEntry] = {}
+    for entry in chain(*groups):
+        _merge_entry(merged, entry)
+    return list(merged.values())
+
+
+def _merge_entry(entries: dict[tuple[str, str], LedgerEntry], entry: LedgerEntry) -> None:
+    key = entry.fact.key
+    entries[key] = entry.merge(entries[key]) if key in entries else entry
+
+
+# -- marks
+
+
+def strip_marks(text: str) -> str:
+    return _MARKS.sub("", text)
+
+
+def count_marks(text: str) -> int:
+    return len(_MARKS.findall(text))
+
+
+def mark_unsupported(text: str, known: Sequence[Evidence], unverified: Sequence[Fact] = ()) -> tuple[str, list[Fact]]:
+    """The text with a mark after the first mention of each fact that no `known` evidence supports, and those facts.
+    Facts that were `unverified` before are searched for by their words, wherever they are."""
+    plain = strip_marks(text)
+    unsupported = _find_unsupported(plain, known, unverified)
+    lines = classify_lines(plain, author=PROSE)
+    ends = set()
+    for fact in unsupported:
+        fence = lines.fence_at(fact.start)
+        ends.add(_mark_position(plain, fact) if fence is None else fence[1])
+    for end in sorted(ends, reverse=True):
+        is_line_start = end and plain[end - 1] == "\n"
+        plain = plain[:end] + (MARK.strip() + "\n" if is_line_start else MARK) + plain[end:]
+    return plain, unsupported
+
+
+def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequence[Fact]) -> list[Fact]:
+    """Each fact once. A quotation or a path stands for the facts inside it; facts inside a decision stand for it."""
+    found: dict[tuple[str, str], Fact] = {}
+    for fact in (*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_again(plain, unverified)):
+        is_cut = "…" in plain[max(0, fact.start - 1) : fact.start] + plain[fact.end : fact.end + 1]
+        if not fact.is_significant or is_cut or fact.key in found:
+            continue
+        if not any(evidence.supports(fact) for evidence in known):
+            found[fact.key] = fact
+    facts = list(found.values())
+    outer = [fact for fact in facts if fact.kind in _OUTER_KINDS]
+    inner = [fact for fact in facts if fact.kind != "decision" and not any(_is_inside(fact, other) for other in outer)]
+    decisions = [fact for fact in facts if fact.kind == "decision" and not any(_is_inside(one, fact) for one in inner)]
+    return [*inner, *decisions]
+
+
+def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
+    for fact in facts:
+        if match := re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", plain):
+            yield replace(fact, start=match.start(), end=match.end())
+
+
+def _is_inside(fact: Fact, other: Fact) -> bool:
+    return fact is not other and other.start <= fact.start and fact.end <= other.end and fact.text != other.text
+
+
+def _mark_position(text: str, fact: Fact) -> int:
+    """The first position after a fact that is in no word, path or code span."""
+    end = fact_end(text, fact)
+    rest = _REST_OF_WORD.match(text, end)
+    end = rest.end() if rest else end
+    line_start = text.rfind("\n", 0, fact.start) + 1
+    if text.count("`", line_start, end) % 2:
+        closing = text.find("`", end)
+        end = closing + 1 if closing >= 0 else end
+    return end
+
+
+@dataclass(frozen=True, slots=True)
+class _ParsedMarks:
+    """A marked summary: the text that is verified, and the facts that are not."""
+
+    verified: str
+    unverified: tuple[Fact, ...] = ()
+
+
+def _parse_marks(summary: str) -> _ParsedMarks:
+    if MARK.strip() not in summary:
+        return _ParsedMarks(summary)
+    plain, positions = _strip_and_locate_marks(summary)
+    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain)]
+    keys = {fact.key for fact in facts if _mark_position(plain, fact) in positions}
+    unverified = [fact for fact in facts if fact.key in keys]
+    verified, end = "", 0
+    for fact in sorted(unverified, key=lambda fact: fact.start):
+        verified += plain[end : fact.start] + " … " if fact.start >= end else ""
+        end = max(end, fact.end)
+    return _ParsedMarks(verified + plain[end:], tuple(unverified))
+
+
+def _strip_and_locate_marks(summary: str) -> tuple[str, set[int]]:
+    """The text without its marks, and where they were in it."""
+    plain, positions, end = "", set(), 0
+    for match in _MARKS.finditer(summary):
+        plain += summary[end : match.start()]
+        positions.add(len(plain))
+        end = match.end()
+    return plain + summary[end:], positions

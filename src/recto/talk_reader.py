@@ -1,0 +1,294 @@
+"""AsyncTalkReader: what can be seen of one conversation: its messages, its window, its sources, its statistics.
+
+Nothing here sends, stores or changes anything; AsyncTalk adds what does.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from typing import TypeVar, Unpack
+
+from recto import settings as configuration
+from recto.agents.agent import Agent
+from recto.agents.agent_settings import apply_agent
+from recto.ask_options import AskOptions, call_options, with_attachments
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.engine import Engine
+from recto.errors import Invalid, NotFound, RectoError
+from recto.providers.model import Prices
+from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
+from recto.reports.numbers import number_in
+from recto.reports.transcript import (
+    ArchivedPart,
+    BranchEnd,
+    TranscriptEntry,
+    TranscriptFilter,
+    archived_part,
+    stands_for_something,
+    transcript,
+)
+from recto.sources.overrides import SourceList, SourceOverrides
+from recto.sources.source import SOURCE_KINDS, SourceKind
+from recto.store.records import Record
+from recto.store_reader import StoreReader, message_by_number
+from recto.turn.context import TurnContext
+from recto.turn.session import ChatSession
+from recto.turn.user_message import Given
+from recto.vault.catalog import Progress
+from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault_search import FoundDocument, VaultHits
+from recto.window.window import Window
+
+T = TypeVar("T")
+# messages read at a time on a walk along a path
+PAGE = 500
+# What a conversation is about now: its user's last messages, no longer than a long question.
+LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
+
+
+class AsyncTalkReader:
+    def __init__(self, engine: Engine, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
+        self._engine, self._tree, self._settings = engine, engine.store.tree, engine.settings
+        self._reader, self._number = reader, number
+        self.session = session
+
+    @property
+    def id(self) -> str | None:
+        return self.session.conversation or None
+
+    @property
+    def number(self) -> int | None:
+        """The short number that people see, such as `#3`; None as long as nothing is stored."""
+        return self._number
+
+    @property
+    def name(self) -> str:
+        """What people call the conversation: `conversation #3`."""
+        return f"conversation #{self._number}" if self._number else "a new conversation"
+
+    @property
+    def head(self) -> str | None:
+        """The last message of the path; the next one follows it."""
+        return self.session.head
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that the conversation belongs to, as its files say now."""
+        return self._engine.agents.read_or_last(self.session.agent)
+
+    @property
+    def model(self) -> str:
+        """The model that answers: asked for by name, else the agent's, else the settings'."""
+        return self.session.model or self.agent.model or self._settings.model
+
+    @property
+    def vault(self) -> Vault | None:
+        return self.session.vault
+
+    @property
+    def document(self) -> str | None:
+        """The document that is open beside the chat."""
+        return self.session.document
+
+    @property
+    def strategy(self) -> str | None:
+        """The strategy that was chosen for this conversation; None when it follows agent, model and settings."""
+        return self.session.strategy
+
+    @property
+    def context_settings(self) -> configuration.ContextSettings:
+        """Settings and agent together, as far as they are known without the model."""
+        return apply_agent(self._settings, self.agent).context
+
+    # -- what would be sent
+
+    async def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
+        """What would be sent for this message, without sending or changing anything."""
+        given = await with_attachments(given, options.get("attachments", ()))
+        return await self._engine.window(self.session, given, call_options(**options))
+
+    async def strategy_in_force(self, strategy: str | None = None) -> str | None:
+        """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be
+        reached, since it may bring a strategy of its own."""
+        try:
+            return (await self._context(strategy)).strategy.name
+        except RectoError:
+            return None
+
+    async def _context(self, strategy: str | None = None) -> TurnContext:
+        return await self._engine.context(self.session, call_options(strategy=strategy))
+
+    # -- what it uses
+
+    async def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
+        """Rules, references and tools of the agent, and how this conversation has them. Tools may start MCP servers;
+        `fresh` asks every server, whatever lists were kept."""
+        agent = await asyncio.to_thread(lambda: self.agent)
+        return await self._engine.sources.listing(self.session, agent, kinds, fresh=fresh)
+
+    async def overrides(self) -> SourceOverrides:
+        """What the user added, removed and allowed in this conversation."""
+        return await self._engine.store_thread.do(self._engine.sources.overrides, self.id or "")
+
+    async def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
+        """Documents of the vault that bear on the latest messages and were not used in this conversation yet."""
+        if self.vault is None:
+            raise Invalid(NO_VAULT)
+        question = await self._latest_question()
+        if not question:
+            raise Invalid(f"{self.name} has no message yet to find documents for")
+        return await asyncio.to_thread(self._suggest, question, limit, progress)
+
+    async def _latest_question(self) -> str:
+        """The last message first: of a question that is too long the end is left out."""
+        said: list[str] = []
+        async for message in self.path():
+            if message.role == "user" and message.text:
+                said.append(message.text)
+            if len(said) == LAST_MESSAGES:
+                break
+        return "\n".join(said)[:LONGEST_QUESTION]
+
+    def _suggest(self, question: str, limit: int, progress: Progress | None) -> VaultHits[FoundDocument]:
+        assert self.vault is not None
+        uses = self._engine.store.document_uses.uses(str(self.vault.root), self.id)
+        vault_search, used = self._engine.vaults.search(self.vault), {use.path for use in uses}
+        vault_search.fill(progress)
+        vault_search.settle(self._settings.search.timeout_s)
+        found = vault_search.find_documents(question, limit=limit + len(used))
+        return VaultHits(tuple(hit for hit in found.hits if hit.path not in used)[:limit], found.warning)
+
+    # -- what was said
+
+    async def path(self) -> AsyncIterator[Message]:
+        """From the head back to the first message, read a page at a time."""
+        at = self.session.head
+        while at:
+            page = await self._engine.store_thread.do(self._tree.page, at, most=PAGE)
+            for message in page:
+                yield message
+            at = page[-1].parent if len(page) == PAGE else None
+
+    async def messages(self, *, limit: int | None = None) -> list[Message]:
+        """The path to the head, oldest first; with `limit`, only its last messages."""
+        found: list[Message] = []
+        if limit == 0:
+            return found
+        async for message in self.path():
+            found.append(message)
+            if len(found) == limit:
+                break
+        return found[::-1]
+
+    async def transcript(
+        self,
+        *,
+        since: str | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+        with_tools: bool = True,
+    ) -> list[TranscriptEntry]:
+        """The path, oldest first, each message with whether it is still sent; with `limit`, only the last ones."""
+        wanted = TranscriptFilter(since, before, limit, with_tools)
+        return await transcript(self.path(), await self.archived(), wanted)
+
+    async def archived(self) -> ArchivedPart:
+        """What of the path is archived now."""
+        return await self._engine.store_thread.do(archived_part, self._tree, self.head)
+
+    async def message(self, named: str) -> Message:
+        """By its id, or by its number on the path (`#57`). NotFound for one of another conversation."""
+        return await self._engine.store_thread.do(self._message, named)
+
+    def _message(self, named: str) -> Message:
+        if self.id is None:
+            raise NotFound(f"message {named} is not part of this conversation, which has none yet", id=named)
+        if (number := number_in(named)) is not None:
+            return message_by_number(self._engine.store, self._tree.conversation(self.id), self.head, number)
+        if self._tree.owner(named) != self.id:
+            raise NotFound(f"message {named} is not part of this conversation", id=named)
+        return self._tree.message(named)
+
+    async def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
+        """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
+        found = await self.message(message)
+        return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
+
+    async def branches(self) -> list[BranchEnd]:
+        """The last message of every branch, newest first."""
+        leaves = await self._engine.store_thread.do(self._tree.leaves, self.id) if self.id else []
+        return [BranchEnd(message, message.id == self.head) for message in leaves]
+
+    async def request(self, named: str) -> Record:
+        """The record of a request: by its id, or by a message's id or number on the path."""
+        id = named if number_in(named) is None else (await self.message(named)).id
+        return await asyncio.to_thread(self._reader.record, id)
+
+    async def last_request(self) -> Record | None:
+        """The record of the last request for a reply."""
+        latest = self._engine.store.records.latest
+        last = await self._engine.store_thread.do(latest, self.id) if self.id else None
+        return await asyncio.to_thread(self._engine.store.records.record, last) if last else None
+
+    async def stats(self) -> ConversationStats:
+        """Messages, tokens, compactions, window, requests and cost."""
+        records = await asyncio.to_thread(self._records)
+        counter = SaidCounter(await self.archived())
+        async for message in self.path():
+            counter.count(message)
+        strategy, window, error = await self._window_stats()
+        summaries = [record for record in records if record.purpose == "summary"]
+        return ConversationStats(
+            self.id,
+            counter.total(),
+            strategy,
+            window,
+            error,
+            await request_totals(records, self._prices),
+            recall_stats(records),
+            await request_totals(summaries, self._prices),
+        )
+
+    def _records(self) -> list[Record]:
+        records = self._engine.store.records
+        return [records.record(id) for id in records.ids(self.id)] if self.id else []
+
+    async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
+        """The strategy in force and how full the window is; without the model an error in its place."""
+        try:
+            context, window = await self._context(), await self.window()
+        except RectoError as why:
+            return self.strategy, None, why.message
+        return context.strategy.name, WindowStats.of(window, context.budget), ""
+
+    async def _prices(self, model: str) -> Prices | None:
+        try:
+            return (await self._engine.builder.provider(model).model(model)).prices
+        except RectoError:  # a model that is no longer there has no price
+            return None
+
+    async def numbered(self, value: T) -> T:
+        """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""
+        return await asyncio.to_thread(self._reader.numbered, value, self.head)
+
+    # -- compactions
+
+    async def compaction(self) -> Compaction | None:
+        """The Compaction in force."""
+        head = self.session.head
+        newest = await self._engine.store_thread.do(self._tree.compaction, head) if head else None
+        return newest.compaction if newest else None
+
+    async def summary_block(self) -> Compaction:
+        """The Compaction that stands for archived messages. NotFound when nothing is compacted; pins alone are not
+        enough."""
+        block = await self.compaction()
+        if block is None or not stands_for_something(block):
+            raise NotFound("nothing is compacted in this conversation: everything said is in its window")
+        return block
+
+    async def compactions(self, *, limit: int = 100) -> list[Compaction]:
+        """All on the path, the newest first: those that were replaced, edited or taken back too."""
+        head = self.session.head
+        found = await self._engine.store_thread.do(self._tree.compactions, head, limit=limit) if head else []
+        return [message.compaction for message in found if message.compaction]

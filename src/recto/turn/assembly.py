@@ -1,0 +1,235 @@
+"""Turn: everything decided for one request: the plan, the window's sections, the pieces of bytes. Sends nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.sources.pick import Insert, Pick
+from recto.turn.context import TurnContext
+from recto.turn.loaded_view import LoadedView
+from recto.turn.preamble import Preamble, list_pieces
+from recto.turn.token_cache import Counted, TokenCache
+from recto.window.account import RequestAccount, SentRange
+from recto.window.budget import Budget
+from recto.window.compaction_block import PASSING
+from recto.window.count import Count, proportional_shares
+from recto.window.plan import Plan
+from recto.window.planner import plan_window
+from recto.window.request import Piece, with_marks
+from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry, excerpted
+
+# Providers cache no shorter prefix, whatever is marked.
+LEAST_CACHED = 1024
+TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentMessage:
+    """The user's message with what was put in front of it, counted alone and step by step."""
+
+    message: Message
+    counted: Counted
+    own: Count
+    inserts: tuple[tuple[Insert, int], ...]
+    """Each with what it costs."""
+
+    @property
+    def for_inserts(self) -> int:
+        return self.counted.count.tokens - self.own.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WindowNotes:
+    """What is said about a window besides what is in it."""
+
+    conversation: str
+    notes: tuple[str, ...] = ()
+    promised: int = 0
+    """The room of a summary that is still to be written, for showing what would come."""
+    not_picked: tuple[Pick, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Everything decided for one request."""
+
+    context: TurnContext
+    budget: Budget
+    loaded: LoadedView
+    current: CurrentMessage
+    plan: Plan
+    window: Window
+    pieces: tuple[Piece, ...]
+    stable: int
+    """How many pieces precede what changes with every message."""
+    notes: WindowNotes
+
+    @property
+    def token_cache(self) -> TokenCache:
+        return self.context.token_cache
+
+    @property
+    def preamble(self) -> Preamble:
+        return self.context.preamble
+
+
+async def count_current(
+    token_cache: TokenCache, message: Message, inserts: Sequence[Insert], block: Compaction | None = None
+) -> CurrentMessage:
+    """The message alone, then with one insert more at a time: each insert costs the difference."""
+    sent = excerpted(message, block.excerpts if block else NO_EXCERPTS)
+    steps = [current_entry(sent, [item.text for item in inserts[:take]]) for take in range(len(inserts) + 1)]
+    counted = await token_cache.count(steps)
+    costs = [after.count.tokens - before.count.tokens for before, after in pairwise(counted)]
+    return CurrentMessage(message, counted[-1], counted[0].count, tuple(zip(inserts, costs, strict=True)))
+
+
+def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> Turn:
+    """Plan and window for one request. If the plan has a cut, the caller compacts and plans again."""
+    budget = budget_of(context.budget, loaded, current)
+    plan = plan_window(context.strategy, loaded.view, budget, loaded.counts)
+    return _assemble(context, loaded, current, budget, plan, notes)
+
+
+async def with_insert(turn: Turn, insert: Insert, not_picked: Sequence[Pick] = ()) -> Turn:
+    """The same turn with one insert more, in front of the others; its plan stays."""
+    current = turn.current
+    others = [item for item, _ in current.inserts]
+    block = turn.loaded.view.compaction
+    more = await count_current(turn.token_cache, current.message, [insert, *others], block)
+    notes = replace(turn.notes, not_picked=(*turn.notes.not_picked, *not_picked))
+    return _assemble(turn.context, turn.loaded, more, turn.budget, turn.plan, notes)
+
+
+def _assemble(
+    context: TurnContext, loaded: LoadedView, current: CurrentMessage, budget: Budget, plan: Plan, notes: WindowNotes
+) -> Turn:
+    before, rounds = loaded.before, loaded.entries(loaded.view.rounds)
+    counts = (context.preamble.count, current.counted.count, *(entry.count for entry in (*before, *rounds)))
+    window = Window(
+        conversation=notes.conversation,
+        model=context.model.name,
+        strategy=plan.strategy,
+        limit=budget.limit,
+        reserve=budget.reserve,
+        exact=all(count.exact for count in counts),
+        sections=_tally(context.preamble, loaded, current, notes.promised).sections(budget),
+        plan=plan,
+        notes=notes.notes,
+        not_picked=notes.not_picked,
+    )
+    body = [entry.wire for entry in (*before, current.counted, *rounds)]
+    preamble, format = context.preamble.pieces, context.token_cache.format
+    pieces = (
+        *preamble,
+        *list_pieces(body, context.preamble.is_open),
+        format.closing(context.parameters),
+    )
+    stable = len(preamble) + sum(len(entry.wire) for entry in before)
+    marks = _marks(pieces, len(preamble), stable, context, current, window)
+    pieces = with_marks(pieces, marks, format)
+    return Turn(context, budget, loaded, current, plan, window, pieces, stable, notes)
+
+
+def budget_of(budget: Budget, loaded: LoadedView, current: CurrentMessage) -> Budget:
+    return replace(budget, picked=current.for_inserts, current=current.own.tokens, drift=loaded.drift)
+
+
+def _marks(
+    pieces: Sequence[Piece], preamble: int, stable: int, context: TurnContext, current: CurrentMessage, window: Window
+) -> list[int]:
+    """Where a cache mark pays: after the instructions, after the history, and after the last message if the next one
+    begins with the same bytes, which it does not if something was inserted for this message alone."""
+    places = []
+    if context.preamble.count.tokens >= LEAST_CACHED:
+        places += [place for place in range(preamble) if pieces[place].kind in ("tool", "system")][-1:]
+    if window.total >= LEAST_CACHED:
+        last = len(pieces) - 2
+        places += [stable - 1] if stable > preamble else []
+        places += [last] if last >= stable and (last > stable or not current.inserts) else []
+    return places
+
+
+def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, promised: int) -> SectionTally:
+    tally, view = SectionTally(), loaded.view
+    preamble.tally(tally)
+    _add_summary(tally, loaded, promised)
+    for message in view.still_sent:
+        if entries := loaded.counted_units.get(message.id):
+            tokens = sum(entry.count.tokens for entry in entries)
+            tally.add("history", Pick("message", message.id, _lifted_because(message, view.compaction)), tokens)
+    if history := loaded.entries(view.history):
+        tokens = sum(entry.count.tokens for entry in history)
+        tally.add("history", _history_pick(loaded, len(history)), tokens)
+    for item, tokens in current.inserts:
+        shares = proportional_shares(tokens, [pick.tokens for pick in item.picks])
+        for pick, share in zip(item.picks, shares, strict=True):
+            tally.add(item.section, pick, share)
+    tally.add(
+        "message", Pick("message", current.message.id, _current_because(current, view.compaction)), current.own.tokens
+    )
+    if rounds := loaded.entries(view.rounds):
+        because = "tool calls and results of this turn"
+        tally.add("message", Pick("rounds", f"{len(rounds)} messages", because), sum(e.count.tokens for e in rounds))
+    return tally
+
+
+def _add_summary(tally: SectionTally, loaded: LoadedView, promised: int) -> None:
+    block = loaded.view.compaction
+    if promised:
+        tally.add("summary", Pick("summary", "to be written", f"at most {promised} tokens"), promised)
+    elif loaded.summary and block:
+        because = f"stands for {block.messages_archived} archived messages; {block.made_by}"
+        name = f"compaction {block.compaction_number}"
+        tally.add("summary", Pick("summary", name, because), loaded.summary.count.tokens)
+
+
+def _lifted_because(message: Message, block: Compaction | None) -> str:
+    if block and message.id in block.pinned:
+        return "pinned"
+    return f"archived, but still sent: priority {message.priority}"
+
+
+def _current_because(current: CurrentMessage, block: Compaction | None) -> str:
+    if block and current.message.id in block.excerpts:
+        return "the message that is answered, as an excerpt: whole it does not fit"
+    return "the message that is answered"
+
+
+def _history_pick(loaded: LoadedView, count: int) -> Pick:
+    view = loaded.view
+    ends = f"{view.history[0].id}…{view.history[-1].id}"
+    because = "said since compaction " + str(view.compaction.compaction_number) if view.compaction else "the whole chat"
+    shortened = {key.partition("/")[0] for key in (view.compaction.excerpts if view.compaction else ())}
+    some = sum(message.id in shortened for message in view.history)
+    excerpts = f", {some} of them as an excerpt" if some else ""
+    return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}{excerpts}")
+
+
+def account_of(turn: Turn) -> RequestAccount:
+    """What the record says about the turn besides its bytes; empty values are left out."""
+    view = turn.loaded.view
+    stays = view.still_sent + view.history
+    excerpts = sorted(view.compaction.excerpts) if view.compaction else []
+    messages = SentRange(
+        first=stays[0].id if stays else None,
+        last=stays[-1].id if stays else None,
+        count=len(stays),
+        lifted=tuple(message.id for message in view.lifted),
+        excerpts=tuple(excerpts) or None,
+        current=turn.current.counted.entry.message,
+        rounds=tuple(message.id for message in view.rounds),
+    )
+    return replace(
+        turn.window.account(meter=turn.token_cache.counter.key, window_from=turn.token_cache.model.window_from),
+        plan={key: value for key, value in turn.plan.to_json().items() if key in TOLD_ALWAYS or _says(value)},
+        messages=messages,
+        compaction=view.compaction.compaction_number if view.compaction else None,
+        passing=True if view.compaction and view.compaction.action == PASSING else None,
+    )
+
+
+def _says(value: object) -> bool:
+    return bool(value) and not (isinstance(value, dict) and value.get("count") == 0)

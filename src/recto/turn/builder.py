@@ -1,0 +1,180 @@
+"""TurnBuilder: resolves models and builds the contexts of turns. Opens providers and token caches once; keeps them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from recto import settings as configuration
+from recto.agents.agent import Agent
+from recto.agents.agent_settings import apply_agent
+from recto.concurrency import StoreThread
+from recto.errors import Invalid
+from recto.providers.http import RetryPolicy
+from recto.providers.model import ASSUMED_WINDOW, Model, accepted
+from recto.providers.provider import Provider
+from recto.providers.registry import open_provider, split_name
+from recto.settings import ContextSettings, Settings
+from recto.sources.selection import OfferedTool, StablePicks
+from recto.sources.tools import Toolbox
+from recto.store.store import Store
+from recto.text import clean
+from recto.turn.context import Preambles, ResolvedModel, TurnContext, budget_for
+from recto.turn.options import NO_OPTIONS, CallOptions, with_parameters
+from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
+from recto.turn.token_cache import TokenCache
+from recto.window.request import Parameters
+
+# The recall tool is not worth a larger share of the room: in a small window everything is near anyway.
+LARGEST_TOOL = 0.04
+STRATEGY = "context.strategy"
+
+
+class TurnBuilder:
+    def __init__(
+        self,
+        store: Store,
+        store_thread: StoreThread,
+        settings: Settings,
+        *,
+        home: Path,
+        project: Path | None,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._store = store
+        self._store_thread = store_thread
+        self._settings = settings
+        self._open = partial(
+            open_provider,
+            home=home,
+            project=project,
+            environment=environment,
+            window=settings.embedded.window if settings.origin("embedded.window") != "default" else None,
+            retry_policy=RetryPolicy(tries=settings.reply.tries, read_s=settings.reply.timeout_s),
+        )
+        self._providers: dict[str, Provider] = {}
+        self._token_caches: dict[str, TokenCache] = {}
+
+    async def resolve(
+        self, name: str, agent: Agent, strategy: str | None = None, options: CallOptions = NO_OPTIONS
+    ) -> ResolvedModel:
+        """`name` is provider:model; `strategy` is the one that was chosen for the conversation."""
+        provider = self.provider(name)
+        model = await provider.model(name)
+        token_cache = await self._token_cache(provider, model)
+        settings = self._context_settings(model, agent, strategy, options.strategy)
+        asked = with_parameters(self._parameters(model, provider), options.parameters)
+        parameters, left_out = accepted(asked, model)
+        return ResolvedModel(provider, token_cache, parameters, settings, agent, self._prompt(agent), left_out)
+
+    async def bare(self, name: str) -> TurnContext:
+        """A model that is asked for something beside the conversation, without any sources."""
+        return await self.build(await self.resolve(name, Agent()), StablePicks())
+
+    async def build(self, resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
+        """`compaction` is the number of the Compaction in force, for which the tools were picked."""
+        lasting = tuple(each for each in stable.tools if each.lasts)
+        instructions = Instructions(resolved.prompt, stable.rules, stable.references)
+        base = await build_preamble(resolved.token_cache, resolved.parameters, instructions)
+        preambles = await self._preambles(resolved, base, stable.tools)
+        has_passing = len(lasting) < len(stable.tools)
+        after = await self._preambles(resolved, base, lasting) if has_passing else preambles
+        compacts = resolved.settings.enabled and resolved.is_known
+        return TurnContext(
+            resolved,
+            stable,
+            self._toolbox(stable),
+            preambles.plain,
+            budget_for(resolved, preambles.plain, compacts=compacts),
+            compacts,
+            (*self._notes(resolved), *stable.notes),
+            preambles,
+            after,
+            compaction,
+        )
+
+    async def _preambles(self, resolved: ResolvedModel, base: Preamble, tools: Sequence[OfferedTool]) -> Preambles:
+        """Without the tools that need an archive, and with them where they are worth their place."""
+        add = partial(with_tools, base, resolved.token_cache, resolved.parameters)
+        plain = await add([each.selection for each in tools if not each.needs_archive])
+        if not any(each.needs_archive for each in tools):
+            return Preambles(plain)
+        more = await add([each.selection for each in tools])
+        is_worth_it = more.for_tools - plain.for_tools <= resolved.room * LARGEST_TOOL
+        return Preambles(plain, more if is_worth_it else None)
+
+    def _notes(self, resolved: ResolvedModel) -> Iterator[str]:
+        model = resolved.model
+        if resolved.token_cache.counter.note:
+            yield resolved.token_cache.counter.note
+        if not resolved.is_known:
+            yield _unknown_window(model)
+        for name in resolved.left_out:
+            yield f"{model.name} takes no {name.replace('_', ' ')}: it is not sent"
+
+    def _context_settings(
+        self, model: Model, agent: Agent, conversation: str | None, call: str | None
+    ) -> ContextSettings:
+        """The closest choice of a strategy wins: the call's, then the conversation's, agent's, model's, settings'."""
+        settings = apply_agent(self._settings, agent)
+        by_option = settings.context.strategy if settings.origin(STRATEGY) == "option" else None
+        by_agent = settings.context.strategy if STRATEGY in agent.context else None
+        chosen = call or by_option or conversation or by_agent or model.strategy
+        return configuration.changed(settings, {STRATEGY: chosen} if chosen else {}, "strategy").context
+
+    def provider(self, model: str) -> Provider:
+        name, _ = split_name(model)
+        if name not in self._providers:
+            self._providers[name] = self._open(name)
+        return self._providers[name]
+
+    async def _token_cache(self, provider: Provider, model: Model) -> TokenCache:
+        known = self._token_caches.get(model.name)
+        if known is None or known.model != model:
+            known = TokenCache(
+                provider.format,
+                model,
+                await provider.counter(model),
+                self._store_thread,
+                self._store.token_counts,
+                self._store.blobs,
+            )
+            self._token_caches[model.name] = known
+        return known
+
+    def _parameters(self, model: Model, provider: Provider) -> Parameters:
+        wanted = self._settings.reply
+        longest = wanted.max_tokens or model.max_tokens
+        default = provider.format.default_max_tokens
+        if longest is None and default is not None:
+            longest = min(model.max_output or default, default)
+        temperature = wanted.temperature if wanted.temperature >= 0 else model.temperature
+        return Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget)
+
+    def _toolbox(self, stable: StablePicks) -> Toolbox:
+        tools = self._settings.tools
+        return Toolbox(stable.runnables, timeout_s=tools.timeout_s, longest=tools.result_characters)
+
+    def _prompt(self, agent: Agent) -> str:
+        """The agent's, unless an option says otherwise. Files are read anew at every turn; the record keeps the text
+        that was really sent."""
+        by_option = "option" in (self._settings.origin("system_prompt"), self._settings.origin("system_prompt_file"))
+        if agent.system_prompt is not None and not by_option:
+            return agent.system_prompt
+        if not self._settings.system_prompt_file:
+            return self._settings.system_prompt
+        path = Path(self._settings.system_prompt_file).expanduser()
+        try:
+            return clean(path.read_bytes())[0].strip()
+        except OSError as why:
+            raise Invalid(f"cannot read the system prompt file {path}: {why.strerror}", path=str(path)) from why
+
+    async def close(self) -> None:
+        for provider in self._providers.values():
+            await provider.close()
+
+
+def _unknown_window(model: Model) -> str:
+    return (
+        f"the window of {model.name} is unknown: {ASSUMED_WINDOW} tokens are assumed and automatic compaction is off; "
+        "set `window` in models.toml"
+    )

@@ -1,0 +1,205 @@
+"""TurnContext: what stays the same through all requests of a turn: the model, how it counts, preamble and budget.
+
+Values only; `builder.py` makes them.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from recto.agents.agent import Agent
+from recto.chat.conversation import View
+from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.providers.provider import Provider
+from recto.settings import ContextSettings
+from recto.sources.selection import StablePicks
+from recto.sources.tools import Toolbox
+from recto.sources.vault_tools import READ_DOCUMENT
+from recto.strategy import DISCARD, STRATEGIES, Strategy
+from recto.turn.preamble import Preamble
+from recto.turn.token_cache import TokenCache
+from recto.window.budget import Budget, Shares, limit_of, reserve_of
+from recto.window.compaction_block import has_archive
+from recto.window.measure import SMALLEST_SUMMARY
+from recto.window.request import Parameters
+
+# The reply that is asked for where a wire format wants a number and nobody gave one.
+DEFAULT_REPLY = 4096
+# A share of a large window would be a book; nobody writes or reads one between two messages.
+LONGEST_SUMMARY = 4096
+LARGEST_SUMMARY = 0.3
+TIGHTER = 0.75
+# A tool that takes more of the room is not worth its place: in a small window everything is near anyway.
+LARGEST_TOOL = 0.04
+# Of fewer archived messages those that matter come back by themselves.
+WORTH_A_TOOL = 16
+STRATEGY = "context.strategy"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """The model that answers, as which agent, how it counts, what is asked of it: known before anything is picked."""
+
+    provider: Provider
+    token_cache: TokenCache
+    parameters: Parameters
+    settings: ContextSettings
+    """In force for this model, agent, conversation and call."""
+    agent: Agent
+    prompt: str
+    left_out: tuple[str, ...] = ()
+    """Parameters that were asked for and that the model does not take."""
+
+    @property
+    def model(self) -> Model:
+        return self.token_cache.model
+
+    @property
+    def limit(self) -> int:
+        return limit_of(self.model.window, self.settings.max_prompt_tokens, ASSUMED_WINDOW)
+
+    @property
+    def reserve(self) -> int:
+        return reserve_of(self.limit, self.settings.reserved_response_tokens, self.parameters.max_tokens)
+
+    @property
+    def room(self) -> int:
+        return self.limit - self.reserve
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the size of the window is known."""
+        return bool(self.model.window or self.settings.max_prompt_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Preambles:
+    """What a window may start with: without the recall tool, and with it."""
+
+    plain: Preamble
+    with_recall: Preamble | None = None
+    """Used once enough is archived."""
+
+    def at(self, view: View) -> Preamble:
+        block = view.compaction
+        is_far = block is not None and has_archive(block) and block.messages_archived >= WORTH_A_TOOL
+        return self.with_recall if self.with_recall and is_far else self.plain
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    resolved: ResolvedModel
+    stable: StablePicks
+    toolbox: Toolbox
+    preamble: Preamble
+    budget: Budget
+    compacts: bool
+    """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
+    notes: tuple[str, ...]
+    preambles: Preambles
+    after_compaction: Preambles
+    """After a compaction, which drops the tools that were chosen for earlier messages."""
+    compaction: int | None = None
+    """The number of the Compaction that was in force when the turn began."""
+    tightened: int = 0
+    """How often the provider has said in this turn that the window is too long."""
+
+    @property
+    def provider(self) -> Provider:
+        return self.resolved.provider
+
+    @property
+    def token_cache(self) -> TokenCache:
+        return self.resolved.token_cache
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.resolved.parameters
+
+    @property
+    def settings(self) -> ContextSettings:
+        return self.resolved.settings
+
+    @property
+    def model(self) -> Model:
+        return self.token_cache.model
+
+    def at(self, view: View) -> "TurnContext":
+        """For this view. A compaction breaks the prefix in any case, so that is when the preamble changes: the recall
+        tool comes in, and what was chosen for earlier messages goes."""
+        number = view.compaction.compaction_number if view.compaction else None
+        preamble = (self.preambles if number == self.compaction else self.after_compaction).at(view)
+        return replace(self, preamble=preamble, budget=replace(self.budget, tools=preamble.for_tools))
+
+    @property
+    def may_offer_recall(self) -> bool:
+        return self.preambles.with_recall is not None
+
+    def without_recall_tool(self) -> "TurnContext":
+        """Where room is short the recall tool is the first to go."""
+        return replace(
+            self, preambles=Preambles(self.preambles.plain), after_compaction=Preambles(self.after_compaction.plain)
+        )
+
+    def without_tool_calls(self) -> "TurnContext":
+        """The tools stay where the prefix has them, but the model may no longer call one: an answer is wanted now."""
+        parameters = replace(self.parameters, tool_choice="none" if self.preamble.tools else None)
+        return replace(self, resolved=replace(self.resolved, parameters=parameters))
+
+    @property
+    def chosen_strategy(self) -> Strategy:
+        """What settings, agent, conversation and call ask for."""
+        return STRATEGIES[self.settings.strategy]
+
+    @property
+    def strategy(self) -> Strategy:
+        """The one in force: where nothing is compacted, what does not fit is left out as `discard` does."""
+        return self.chosen_strategy if self.compacts else DISCARD
+
+    @property
+    def reader(self) -> str | None:
+        """The tool that reads documents, where the model has it."""
+        return READ_DOCUMENT if any(tool.name == READ_DOCUMENT for tool, _ in self.preamble.tools) else None
+
+    @property
+    def free(self) -> int:
+        """The room that the preamble leaves."""
+        return self.budget.room - self.preamble.count.tokens
+
+
+def budget_for(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> Budget:
+    settings, limit, room, shares = resolved.settings, resolved.limit, resolved.room, resolved.settings.budgets
+    return Budget(
+        limit,
+        resolved.reserve,
+        # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
+        low_water=int(room * settings.low_water),
+        trigger=math.ceil(limit * settings.threshold - 1e-9) if compacts else None,
+        summary=_summary(room, settings),
+        recent=settings.recent_messages_to_keep,
+        least_recent=settings.min_recent_messages_to_keep,
+        shares=Shares(shares.system, shares.tools, shares.messages),
+        instructions=preamble.instructions.tokens,
+        written=(preamble.rules + preamble.references).tokens,
+        tools=preamble.for_tools,
+    )
+
+
+def tightened(context: TurnContext) -> TurnContext:
+    """The same with a smaller window: its provider counts more than we do."""
+    budget = context.budget
+    limit = int(budget.limit * TIGHTER)
+    tighter = replace(
+        budget,
+        limit=limit,
+        reserve=min(budget.reserve, limit // 2),
+        low_water=int(budget.low_water * TIGHTER),
+        summary=int(budget.summary * TIGHTER),
+        trigger=int(budget.trigger * TIGHTER) if budget.trigger else None,
+    )
+    return replace(context, budget=tighter, tightened=context.tightened + 1)
+
+
+def _summary(room: int, context: ContextSettings) -> int:
+    """The longest summary as sent: what is asked for, no more than 30 % of the room, and enough to say something."""
+    asked = context.summary_tokens or min(int(room * context.summary_ratio), LONGEST_SUMMARY)
+    return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))

@@ -1,0 +1,159 @@
+"""DocumentPicker: the documents that a message names and the one that is open beside the chat.
+
+Small documents go in whole, of larger ones the relevant parts; a model with a reading tool fetches large ones itself.
+"""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.errors import RectoError
+from recto.settings import ReferenceSettings
+from recto.sources.documents import UNREADABLE_TEXT, ImportRoots, NamedDocument, fenced_document, resolve_documents
+from recto.sources.pick import Insert, Pick
+from recto.sources.vault_tools import READ_DOCUMENT
+from recto.turn.assembly import count_current
+from recto.turn.citations import Citations
+from recto.turn.context import TurnContext
+from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.token_cache import TokenCache
+from recto.vault.document import Document
+from recto.vault.relevant_parts import parts_text, relevant_parts
+from recto.window.request import Entry
+
+# Of the unused room: a model that can read for itself gets small documents at once and larger ones through its tool.
+SHARE_WITH_TOOLS, SHARE_WITHOUT_TOOLS = 0.20, 0.60
+# Tokens of a letter, about, to choose sections by; what is chosen is counted.
+PER_LETTER = 0.3
+LEAST = 60
+
+
+class DocumentPicker(Picker):
+    def __init__(self, turn: TurnInput, citations: Citations, settings: ReferenceSettings, project: Path) -> None:
+        super().__init__()
+        self._session, self._citations, self._settings, self._project = turn.session, citations, settings, project
+        self._named: list[NamedDocument] = []
+        self._opened: Document | None = None
+
+    async def annotate(self, message: Message, context: TurnContext) -> Message:
+        """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
+        return await asyncio.to_thread(self._annotate, message, context.reader)
+
+    def _annotate(self, message: Message, reader: str | None) -> Message:
+        vault = self._session.vault
+        roots = ImportRoots(self._project, vault.root if vault else None, self._settings.outside)
+        try:
+            self._named = resolve_documents(message.text, vault, roots)
+            self._opened = self._open_document()
+            return self._citations.with_references(message, self._named, reader, self._opened)
+        except (RectoError, OSError) as why:
+            self.notes.append(f"the linked documents could not be read: {why}")
+            return message
+
+    def _open_document(self) -> Document | None:
+        """What the user has open beside the chat."""
+        path, vault = self._session.document, self._session.vault
+        if path is None or vault is None:
+            return None
+        try:
+            return vault.read(path)
+        except RectoError as why:
+            self.notes.append(f"{path} could not be read: {why.message}")
+            return None
+
+    @property
+    def wants_room(self) -> bool:
+        return bool(self._named or self._opened)
+
+    async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        inserts = await self._documents(message, context, room.unused)
+        opened = self._opened
+        if opened and not any(pick.name == opened.path for each in inserts for pick in each.picks):
+            counted = await count_current(context.token_cache, message, [*room.inserts, *inserts])
+            free = max(0, room.free - counted.counted.count.tokens)
+            if insert := await _open_insert(context.token_cache, opened, free):
+                inserts.append(insert)
+            else:
+                self.notes.append(f"{opened.path} does not fit in the window and was left out")
+        return VolatilePicks(tuple(inserts))
+
+    async def _documents(self, message: Message, context: TurnContext, unused: int) -> list[Insert]:
+        token_cache, inserts = context.token_cache, list[Insert]()
+        self.notes += [each.problem for each in self._named if each.problem]
+        left = int(unused * (SHARE_WITH_TOOLS if context.reader else SHARE_WITHOUT_TOOLS))
+        for each in self._named:
+            if each.path is None:
+                continue
+            whole = fenced_document(each.path, each.text)
+            tokens = await _tokens(token_cache, whole)
+            if tokens <= left or each.text == UNREADABLE_TEXT:
+                inserts.append(_insert(each, whole, _because(each)))
+                left -= tokens
+            elif context.reader:
+                large = f"{each.path} takes {tokens} tokens, more than documents may"
+                self.notes.append(f"{large}: the model can read it with {READ_DOCUMENT}")
+            elif part := await _relevant(token_cache, each, message.text, left):
+                text, of = part
+                inserts.append(_insert(each, text, f"{_because(each)}; {of}"))
+                self.notes.append(f"{each.path} does not fit whole ({tokens} tokens): the model sees {of}")
+                left -= await _tokens(token_cache, text)
+            else:
+                self.notes.append(f"{each.path} does not fit in the window and was left out")
+        return inserts
+
+
+async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
+    """The document that the user has open: as much of its beginning as fits."""
+    whole = fenced_document(document.path, document.text)
+    tokens = await _tokens(token_cache, whole)
+    text, because = whole, "the document that is open"
+    while tokens > room:
+        # a tenth less than in proportion: counts do not run evenly through a text
+        keep = int(len(document.text) * room / tokens * 0.9) if tokens else 0
+        if room < LEAST or keep < LEAST:
+            return None
+        document = Document(document.path, document.text[:keep])
+        text, because = (
+            fenced_document(document.path, document.text + "\n[cut here]"),
+            "the document that is open; cut to fit",
+        )
+        tokens = await _tokens(token_cache, text)
+    pick = Pick("document", document.path, because, mode="manual", sha256=_digest(text))
+    return Insert("documents", text, (pick,))
+
+
+def _because(named: NamedDocument) -> str:
+    how = "named as" if named.wikilink.startswith("@") else "linked as"
+    return f"{how} {named.wikilink}" + (", that part of it" if named.part is not None else "")
+
+
+def _insert(named: NamedDocument, text: str, because: str) -> Insert:
+    pick = Pick("document", named.path or named.wikilink, because, mode="manual", sha256=_digest(text))
+    return Insert("documents", text, (pick,))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def _relevant(token_cache: TokenCache, named: NamedDocument, question: str, room: int) -> tuple[str, str] | None:
+    """The sections that bear on the question, as many as fit, and what they are of the whole."""
+    document = Document(named.path or "", named.text)
+    aim = room
+    for _ in range(3):
+        chosen = relevant_parts(document, question, room=aim, count=lambda text: int(len(text) * PER_LETTER) + 1)
+        if not chosen:
+            return None
+        text = fenced_document(document.path, parts_text(document, chosen))
+        tokens = await _tokens(token_cache, text)
+        if tokens <= room:
+            return text, f"{len(chosen)} relevant part{'s' * (len(chosen) > 1)} of it"
+        aim = int(aim * room / tokens * 0.95)
+    return None
+
+
+async def _tokens(token_cache: TokenCache, text: str) -> int:
+    counted = await token_cache.count([Entry("user", (Text(text),))])
+    return counted[0].count.tokens

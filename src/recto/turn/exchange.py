@@ -1,0 +1,225 @@
+"""Exchange: one request and what comes back: the reply, stored as it streams, and the tool calls it asks for."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from recto.chat.blocks import Block, Text, ToolCall, ToolResult
+from recto.chat.message import Message, Role, Tokens, Usage
+from recto.concurrency import StoreThread, run_to_completion
+from recto.errors import ProviderError, RectoError, StoreError
+from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolCallsPending
+from recto.ids import new_id
+from recto.providers.provider import Attempt, Done, ReplyPart, TextPart, ThinkingPart
+from recto.sources.tools import ToolRun
+from recto.store.store import Store
+from recto.turn.assembly import Turn
+from recto.turn.citations import Citations
+from recto.turn.context import TurnContext
+from recto.turn.incoming import IncomingMessage, delta_of
+from recto.turn.prepared import PreparedTurn
+from recto.turn.session import ChatSession
+from recto.turn.source_uses import UseTracker, evidence
+from recto.turn.tool_round import Approvals, close_calls, run_calls
+from recto.window.request import Entry, Request
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Exchange:
+    prepared: PreparedTurn
+    turn: Turn
+    request: Request
+    approvals: Approvals
+    use_tracker: UseTracker
+    calls: tuple[ToolCall, ...] = ()
+    """What the reply asks for, once it is complete."""
+    handed_back: tuple[ToolCall, ...] = ()
+    """Of these, what the caller runs."""
+    _attempts: list[dict[str, Any]] = field(default_factory=list)
+
+    context: TurnContext = field(init=False)
+    session: ChatSession = field(init=False)
+    store: Store = field(init=False)
+    store_thread: StoreThread = field(init=False)
+    citations: Citations = field(init=False)
+
+    def __post_init__(self) -> None:
+        prepared, self.context = self.prepared, self.turn.context
+        self.session, self.citations = prepared.session, prepared.citations
+        self.store, self.store_thread = prepared.store, prepared.store_thread
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Streams the reply to the store and the listener. What arrived is kept, however the stream ends."""
+        incoming = self._incoming("assistant", self.context.provider.name, self.context.model.name, self.request.id)
+        done = Done("stop")
+        try:
+            async with aclosing(self.context.provider.stream(self.request.body, self.request.purpose)) as parts:
+                async for part in parts:
+                    if isinstance(part, Done):
+                        done = part
+                    elif event := await self._take(incoming, part):
+                        yield event
+        except BaseException as why:
+            await self._end_early(incoming, why)
+            raise
+        try:
+            message = await self._end(incoming, done)
+        except BaseException as why:
+            if not incoming.is_finished:
+                await self._end_early(incoming, why)
+            raise
+        yield Replied(message, self.turn.window, self.request.id)
+        if incoming.starts_branch:
+            yield Noticed("another process went on with this conversation meanwhile: what follows here is a branch")
+        if not message.blocks:
+            yield Noticed("the model's reply was empty")
+        if done.finish == "length":
+            yield Noticed("the reply was cut off at its length limit")
+
+    async def run_tools(self, *, may_run: bool) -> AsyncGenerator[Event, None]:
+        """The calls of the reply, each with its one result in the end, whether or not they may run; those that the
+        caller runs are handed back."""
+        own = tuple(call for call in self.calls if call not in self.handed_back)
+        if not own:
+            yield ToolCallsPending(self.handed_back)
+            return
+        incoming, calls = self._incoming("tool"), own if may_run else ()
+        try:
+            async with aclosing(run_calls(incoming, self.context.toolbox, calls, self.approvals, self._keep)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            # to its end, also when the turn is stopped right here: every call has its result
+            await run_to_completion(asyncio.ensure_future(self._close_round(incoming, own)))
+        if self.handed_back:
+            yield ToolCallsPending(self.handed_back)
+
+    async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall]) -> None:
+        message = await close_calls(incoming, calls, self.approvals, self._own)
+        for call, result in zip(calls, message.results, strict=True):  # in the order of the calls
+            self.citations.add_result(call, result)
+        await self._note_calls()
+
+    async def _keep(self, ran: ToolRun) -> ToolResult:
+        """Stores what does not go into the window: the whole of a long result, and what is not text."""
+        whole = [ran.whole.encode()] if ran.whole is not None else []
+        if not whole and not ran.media:
+            return ran.result
+        kept = await self.store_thread.do(self.store.blobs.put_all, [*whole, *(each.data for each in ran.media)])
+        media = zip(ran.media, kept[len(whole) :], strict=True)
+        told = tuple(f"{each.media_type} {sha256}" for each, sha256 in media)
+        return replace(ran.result, whole=kept[0] if whole else "", media=told)
+
+    def _incoming(
+        self, role: Role, provider: str | None = None, model: str | None = None, request: str | None = None
+    ) -> IncomingMessage:
+        assert self.session.head is not None
+        draft = Message(
+            new_id(),
+            role,
+            (),
+            parent=self.session.head,
+            status="unfinished",
+            context_type="tool_output" if role == "tool" else "primary",
+            agent=self.session.agent,
+            provider=provider,
+            model=model,
+            request=request,
+        )
+        return IncomingMessage(self.store, self.store_thread, self.session, draft)
+
+    async def _take(self, incoming: IncomingMessage, part: ReplyPart) -> Event | None:
+        if isinstance(part, Attempt):
+            self._attempts.append({"error": part.error, "wait_s": part.wait_s})
+            return Retrying(part.number, part.error, part.wait_s)
+        assert not isinstance(part, Done)
+        await incoming.add(delta_of(part))
+        if isinstance(part, TextPart):
+            return TextDelta(part.text)
+        return ThinkingDelta(part.text) if isinstance(part, ThinkingPart) and part.text else None
+
+    async def _end(self, incoming: IncomingMessage, done: Done) -> Message:
+        if incoming.message is None:
+            await incoming.add(["text", ""])
+        own = await self._own("assistant", incoming.blocks)
+        counted = self.turn.window.total
+        calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
+        message = await incoming.finish(
+            "pending" if any(map(self.context.toolbox.is_callers, calls)) else "done",
+            blocks=await self._with_references(incoming.blocks),
+            tokens=Tokens(own),
+            usage=done.usage or Usage(counted, own or 0, reported=False),
+            outcome=self._outcome(done.finish) | await self._used(incoming.blocks),
+        )
+        assert message is not None
+        self.calls = message.calls
+        self.handed_back = tuple(filter(self.context.toolbox.is_callers, message.calls))
+        if self.handed_back:
+            self.session.apply(pending=message.id)
+        return message
+
+    async def _used(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
+        """The sources that the last reply of a turn shows signs of using; a failure here costs only that."""
+        if any(isinstance(block, ToolCall) for block in blocks):
+            return {}
+        text = "".join(block.text for block in blocks if isinstance(block, Text))
+        try:
+            return await self._detected_uses(text)
+        except Exception:  # the reply is complete, whatever goes wrong here
+            log.exception("the sources that a reply used could not be detected")
+            return {}
+
+    async def _detected_uses(self, text: str) -> dict[str, Any]:
+        if (found := evidence(self.turn, text)) is None:
+            return {}
+        uses = await asyncio.to_thread(lambda: found.uses)
+        signs = {use.id: use.sign for use in uses}
+        await self.store_thread.do(self.store.source_uses.signs, self.request.id, signs)
+        self.use_tracker.begin(self.request.id, found, uses)
+        used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
+        return {"used": used} if used else {}
+
+    async def _note_calls(self) -> None:
+        """A tool that was called counts as used, even if no final reply follows."""
+        tools = [tool for call in self.calls if (tool := self.context.toolbox.tool(call.name))]
+        offered = {tool.id for tool, _ in self.turn.preamble.tools}
+        if signs := {tool.id: "called" for tool in tools if tool.id in offered}:
+            with suppress(RectoError):
+                await self.store_thread.do(self.store.source_uses.signs, self.request.id, signs)
+
+    async def _with_references(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The last reply of a turn cites the documents that tools read or found."""
+        if any(isinstance(block, ToolCall) for block in blocks):
+            return blocks
+        found = await asyncio.to_thread(self.citations.block)
+        return (*blocks, found) if found else blocks
+
+    async def _own(self, role: Role, blocks: tuple[Block, ...]) -> int | None:
+        """What a message will cost as history; None when it cannot be counted now."""
+        try:
+            counted = await self.context.token_cache.count([Entry(role, blocks)])
+        except ProviderError:
+            return None
+        return counted[0].count.tokens
+
+    def _outcome(self, finish: str, error: str | None = None) -> dict[str, Any]:
+        """What the record keeps that the reply itself does not say."""
+        told = {"finish": finish, "attempts": self._attempts, "error": error}
+        return {name: value for name, value in told.items() if value}
+
+    async def _end_early(self, incoming: IncomingMessage, why: BaseException) -> None:
+        stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
+        error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
+        outcome = self._outcome("stopped" if stopped else "error", error)
+        # a store that fails here has most likely failed before: the first error is the one to report
+        with suppress(StoreError):
+            found = self.citations.block() if incoming.blocks else None
+            blocks = (*incoming.blocks, found) if found else None
+            kept = await incoming.finish("stopped" if stopped else "error", blocks=blocks, error=error, outcome=outcome)
+            if not kept:
+                await self.store_thread.do(self.store.records.outcome, self.request.id, **outcome)

@@ -1,0 +1,214 @@
+"""LoadedView: the view at a head with the token counts of all its units, loaded only as far back as could fit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile
+
+from recto.chat.blocks import Compaction, ToolResult
+from recto.chat.conversation import View, units
+from recto.chat.message import Message
+from recto.concurrency import StoreThread
+from recto.store.store import Store
+from recto.turn.token_cache import Counted, TokenCache
+from recto.window.measure import SUMMARY
+from recto.window.request import Entry
+from recto.window.window import NO_EXCERPTS, entries_of, summary_entry
+
+# The first look at a path; each further one is twice as deep.
+FIRST_PAGE = 256
+
+Unit = tuple[Message, ...]
+CountedUnits = dict[str, list[Counted]]
+"""The counted entries of each unit by the id of its first message; tool results count with their call."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedView:
+    """A view with the counts of all its units."""
+
+    view: View
+    counted_units: CountedUnits
+    drift: int = 0
+    """How many tokens more than ours the provider counted for the last reply's request; 0 for exact counts."""
+    summary: Counted | None = None
+    """The summary as it is sent."""
+    results: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of each tool result of the last round, by `message/call`."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Tokens by message; tool results count with their call, those of the last round also one by one."""
+        counted_units = self.counted_units
+        counts = {
+            message.id: sum([entry.count.tokens for entry in counted_units.get(message.id, ())])
+            for message in (*self.view.lifted, *self.view.tail)
+        }
+        if self.summary:
+            counts[SUMMARY] = self.summary.count.tokens
+        return {**counts, **self.results}
+
+    def archived(self, last: str | None, lifted: Sequence[str]) -> int:
+        """How many messages are archived after a cut, older ones that were not loaded included."""
+        return self._said_up_to(last) - len(lifted)
+
+    def covered(self, last: str | None) -> int:
+        """How many messages a cut newly covers."""
+        before = self.view.compaction
+        return self._said_up_to(last) - (before.messages_archived + len(before.lifted) if before else 0)
+
+    def _said_up_to(self, last: str | None) -> int:
+        before = self.view.compaction
+        known = {message.id: message.said for message in self.view.tail}
+        if last in known:
+            return known[last]
+        if last is None or (before and last == before.last):
+            return before.messages_archived + len(before.lifted) if before and last else 0
+        return self.view.tail[0].said - 1 if self.view.tail else 0
+
+    @property
+    def ahead(self) -> list[Counted]:
+        """What is sent in place of everything covered: the summary and the lifted messages."""
+        return [*([self.summary] if self.summary else ()), *self.entries(self.view.still_sent)]
+
+    @property
+    def before(self) -> list[Counted]:
+        """Everything that precedes the current message."""
+        return [*self.ahead, *self.entries(self.view.history)]
+
+    def entries(self, messages: Sequence[Message]) -> list[Counted]:
+        return [entry for message in messages for entry in self.counted_units.get(message.id, ())]
+
+
+async def load_view(
+    store: Store, store_thread: StoreThread, token_cache: TokenCache, head: str | None, current: str | None, room: int
+) -> LoadedView:
+    """The view at `head`, newest first, as far back as could fit in `room`; older messages stay in the store."""
+    if head is None:
+        return LoadedView(View((), current=current), {})
+    size = FIRST_PAGE
+    block, page = await store_thread.do(store.tree.active, head, most=size)
+    until, excerpts = (block.last, block.excerpts) if block else (None, NO_EXCERPTS)
+    path = _said_of(page)
+    counted_units = await _count(token_cache, path, {}, excerpts)
+    start = page[-1].parent if len(page) == size else None
+    while start and start != until and _total(counted_units) <= room:
+        size *= 2
+        page = await store_thread.do(store.tree.bare_page, start, most=size, until=until)
+        path = _said_of(page) + path
+        counted_units = await _count(token_cache, path, counted_units, excerpts)
+        start = page[-1].parent if len(page) == size else None
+    is_whole = start is None or start == until
+    return await _view(
+        store, store_thread, token_cache, View(tuple(path), (), block, 0 if is_whole else 1, current), counted_units
+    )
+
+
+def _said_of(page: list[Message]) -> list[Message]:
+    """A page oldest first, without Compactions."""
+    return [message for message in reversed(page) if message.compaction is None]
+
+
+async def extend_view(
+    store: Store,
+    store_thread: StoreThread,
+    token_cache: TokenCache,
+    head: str | None,
+    current: str | None,
+    known: LoadedView | None,
+) -> LoadedView | None:
+    """A view that was loaded before, with the messages since; None when something else happened too."""
+    if head is None or known is None or not known.view.tail or known.view.older:
+        return None
+    last = known.view.tail[-1].id
+    page = await store_thread.do(store.tree.bare_page, head, most=FIRST_PAGE, until=last)
+    if not page or page[-1].parent != last:
+        return None
+    if any(message.compaction not in (None, known.view.compaction) for message in page):
+        return None
+    view = replace(known.view, tail=(*known.view.tail, *_said_of(page)), current=current)
+    # what another process may still be writing must be read again
+    if any(message.status == "unfinished" for message in view.tail):
+        return None
+    return await _view(store, store_thread, token_cache, view, known.counted_units)
+
+
+async def _view(
+    store: Store, store_thread: StoreThread, token_cache: TokenCache, view: View, counted_units: CountedUnits
+) -> LoadedView:
+    """The view with its lifted messages; tool results whose call was not loaded are dropped."""
+    tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
+    wanted = view.compaction.lifted if view.compaction else ()
+    lifted = await store_thread.do(store.tree.messages, wanted) if wanted else []
+    view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
+    loaded = await _counted_view(token_cache, view, counted_units)
+    return replace(loaded, drift=await _drift(store, store_thread, token_cache, loaded))
+
+
+async def _counted_view(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> LoadedView:
+    block = view.compaction
+    for part in (view.lifted, view.history, view.rounds):
+        counted_units = await _count(token_cache, part, counted_units, block.excerpts if block else NO_EXCERPTS)
+    entry = summary_entry(block, view.still_sent or view.history) if block else None
+    summary = (await token_cache.count([entry]))[0] if entry else None
+    return LoadedView(view, counted_units, summary=summary, results=await _results(token_cache, view, counted_units))
+
+
+async def _results(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> dict[str, int]:
+    """Tokens of each result of the last round; their sum is at most the round's own count."""
+    if not view.rounds:
+        return {}
+    first, *rest = units(view.rounds)[-1]
+    sent = [block for entry in counted_units[first.id] for block in entry.entry.blocks if isinstance(block, ToolResult)]
+    keys = {result.call_id: f"{message.id}/{result.call_id}" for message in rest for result in message.results}
+    known = [block for block in sent if block.call_id in keys]
+    counted = await token_cache.count([Entry("tool", (block,)) for block in known])
+    tokens = {keys[block.call_id]: each.count.tokens for block, each in zip(known, counted, strict=True)}
+    whole, total = sum(entry.count.tokens for entry in counted_units[first.id]), sum(tokens.values())
+    return {key: size * min(whole, total) // total for key, size in tokens.items()} if total else {}
+
+
+async def _drift(store: Store, store_thread: StoreThread, token_cache: TokenCache, loaded: LoadedView) -> int:
+    if all(entry.count.exact for entries in loaded.counted_units.values() for entry in entries):
+        return 0
+    last = next((message.id for message in reversed(loaded.view.tail) if message.role == "assistant"), None)
+    request = await store_thread.do(store.tree.request_of, last) if last else None
+    if last is None or request is None:
+        return 0
+    account = await store_thread.do(store.records.account, request)
+    usage = (await store_thread.do(store.tree.message, last)).usage
+    if usage is None or not usage.reported or account.meter != token_cache.counter.key:
+        return 0
+    return max(0, usage.input - (account.total or 0))
+
+
+async def _count(
+    token_cache: TokenCache, messages: Sequence[Message], known: CountedUnits, excerpts: Mapping[str, str]
+) -> CountedUnits:
+    """Counts of these messages' units; known ones are not rendered again."""
+    fresh = [unit for unit in units(messages) if unit[0].id not in known]
+    entries = [entries_of(unit, excerpts) for unit in fresh]
+    counted = iter(await token_cache.count([entry for group in entries for entry in group]))
+    return known | {unit[0].id: [next(counted) for _ in group] for unit, group in zip(fresh, entries, strict=True)}
+
+
+async def view_after_cut(token_cache: TokenCache, loaded: LoadedView, block: Compaction) -> LoadedView:
+    """The view after this Compaction. Nothing is read again, and what is no longer sent is let go."""
+    view, before = loaded.view, loaded.view.compaction
+    covered, stays = view.split(block.last)
+    lifted = tuple(message for message in (*view.lifted, *covered) if message.id in block.lifted)
+    view = replace(view, tail=stays, lifted=lifted, compaction=block, older=0)
+    known = {
+        message.id: loaded.counted_units[message.id]
+        for message in (*lifted, *view.tail)
+        if message.id in loaded.counted_units
+    }
+    if block.excerpts != (before.excerpts if before else {}):
+        shortened = {key.partition("/")[0] for key in block.excerpts}
+        for unit in units((*lifted, *view.tail)):
+            if any(message.id in shortened for message in unit):
+                known.pop(unit[0].id, None)
+    return replace(await _counted_view(token_cache, view, known), drift=loaded.drift)
+
+
+def _total(counted_units: CountedUnits) -> int:
+    return sum(entry.count.tokens for entries in counted_units.values() for entry in entries)

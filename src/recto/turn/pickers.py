@@ -1,0 +1,90 @@
+"""Pickers: whatever enters a window for a message comes from one of them.
+
+A picker works for one turn. It can act in two phases and two places; each step is optional:
+
+    stable      before the plan, in the preamble: counted, and part of the cached prefix
+    annotate    before the plan: adds to the message itself, for good
+    volatile    before the plan, in front of the message: counted
+    fill        after the plan, in front of the message: only in the room that is left
+
+A new kind of source is one class like this and one line in `Engine._pickers`.
+"""
+
+from dataclasses import dataclass
+
+from recto.chat.message import Message
+from recto.sources.overrides import SourceOverrides
+from recto.sources.pick import Insert, Pick
+from recto.sources.selection import StablePicks
+from recto.turn.assembly import Turn
+from recto.turn.context import ResolvedModel, TurnContext
+from recto.turn.options import NO_OPTIONS, CallOptions
+from recto.turn.session import ChatSession
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """What every picker of a turn may know."""
+
+    session: ChatSession
+    resolved: ResolvedModel
+    message: Message | None = None
+    """None where somebody looks at the context before there is a message."""
+    overrides: SourceOverrides = SourceOverrides()  # noqa: RUF009  frozen
+    compaction: int | None = None
+    """The number of the Compaction in force."""
+    options: CallOptions = NO_OPTIONS
+    is_draft: bool = False
+    """Nothing is stored or sent: somebody looks at the window that would be."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is left for a volatile pick, in tokens."""
+
+    unused: int
+    """Free now, or after the compaction that may come first, whichever is more."""
+    free: int
+    """What the message and everything in front of it may take together without a compaction."""
+    is_shared: bool = False
+    """A later picker wants some of it too."""
+    inserts: tuple[Insert, ...] = ()
+    """What other pickers have put in front of the message already."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolatilePicks:
+    inserts: tuple[Insert, ...] = ()
+    passed: tuple[Pick, ...] = ()
+    """What was picked and does not fit, with the reason."""
+
+
+class Picker:
+    """The base of all pickers: picks nothing."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        """What the user should know about this message: shown every time."""
+        self.fill_note = ""
+        """What went wrong in `fill`: shown once."""
+
+    async def stable(self) -> StablePicks:
+        return StablePicks()
+
+    async def annotate(self, message: Message, context: TurnContext) -> Message:
+        return message
+
+    @property
+    def wants_room(self) -> bool:
+        """Whether `volatile` has anything to pick, known after `annotate`."""
+        return False
+
+    async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        return VolatilePicks()
+
+    async def fill(self, turn: Turn) -> Turn:
+        return turn
+
+    def give_way(self) -> None:
+        """The provider says that the window is too long: `fill` must bring nothing more in this turn."""

@@ -1,0 +1,156 @@
+"""Preamble: what every window of a turn begins with, as counted bytes: tools, system prompt, rules, references."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from recto.chat.blocks import Text
+from recto.errors import DoesNotFit
+from recto.sources.pick import Pick
+from recto.sources.selection import REFERENCES, RULES, Selection, sources_text
+from recto.sources.source import Tool
+from recto.turn.token_cache import TokenCache
+from recto.window.count import ZERO, Count, proportional_shares
+from recto.window.request import Entry, Parameters, Piece
+from recto.window.window import SectionTally
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The system prompt, rules and references as one text."""
+
+    prompt: str = ""
+    rules: tuple[Selection, ...] = ()
+    references: tuple[Selection, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return _joined(self.prompt, self.for_rules, self.for_references)
+
+    @property
+    def for_rules(self) -> str:
+        return sources_text(RULES, self.rules)
+
+    @property
+    def for_references(self) -> str:
+        return sources_text(REFERENCES, self.references)
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+@dataclass(frozen=True, slots=True)
+class Preamble:
+    pieces: tuple[Piece, ...]
+    system: Count
+    """The system prompt, with what every request costs besides its pieces."""
+    tools: tuple[tuple[Tool, Count], ...]
+    is_open: bool
+    """The list of messages already holds an item: the next needs a comma."""
+    rules: Count = ZERO
+    references: Count = ZERO
+    instructed: Instructions = Instructions()
+    picks: tuple[tuple[str, Pick], ...] = ()
+    """Rules, references and tools by their section, with the tokens of each."""
+
+    @property
+    def instructions(self) -> Count:
+        return self.system + self.rules + self.references
+
+    @property
+    def for_tools(self) -> int:
+        return sum(count.tokens for _, count in self.tools)
+
+    @property
+    def count(self) -> Count:
+        return sum((count for _, count in self.tools), self.instructions)
+
+    def tally(self, tally: SectionTally) -> None:
+        sha256 = hashlib.sha256(self.instructed.prompt.encode()).hexdigest()
+        tally.add("system", Pick("system", "system prompt", "always first", sha256=sha256), self.system.tokens)
+        for section, pick in self.picks:
+            tally.add(section, pick, pick.tokens)
+
+
+async def build_preamble(
+    token_cache: TokenCache,
+    parameters: Parameters,
+    instructions: Instructions = Instructions(),  # noqa: B008  frozen
+    tools: Sequence[Selection] = (),
+) -> Preamble:
+    system = token_cache.defused(instructions.text)
+    prompt, with_rules, whole = await _running(token_cache, parameters, instructions)
+    for_system = prompt + token_cache.counter.priming
+    if not system:
+        for_system += token_cache.counter.without_system
+    rules, references = _more(prompt, with_rules), _more(with_rules, whole)
+    picks = [
+        *await _shares(token_cache, "rules", instructions.rules, rules),
+        *await _shares(token_cache, "references", instructions.references, references),
+    ]
+    is_open = token_cache.format.opened(system)
+    base = Preamble((), for_system, (), is_open, rules, references, instructions, tuple(picks))
+    return await with_tools(base, token_cache, parameters, tools)
+
+
+async def with_tools(
+    preamble: Preamble, token_cache: TokenCache, parameters: Parameters, tools: Sequence[Selection]
+) -> Preamble:
+    """The same instructions, counted once, with these tools in front of them."""
+    specs = [each.source for each in tools if isinstance(each.source, Tool)]
+    system = token_cache.defused(preamble.instructed.text)
+    pieces = token_cache.format.preamble(token_cache.model.id, parameters, system, specs)
+    counts = await token_cache.count_pieces([piece for piece in pieces if piece.kind == "tool"]) if specs else []
+    written = [(section, pick) for section, pick in preamble.picks if section != "tools"]
+    picks = [("tools", _weighing(each, count.tokens)) for each, count in zip(tools, counts, strict=True)]
+    offered = tuple(zip(specs, counts, strict=True))
+    return replace(preamble, pieces=tuple(pieces), tools=offered, picks=(*written, *picks))
+
+
+async def _running(token_cache: TokenCache, parameters: Parameters, instructions: Instructions) -> list[Count]:
+    """Counts of the prompt alone, with rules, and with references too: they are sent, so counted, as one text."""
+    prompt, rules = instructions.prompt, instructions.for_rules
+    texts = [prompt, _joined(prompt, rules), instructions.text]
+    made = [
+        token_cache.format.preamble(token_cache.model.id, parameters, token_cache.defused(text), ())
+        for text in dict.fromkeys(texts)
+    ]
+    systems = [[piece for piece in pieces if piece.kind == "system"] for pieces in made]
+    counts = [sum(await token_cache.count_pieces(pieces), ZERO) for pieces in systems]
+    known = dict(zip(dict.fromkeys(texts), counts, strict=True))
+    return [known[text] for text in texts]
+
+
+def _more(before: Count, after: Count) -> Count:
+    return Count(after.tokens - before.tokens, before.exact and after.exact)
+
+
+async def _shares(
+    token_cache: TokenCache, section: str, included: Sequence[Selection], count: Count
+) -> list[tuple[str, Pick]]:
+    counted = await token_cache.count([Entry("user", (Text(each.text),)) for each in included])
+    shares = proportional_shares(count.tokens, [each.count.tokens for each in counted])
+    return [(section, _weighing(each, share)) for each, share in zip(included, shares, strict=True)]
+
+
+def _weighing(each: Selection, tokens: int) -> Pick:
+    return replace(each.pick, tokens=tokens)
+
+
+def naming_largest(why: DoesNotFit, preamble: Preamble) -> DoesNotFit:
+    """The same error, naming the largest source if sources are what is too large."""
+    sections = {"rules and references": ("rules", "references"), "the tools": ("tools",)}.get(why.largest, ())
+    picks = [pick for section, pick in preamble.picks if section in sections]
+    if not picks:
+        return why
+    most = max(picks, key=lambda pick: pick.tokens)
+    name = most.source
+    message = f"{why.message}; the largest is {name} with {most.tokens}: `recto sources remove '{name}'` takes it out"
+    return DoesNotFit(message, needed=why.needed, room=why.room, largest=why.largest)
+
+
+def list_pieces(wires: Sequence[tuple[bytes, ...]], is_open: bool) -> list[Piece]:
+    """Wire messages as pieces of a JSON list: a comma before each but the first."""
+    flat = [data for wire in wires for data in wire]
+    return [Piece("message", b"," + data if place or is_open else data) for place, data in enumerate(flat)]

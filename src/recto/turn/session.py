@@ -1,0 +1,149 @@
+"""ChatSession: one client's place in a conversation: its head, its model and vault, and what it has seen so far."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypedDict, TypeVar, Unpack
+
+from recto.sources.pick import Mode
+from recto.sources.source import SourceId
+from recto.store.store import Store
+from recto.turn.loaded_view import LoadedView
+from recto.turn.token_cache import TokenCache
+from recto.vault.vault import Vault
+
+T = TypeVar("T")
+ASK_AGAIN_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class LastTools:
+    """The tools of the last request."""
+
+    compaction: int | None = None
+    """The number of the Compaction that was in force."""
+    chosen: tuple[SourceId, ...] = ()
+    """Those that were chosen for a message: they stay until the next compaction."""
+    others: tuple[SourceId, ...] = ()
+
+
+def last_tools(compaction: int | None, tools: Iterable[tuple[SourceId, Mode]]) -> LastTools:
+    """From tools, each with how it came in."""
+    modes = dict(tools)
+    chosen = tuple(id for id, mode in modes.items() if mode == "agent")
+    return LastTools(compaction, chosen, tuple(id for id in modes if id not in chosen))
+
+
+class SessionChanges(TypedDict, total=False):
+    """What a step changed about a session."""
+
+    conversation: str
+    head: str | None
+    branched: bool
+    model: str
+    vault: Vault | None
+    document: str | None
+    strategy: str | None
+    request: str
+    loaded: dict[TokenCache, LoadedView]
+    last_tools: LastTools
+    stored_hashes: frozenset[str]
+    allowed: frozenset[str]
+    declined: int
+    pending: str | None
+    suspended: object
+
+
+def moved(head: str, did_move: bool) -> SessionChanges:
+    """The session after a message was appended; without a moved head it is on a branch of its own."""
+    return {"head": head, "branched": not did_move}
+
+
+@dataclass(slots=True)
+class ChatSession:
+    """`head` is the last message this client has seen. The stored head may be ahead: then the client is on a branch.
+
+    Steps read the fields and return what they changed; only `apply` and the note methods below write them.
+    """
+
+    conversation: str
+    """Its id; empty as long as nothing is stored."""
+    head: str | None = None
+    model: str = ""
+    """The model that was asked for by name; empty leaves it to agent and settings."""
+    vault: Vault | None = None
+    document: str | None = None
+    """What the user has open beside the chat, by its path in the vault."""
+    agent: str = "default"
+    strategy: str | None = None
+    """The strategy that was chosen for the conversation."""
+    branched: bool = False
+    request: str | None = None
+    """The last request made from here: the next is stored as what it adds."""
+    loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
+    """What the last window was made of, by token cache: the next one adds to it."""
+    last_tools: LastTools | None = None
+    """None where the record of the last request has to be read."""
+    stored_hashes: frozenset[str] = frozenset()
+    """Hashes of source texts that the store has."""
+    allowed: frozenset[str] = frozenset()
+    """Tools that run without asking as long as this session lasts: `server` or `server/tool`."""
+    declined: int = 0
+    """How large the window was when the user last refused a compaction."""
+    pending: str | None = None
+    """The reply whose tool calls wait for results from the caller."""
+    suspended: object = None
+    """The prepared turn of `pending`, so that it goes on with the same picks."""
+    _shown: set[str] = field(default_factory=set)
+    _waiting: list[str] = field(default_factory=list)
+    _is_nearly_full: bool = False
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def apply(self, **changes: Unpack[SessionChanges]) -> None:
+        """The one place where a session changes."""
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+    def commit(self, store: Store, step: Callable[[], tuple[T, SessionChanges]]) -> T:
+        """Runs a step in one transaction, then applies what it changed.
+
+        Called in the store's thread, so that a cancelled turn cannot part the two.
+        """
+        with store.database.write():
+            result, changes = step()
+        self.apply(**changes)
+        return result
+
+    @asynccontextmanager
+    async def turn_lock(self) -> AsyncGenerator[None, None]:
+        """One turn at a time. A lock of threads, asked again and again: turns may run on different loops."""
+        while not self._turn.acquire(blocking=False):  # noqa: ASYNC110  an Event belongs to one loop
+            await asyncio.sleep(ASK_AGAIN_S)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    # -- notes to the user
+
+    def note_later(self, text: str) -> None:
+        """Shown with the next message."""
+        self._waiting.append(text)
+
+    def is_new(self, note: str) -> bool:
+        """Whether a note was not shown before; it counts as shown from now on."""
+        is_new = note not in self._shown
+        self._shown.add(note)
+        return is_new
+
+    def new_notes(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+        """What to show now: notes that waited, and of these the ones not shown before."""
+        waiting, self._waiting = self._waiting, []
+        return waiting + [note for note in notes if note in always or self.is_new(note)]
+
+    def becomes_nearly_full(self, is_nearly_full: bool) -> bool:
+        """True once, when the window comes to be nearly full; again after it was not."""
+        before, self._is_nearly_full = self._is_nearly_full, is_nearly_full
+        return is_nearly_full and not before

@@ -1,0 +1,198 @@
+"""SideCall: one call to a model beside the conversation, for a summary or a line about a document.
+
+It is recorded before it leaves, like every request; its answer is gathered whole.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from dataclasses import asdict, dataclass, replace
+
+from recto.chat.blocks import Made, Text
+from recto.chat.message import now
+from recto.concurrency import StoreThread
+from recto.errors import ProviderError, RectoError, StoreError, Unreachable
+from recto.ids import new_id
+from recto.providers.model import accepted
+from recto.providers.provider import Attempt, CallPart, Done, TextPart
+from recto.sources.pick import Pick
+from recto.store.store import Store
+from recto.text import clean
+from recto.turn.context import TurnContext
+from recto.turn.preamble import Preamble, list_pieces
+from recto.turn.session import ChatSession
+from recto.turn.token_cache import Counted
+from recto.window.account import RequestAccount
+from recto.window.plan import NOTHING, Plan
+from recto.window.request import Entry, Parameters, Piece, Purpose, Request, with_marks
+from recto.window.window import SectionTally, Window
+
+TEMPERATURE = 0.3
+# Some models think without being asked, and spend the tokens of the answer on it.
+ROOM_TO_THINK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SideCall:
+    """What the model is sent: a preamble, entries that are counted already, and the prompt."""
+
+    context: TurnContext
+    preamble: Preamble
+    entries: tuple[Counted, ...]
+    order: Counted
+    because: str
+    most: int
+    """The longest answer."""
+
+    @property
+    def parameters(self) -> Parameters:
+        model = self.context.model
+        thinking = self.context.parameters.thinking_budget or 0
+        thinks = model.fixed_temperature or self.context.parameters.thinking == "adaptive"
+        extra = thinking or (ROOM_TO_THINK if thinks else 0)
+        asked = Parameters(
+            max_tokens=self.most + extra,
+            temperature=TEMPERATURE,
+            thinking_budget=thinking or None,
+            tool_choice="none" if self.preamble.tools else None,
+            thinking=self.context.parameters.thinking,
+        )
+        return accepted(asked, model)[0]
+
+    @property
+    def tokens(self) -> int:
+        return self.preamble.count.tokens + sum(entry.count.tokens for entry in (*self.entries, self.order))
+
+    @property
+    def fits(self) -> bool:
+        """Whether prompt and answer fit in the model's own window."""
+        return self.tokens + (self.parameters.max_tokens or 0) <= self.context.budget.limit
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        body = [entry.wire for entry in (*self.entries, self.order)]
+        format, preamble = self.context.token_cache.format, self.preamble
+        pieces = (*preamble.pieces, *list_pieces(body, preamble.is_open), format.closing(self.parameters))
+        behind_entries = len(pieces) - 2
+        return with_marks(pieces, [behind_entries - 1] if self.entries else [], format)
+
+
+@dataclass(frozen=True, slots=True)
+class SideAnswer:
+    text: str
+    finish: str
+    called: bool
+    made: Made
+
+
+async def call_model(
+    question: SideCall,
+    store: Store,
+    store_thread: StoreThread,
+    session: ChatSession,
+    message: str | None,
+    timeout_s: float,
+    *,
+    purpose: Purpose = "summary",
+) -> SideAnswer:
+    """The answer, valid or not; ProviderError when none came. The record says what became of the call."""
+    request = _request(question, session, message, purpose)
+    await store_thread.do(_save, store, question.context, session, request)
+    started = asyncio.get_running_loop().time()
+    attempts: list[dict[str, object]] = []
+    try:
+        async with asyncio.timeout(timeout_s):
+            texts, called, done = await _gather(question.context, request, attempts)
+    except TimeoutError as why:
+        await store_thread.do(store.records.outcome, request.id, finish="error", error="timed out", attempts=attempts)
+        raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
+    except (RectoError, asyncio.CancelledError) as why:
+        error = why.message if isinstance(why, RectoError) else None
+        told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
+        with suppress(StoreError):
+            await store_thread.do(store.records.outcome, request.id, **told)
+        raise
+    usage = asdict(done.usage) if done.usage else None
+    text = clean("".join(texts))[0]
+    await store_thread.do(
+        store.records.outcome, request.id, finish=done.finish, usage=usage, text=text, attempts=attempts
+    )
+    took = round(asyncio.get_running_loop().time() - started, 3)
+    made = Made(question.context.provider.name, question.context.model.name, took)
+    return SideAnswer(text, done.finish, called, made)
+
+
+async def _gather(
+    context: TurnContext, request: Request, attempts: list[dict[str, object]]
+) -> tuple[list[str], bool, Done]:
+    texts: list[str] = []
+    called, done = False, Done("stop")
+    async with aclosing(context.provider.stream(request.body, request.purpose)) as parts:
+        async for part in parts:
+            if isinstance(part, TextPart):
+                texts.append(part.text)
+            elif isinstance(part, CallPart):
+                called = True
+            elif isinstance(part, Attempt):
+                attempts.append({"error": part.error, "wait_s": part.wait_s})
+            elif isinstance(part, Done):
+                done = part
+    return texts, called, done
+
+
+def _request(question: SideCall, session: ChatSession, message: str | None, purpose: Purpose) -> Request:
+    context, pieces = question.context, question.pieces
+    return Request(
+        id=new_id(),
+        conversation=session.conversation,
+        purpose=purpose,
+        model=context.model.name,
+        format=context.token_cache.format.name,
+        parameters=question.parameters.given(),
+        pieces=pieces,
+        account=_account(question, session.conversation),
+        message=message,
+        created=now(),
+        stable=len(pieces) - 2,
+        mark_bytes=context.token_cache.format.mark_bytes,
+    )
+
+
+def _account(question: SideCall, conversation: str) -> RequestAccount:
+    context = question.context
+    tally = SectionTally()
+    question.preamble.tally(tally)
+    if question.entries:
+        tokens = sum(entry.count.tokens for entry in question.entries)
+        tally.add("history", Pick("messages", f"{len(question.entries)} messages", "to be summed up"), tokens)
+    tally.add("message", Pick("order", "what to sum up, and how", question.because), question.order.count.tokens)
+    exact = all(entry.count.exact for entry in (*question.entries, question.order)) and question.preamble.count.exact
+    budget = replace(context.budget, reserve=question.parameters.max_tokens or 0)
+    window = Window(
+        conversation=conversation,
+        model=context.model.name,
+        strategy=context.settings.strategy,
+        limit=budget.limit,
+        reserve=budget.reserve,
+        exact=exact,
+        sections=tally.sections(budget),
+        plan=Plan(context.settings.strategy, NOTHING, question.because),
+    )
+    return window.account(meter=context.token_cache.counter.key, window_from=context.model.window_from)
+
+
+def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:
+    with store.database.write():
+        context.token_cache.save()
+        # a line about a document shares no prefix with the conversation
+        base = None if request.purpose == "gist" else session.request or store.records.latest(session.conversation)
+        store.records.save(request, base)
+
+
+async def count_texts(context: TurnContext, texts: Sequence[str]) -> list[Counted]:
+    return await context.token_cache.count([Entry("user", (Text(text),)) for text in texts])
+
+
+def is_hopeless(why: ProviderError) -> bool:
+    """Whether the same call would fail again."""
+    return why.type in ("NoKey", "Refused")

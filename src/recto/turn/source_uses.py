@@ -1,0 +1,112 @@
+"""Which sources a request included, recorded with it, and which of them its reply shows signs of using."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from recto.concurrency import StoreThread, TaskSet
+from recto.errors import RectoError
+from recto.search.embedder import Embedder
+from recto.sources.use_detection import SentSource, UseEvidence, detect_by_meaning, detect_uses
+from recto.store.source_uses import SourceUse
+from recto.store.store import Store
+from recto.turn.assembly import Turn
+from recto.turn.session import LastTools, last_tools
+
+KINDS = ("rule", "reference", "tool")
+# How many characters of the conversation are searched for what a reply may have from there.
+LOOKED_AT = 20_000
+
+
+def record_sources(store: Store, request: str, turn: Turn, known: frozenset[str]) -> frozenset[str]:
+    """Stores the texts that were sent, by their hash, and a row for each source; `known` are hashes stored before."""
+    texts = [turn.preamble.instructed.prompt, *(each.text for each in _given(turn))]
+    fresh = {text for text in texts if hashlib.sha256(text.encode()).hexdigest() not in known}
+    if fresh:
+        known |= frozenset(store.blobs.put_all([text.encode() for text in sorted(fresh)]))
+    picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in KINDS]
+    if picks:
+        rows = [SourceUse(pick.source, pick.mode, pick.tokens, pick.score) for pick in picks]
+        store.source_uses.note(request, rows)
+    return known
+
+
+def tools_of(turn: Turn) -> LastTools:
+    """The tools of a request, with which the next one begins."""
+    block = turn.loaded.view.compaction
+    tools = [(pick.source, pick.mode) for section, pick in turn.preamble.picks if section == "tools"]
+    return last_tools(block.compaction_number if block else None, tools)
+
+
+def _given(turn: Turn) -> Iterator[SentSource]:
+    """Every source with the text that was sent."""
+    instructed = turn.preamble.instructed
+    for each in (*instructed.rules, *instructed.references):
+        yield SentSource(each.id, each.text)
+    for tool, _ in turn.preamble.tools:
+        yield SentSource(tool.id, tool.text, tool.name)
+    for item, _ in turn.current.inserts:
+        for pick, text in zip(item.picks, item.texts, strict=False):
+            yield SentSource(pick.source, text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEvidence:
+    """A reply and what it is compared with."""
+
+    reply: str
+    given: tuple[SentSource, ...]
+    called: frozenset[str]
+    known: str
+    """Other text it may draw on: the conversation, documents, tool results."""
+
+    @property
+    def uses(self) -> list[UseEvidence]:
+        return detect_uses(self.reply, self.called, self.given, self.known)
+
+
+def evidence(turn: Turn, reply: str) -> ReplyEvidence | None:
+    """For the last reply of a turn; None if no source was sent, as in most chats."""
+    if not (given := tuple(_given(turn))):
+        return None
+    view = turn.loaded.view
+    # not earlier replies: what they took from a source is no other origin
+    said = [message.text for message in (*view.still_sent, *view.history) if message.role == "user"]
+    brought = [item.text for item, _ in turn.current.inserts if not item.texts]
+    gave = [result.text for message in view.rounds for result in message.results]
+    known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]
+    called = frozenset(call.name for message in view.rounds for call in message.calls)
+    return ReplyEvidence(reply, given, called, known)
+
+
+class UseTracker:
+    """What a reply took from its sources in other words: looked for behind it, since meaning takes its time.
+
+    Never waited for; one that fails has seen nothing.
+    """
+
+    def __init__(self, store: Store, store_thread: StoreThread, embedder: Callable[[], Embedder | None]) -> None:
+        self._store, self._store_thread, self._embedder = store, store_thread, embedder
+        self._tasks = TaskSet()
+
+    def begin(self, request: str, found: ReplyEvidence, uses: Sequence[UseEvidence]) -> None:
+        """Looks only at texts without a sign by words."""
+        bare = {use.id for use in uses if not use.sign}
+        given = tuple(each for each in found.given if each.id in bare and not each.call_name)
+        if given:
+            self._tasks.begin(self._look(request, replace(found, given=given)))
+
+    async def _look(self, request: str, found: ReplyEvidence) -> None:
+        with suppress(RectoError):
+            seen = await asyncio.to_thread(self._seen, found)
+            if signs := {use.id: use.sign for use in seen if use.sign}:
+                await self._store_thread.do(self._store.source_uses.signs, request, signs)
+
+    def _seen(self, found: ReplyEvidence) -> list[UseEvidence]:
+        embedder = self._embedder()
+        return detect_by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
+
+    async def close(self) -> None:
+        await self._tasks.close()

@@ -1,0 +1,158 @@
+"""UserMessage: what a caller gives to one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from recto.chat.blocks import Block, File, Image, Text, ToolResult
+from recto.chat.message import Message
+from recto.chat.priority import priority_of
+from recto.concurrency import StoreThread
+from recto.errors import Invalid
+from recto.events import BRANCHED, Appended, Event, Noticed
+from recto.ids import new_id
+from recto.sources.tools import CANCELLED
+from recto.store.store import Store
+from recto.text import clean
+from recto.turn.session import ChatSession, SessionChanges, moved
+
+# How many messages are read at a time to find the one that a turn answers.
+PAGE = 64
+
+Given = str | bytes | Sequence[Block]
+"""A text, or blocks: text, images, files, and results of tool calls that were handed back."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    blocks: tuple[Block, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    repaired: int = 0
+    """How many characters could not be stored and were replaced."""
+
+
+def user_message(given: Given, *, may_be_empty: bool = False) -> UserMessage:
+    """Invalid for a message that says nothing, or holds blocks that a user cannot give."""
+    repaired = 0
+    if not isinstance(given, str | bytes | Sequence):
+        raise Invalid(f"a message is a text or a list of blocks, not {given!r}")
+    if isinstance(given, str | bytes):
+        text, repaired = clean(given)
+        given = (Text(text),)
+    blocks: list[Block] = []
+    results: list[ToolResult] = []
+    for block in given:
+        if not isinstance(block, Text | File | ToolResult | Image):
+            kind = getattr(block, "type", "")
+            raise Invalid(f"a message of the user cannot hold {f'a {kind} block' if kind else repr(block)}")
+        if not isinstance(block, Image):
+            if not isinstance(block.text, str):
+                raise Invalid(f"the text of a {block.type} block must be a text, not {block.text!r}")
+            text, count = clean(block.text)
+            block, repaired = replace(block, text=text), repaired + count
+        results.append(block) if isinstance(block, ToolResult) else blocks.append(block)
+    says = [block for block in blocks if not isinstance(block, Text) or block.text.strip()]
+    if not says and not results and not may_be_empty:
+        raise Invalid("the message is empty: write something to send")
+    return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedTurn:
+    message: Message
+    """The message that the turn answers."""
+    events: tuple[Event, ...] = ()
+    is_continued: bool = False
+    """Only results came: the turn goes on where its tool calls were handed back."""
+
+
+async def append_message(
+    store: Store, store_thread: StoreThread, session: ChatSession, given: UserMessage
+) -> StartedTurn:
+    """Stores the message before anything else happens. Tool calls that wait get their results, or are closed."""
+    is_first, was_branched = session.head is None, session.branched
+    has_data = any(isinstance(block, Image | File) and block.base64 for block in given.blocks)
+    blocks = await store_thread.do(_stored, store, given.blocks) if has_data else given.blocks
+    message = Message(new_id(), "user", blocks, agent=session.agent)
+    message = replace(message, priority=priority_of(message, is_first=is_first))
+
+    def step() -> tuple[Message, SessionChanges]:
+        changes = _answer_calls(store, session, given.results)
+        if not blocks:
+            return _turn_message(store, session), changes
+        head = changes.get("head", session.head)
+        placed = store.tree.append(session.conversation, replace(message, parent=head))
+        return placed.message, {**changes, **moved(placed.message.id, placed.moved)}
+
+    started = await store_thread.do(session.commit, store, step)
+    repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
+    notes = [Noticed(repaired)] if given.repaired else []
+    starts_branch = session.branched and not was_branched
+    if blocks:
+        return StartedTurn(started, (Appended(started, starts_branch), *notes))
+    if starts_branch:
+        notes.append(Noticed(BRANCHED))
+    return StartedTurn(started, tuple(notes), is_continued=True)
+
+
+def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Bytes of images and files are kept by their hash, once."""
+    return tuple(_by_hash(store, block) for block in blocks)
+
+
+def _by_hash(store: Store, block: Block) -> Block:
+    if not isinstance(block, Image | File) or not block.base64:
+        return block
+    try:
+        data = base64.b64decode(block.base64, validate=True)
+    except binascii.Error as why:
+        raise Invalid(f"{block.name or block.media_type} is not valid base64") from why
+    return replace(block, base64="", sha256=store.blobs.put(data))
+
+
+def _answer_calls(store: Store, session: ChatSession, results: Sequence[ToolResult]) -> SessionChanges:
+    """Every tool call that waits gets its result; one without is closed as cancelled."""
+    if session.pending is None or session.head is None:
+        if results:
+            raise Invalid("no tool call of this conversation waits for a result")
+        return {}
+    tree = store.tree
+    calls, given = tree.message(session.pending).calls, {result.call_id: result for result in results}
+    if len(given) < len(results):
+        raise Invalid("a tool call has one result: give each call's result once")
+    since = tree.page(session.head, most=PAGE, until=session.pending)
+    answered = {result.call_id for message in since for result in message.results}
+    waiting = [call for call in calls if call.id not in answered]
+    if unknown := given.keys() - {call.id for call in waiting}:
+        raise Invalid(f"no tool call {min(unknown)!r} waits for a result", id=min(unknown))
+    blocks = tuple(
+        replace(given[call.id], name=call.name)
+        if call.id in given
+        else ToolResult(call.id, call.name, CANCELLED, is_error=True)
+        for call in waiting
+    )
+    message = Message(new_id(), "tool", blocks, parent=session.head, context_type="tool_output", agent=session.agent)
+    message = replace(message, priority=priority_of(message))
+    placed = tree.append(session.conversation, message)
+    tree.settle(session.pending)
+    return {**moved(placed.message.id, placed.moved), "pending": None}
+
+
+def pending_reply(store: Store, head: str | None) -> str | None:
+    """The reply at a head whose tool calls wait for the caller; results of other tools may follow it."""
+    message = store.tree.message(head) if head else None
+    if message and message.role == "tool" and message.parent:
+        message = store.tree.message(message.parent)
+    return message.id if message and message.status == "pending" else None
+
+
+def _turn_message(store: Store, session: ChatSession) -> Message:
+    """The message of the user that the waiting tool calls belong to."""
+    at = session.head
+    while at:
+        page = store.tree.page(at, most=PAGE)
+        if found := next((message for message in page if message.role == "user"), None):
+            return found
+        at = page[-1].parent if len(page) == PAGE else None
+    raise Invalid("no message of this conversation waits for an answer")

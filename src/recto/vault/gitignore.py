@@ -1,0 +1,128 @@
+"""GitIgnore: which files of a vault its `.gitignore` files exclude, the innermost first. Checked against git.
+
+A walk starts at the top and never enters an excluded folder, so patterns are matched against a path itself, not against
+its parent folders. This is our own code because pathspec, the library for these patterns, differs from git in places.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = ".gitignore"
+_MAX_BYTES = 64_000
+_TOKEN = re.compile(
+    r"(?P<above>\A\*\*/)|(?P<between>/\*\*/(?:\*\*/)*)|(?P<below>/\*\*\Z)|(?P<stars>\*+)|(?P<any>\?)"
+    r"|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|\\(?P<escaped>.)|(?P<plain>.)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    regex_text: str
+    ignores: bool
+    """False for a pattern that begins with `!`."""
+    folders_only: bool
+    matches_name: bool
+    """Matches a name in any folder; else a path relative to the file's folder."""
+    regex: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one file in reverse order, as the last one that matches decides."""
+
+    start: int
+    patterns: tuple[_Pattern, ...]
+    any_name: re.Pattern[str]
+    any_path: re.Pattern[str]
+    """All patterns as one: a quick test for the many files that none matches."""
+
+    def decide(self, path: str, is_folder: bool) -> bool | None:
+        relative, name = path[self.start :], path.rpartition("/")[2]
+        if not self.any_name.fullmatch(name) and not self.any_path.fullmatch(relative):
+            return None
+        for pattern in self.patterns:
+            matched = pattern.regex.fullmatch(name if pattern.matches_name else relative)
+            if matched and is_folder >= pattern.folders_only:
+                return pattern.ignores
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class GitIgnore:
+    rules: tuple[_Rules, ...] = ()
+
+    def within(self, folder: Path, prefix: str) -> "GitIgnore":
+        """The rules below a folder with its own `.gitignore`; an unreadable one has no effect."""
+        patterns = tuple(pattern for line in reversed(_lines(folder / NAME)) if (pattern := _parse_pattern(line)))
+        if not patterns:
+            return self
+        names, paths = _combine(patterns, matches_name=True), _combine(patterns, matches_name=False)
+        return GitIgnore((_Rules(len(prefix), patterns, names, paths), *self.rules))
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Whether git ignores a path whose parent folders it does not ignore."""
+        for rules in self.rules:
+            decision = rules.decide(path, is_folder)
+            if decision is not None:
+                return decision
+        return False
+
+
+def is_ignored(root: Path, path: str) -> bool:
+    """Whether one file is ignored, as a walk to it would find."""
+    rules, start, prefix = GitIgnore(), os.path.join(root, ""), ""
+    for part in path.split("/"):
+        # most folders have no such file; checking that needs no Path
+        if os.path.isfile(f"{start}{prefix}{NAME}"):
+            rules = rules.within(root / prefix, prefix)
+        if rules.ignores(prefix + part, is_folder=len(prefix) + len(part) < len(path)):
+            return True
+        prefix += part + "/"
+    return False
+
+
+def _lines(location: Path) -> Sequence[str]:
+    try:
+        if not location.is_file():
+            return []
+        with location.open("rb") as file:
+            return file.read(_MAX_BYTES).decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    except OSError:
+        return []
+
+
+def _combine(patterns: Iterable[_Pattern], matches_name: bool) -> re.Pattern[str]:
+    texts = [pattern.regex_text for pattern in patterns if pattern.matches_name == matches_name]
+    return re.compile("|".join(f"(?:{text})" for text in texts) or "(?!)", re.DOTALL)
+
+
+def _parse_pattern(line: str) -> _Pattern | None:
+    """None for a comment, an empty line, and what git cannot read either."""
+    line = re.sub(r"(?<!\\) +$", "", line.removesuffix("\r"))
+    is_negated = line.startswith("!")
+    bare = line[is_negated:].removesuffix("/")
+    if not bare or line.startswith("#") or bare.endswith("\\") or "[[:" in bare:
+        return None
+    text = "".join(_translate(token) for token in _TOKEN.finditer(bare.removeprefix("/")))
+    with suppress(re.error):
+        return _Pattern(text, not is_negated, line.endswith("/"), "/" not in bare, re.compile(text, re.DOTALL))
+    return None
+
+
+def _translate(token: re.Match[str]) -> str:
+    """A part of a pattern as a regular expression."""
+    kind = token.lastgroup or ""
+    if kind == "set":
+        return f"(?!/)[{'^' if token['not'] else ''}{_escape_set(token['set'])}]"
+    fixed = {"above": "(?:.+/)?", "between": "/(?:.+/)?", "below": "/.+", "stars": "[^/]*", "any": "[^/]"}
+    return fixed.get(kind) or re.escape(token[kind])
+
+
+def _escape_set(inside: str) -> str:
+    """Git's escapes in a set are those of regular expressions, except for brackets and set operators."""
+    return re.sub(r"\\?([\[\]&~|^])", r"\\\1", inside)

@@ -1,0 +1,261 @@
+"""LinkResolver: which file a link means, by Obsidian's rules, and which names are similar. Reads no file."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import nlargest
+
+from recto.vault.links import Link, split_link
+
+# How many names that share pairs of letters are compared letter by letter, and how similar a suggestion must be.
+_MAX_COMPARED, _MIN_SIMILARITY = 50, 0.5
+NOTE_ENDINGS = (".md", ".markdown")
+_SEPARATOR, _SPECIAL = re.compile(r"\\?[#^|]"), re.compile(r"[#^|]")
+# No disk allows longer names; and how many separators in a link are tried as a part of the name.
+_MAX_NAME_CHARS, _MAX_SEPARATORS = 1024, 16
+_MAX_CACHED = 50_000
+
+
+class SimilarNames:
+    """Indexes names by their pairs of letters: comparing every name would take ten times as long."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._sizes: dict[str, int] = {}
+        self._by_pair: dict[str, list[str]] = {}
+        for name in names:
+            pairs = _pairs(name)
+            self._sizes[name] = len(pairs)
+            for pair in pairs:
+                self._by_pair.setdefault(pair, []).append(name)
+
+    def closest(self, target: str) -> list[str]:
+        """The most similar first."""
+        from difflib import SequenceMatcher  # only broken links need it
+
+        matcher, similar = SequenceMatcher(b=target, autojunk=False), list[tuple[float, str]]()
+        for name in self._candidates(target):
+            matcher.set_seq1(name)
+            # the quick ratios are upper bounds of the real one
+            quick = min(matcher.real_quick_ratio(), matcher.quick_ratio())
+            if quick >= _MIN_SIMILARITY and (ratio := matcher.ratio()) >= _MIN_SIMILARITY:
+                similar.append((-ratio, name))
+        return [name for _, name in sorted(similar)]
+
+    def _candidates(self, target: str) -> list[str]:
+        pairs, shared = _pairs(target), Counter[str]()
+        for pair in pairs:
+            shared.update(self._by_pair.get(pair, ()))
+        # if few names share a pair, all are compared: `ab` may mean `a`
+        pool: Iterable[str] = shared if len(shared) >= _MAX_COMPARED else self._sizes
+        return nlargest(_MAX_COMPARED, pool, key=lambda name: (shared[name] / (len(pairs) + self._sizes[name]), name))
+
+
+def _pairs(name: str) -> set[str]:
+    return {name[at : at + 2] for at in range(max(1, len(name) - 1))}
+
+
+def fold_name(text: str) -> str:
+    """The same for all spellings that count as one: case and composition of accents do not matter."""
+    if text.isascii():
+        return text.lower()
+    return _compose(_compose(text).lower())
+
+
+def link_key(target: str) -> str:
+    """The key that a link is filed under: the name it ends in. Aliases give links to one note different keys."""
+    return _strip_note_ending(fold_name(target).rstrip("/").rpartition("/")[2])
+
+
+class LinkResolver:
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._folded_paths: dict[str, str] = {}
+        """Each path, folded and without `.md`."""
+        self._by_name: dict[str, list[str]] = {}
+        self._by_alias: dict[str, list[str]] = {}
+        self._aliases: dict[str, tuple[str, ...]] = {}
+        self._special_paths: set[str] = set()
+        """Files whose names contain a character that otherwise separates the parts of a link."""
+        self._cache: dict[tuple[str, str | None], str] = {}
+        self._similar_names: SimilarNames | None = None
+        for path in paths:
+            self.add(path)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._folded_paths
+
+    def __len__(self) -> int:
+        return len(self._folded_paths)
+
+    def add(self, path: str, aliases: Sequence[str] = ()) -> None:
+        """Adds a file, or replaces its aliases."""
+        if path in self._folded_paths:
+            self.remove(path)
+        folded_path = self._folded_paths[path] = _strip_note_ending(fold_name(path))
+        self._by_name.setdefault(folded_path.rpartition("/")[2], []).append(path)
+        if aliases:
+            self._aliases[path] = tuple(aliases)
+        for alias in aliases:
+            self._by_alias.setdefault(fold_name(alias), []).append(path)
+        if _SPECIAL.search(path) or any(_SPECIAL.search(alias) for alias in aliases):
+            self._special_paths.add(path)
+        self._invalidate()
+
+    def remove(self, path: str) -> None:
+        folded_path = self._folded_paths.pop(path, None)
+        if folded_path is None:
+            return
+        _discard(self._by_name, folded_path.rpartition("/")[2], path)
+        for alias in self._aliases.pop(path, ()):
+            _discard(self._by_alias, fold_name(alias), path)
+        self._special_paths.discard(path)
+        self._invalidate()
+
+    def with_rename(self, old: str, new: str) -> "LinkResolver":
+        """A resolver for the time after a rename; the aliases move with the file."""
+        names = LinkResolver()
+        for path in self._folded_paths:
+            names.add(new if path == old else path, self._aliases.get(path, ()))
+        return names
+
+    def follow(self, link: Link, source: str | None = None) -> str | None:
+        """The file that a link in a note means; a link without a target means the note itself."""
+        if self._special_paths:
+            link = self.disambiguate(link, source)
+        if not link.target:
+            return source
+        if link.kind == "markdown" and source and link.target[0] not in "./":
+            relative = self._at_path(_join(source, fold_name(link.target)), link.target)
+            if relative:
+                return relative
+        return self.resolve(link.target, source)
+
+    def disambiguate(self, link: Link, source: str | None = None) -> Link:
+        """Takes the longest name that exists as the target: `[[C# notes]]` may mean `C# notes.md`."""
+        if link.kind == "markdown" or not self._special_paths:
+            return link
+        inner = link.inner[:_MAX_NAME_CHARS]
+        separators = [found.start() for found in _SEPARATOR.finditer(inner)][:_MAX_SEPARATORS]
+        for end in (len(inner), *reversed(separators[1:])) if separators else ():
+            name = inner[:end].replace("\\|", "|").strip()
+            if name and self.resolve(name, source):
+                _, heading, block, caption = split_link(link.inner[end:])
+                return replace(link, target=name, heading=heading, block=block, caption=caption)
+        return link
+
+    def resolve(self, target: str, source: str | None = None) -> str | None:
+        """The file that a name or a path means in a note: by name first, by alias last."""
+        folded = target.lower() if target.isascii() else fold_name(target)
+        paths = self._by_name.get(folded)
+        if paths and len(paths) == 1 and not folded.endswith(NOTE_ENDINGS):
+            return paths[0]
+        return self._resolve_folded(target, folded.strip(), source)
+
+    def link_keys(self, path: str) -> set[str]:
+        """All keys that links to this file may be filed under."""
+        names = (path.rpartition("/")[2], *self._aliases.get(path, ()))
+        return {link_key(part) for name in names for part in (name, split_link(name)[0], _strip_ending(name))}
+
+    def closest(self, target: str, limit: int = 3) -> list[str]:
+        """Files with a similar name, the most similar first."""
+        if self._similar_names is None:
+            self._similar_names = SimilarNames(self._by_name)
+        names = self._similar_names.closest(link_key(target))
+        return [path for name in names for path in sorted(self._by_name[name])][:limit]
+
+    def _invalidate(self) -> None:
+        self._cache.clear()
+        self._similar_names = None
+
+    def _resolve_folded(self, target: str, folded: str, source: str | None) -> str | None:
+        if folded.startswith(("/", "./", "../")):
+            root = "" if folded[0] == "/" else source or ""
+            return self._at_path(_join(root, folded), target)
+        found = self._by_suffix(_strip_note_ending(folded), target, source)
+        if found is None and folded.endswith(NOTE_ENDINGS):
+            found = self._by_suffix(folded, target, source)
+        if found is None and (named := self._by_alias.get(folded)):
+            found = _best(named, target, source)
+        return found
+
+    def _by_suffix(self, suffix: str, target: str, source: str | None) -> str | None:
+        paths: Sequence[str] = self._by_name.get(suffix.rpartition("/")[2], ())
+        if "/" in suffix:
+            folded_paths, end = self._folded_paths, f"/{suffix}"
+            paths = [path for path in paths if f"/{folded_paths[path]}".endswith(end)]
+        if len(paths) < 2:
+            return paths[0] if paths else None
+        key = (target, source.rpartition("/")[0] if source else None)
+        if key not in self._cache:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[key] = _best(paths, target, source)
+        return self._cache[key]
+
+    def _at_path(self, folded_path: str | None, target: str) -> str | None:
+        """The file at exactly this folded path."""
+        for wanted in dict.fromkeys((_strip_note_ending(folded_path), folded_path)) if folded_path else ():
+            paths = self._by_name.get(wanted.rpartition("/")[2], ())
+            if matching := [path for path in paths if self._folded_paths[path] == wanted]:
+                return _best(matching, target, None)
+        return None
+
+
+def _best(paths: Sequence[str], target: str, source: str | None) -> str:
+    """The best of several files with the same name: fewest folders, then nearest to the source, then the spelling."""
+    here = source.split("/")[:-1] if source else []
+    typed = _strip_ending(target.strip().lstrip("./"))
+    depth = min(path.count("/") for path in paths)
+
+    def rank(path: str) -> tuple[int, bool, bool, str]:
+        distance = _distance(here, path.split("/")[:-1]) if source else 0
+        name = _strip_ending(path)
+        differs = not _compose(name).endswith(_compose(typed))
+        return distance, differs, not name.endswith(typed), path
+
+    return min((path for path in paths if path.count("/") == depth), key=rank)
+
+
+def _strip_note_ending(folded: str) -> str:
+    """Without the ending of a note; a file named `.md` keeps it."""
+    if folded.endswith(NOTE_ENDINGS) and not folded.endswith(("/.md", "/.markdown")):
+        return folded.rpartition(".")[0] or folded
+    return folded
+
+
+def _strip_ending(name: str) -> str:
+    return name.rpartition(".")[0] if name.lower().endswith(NOTE_ENDINGS) else name
+
+
+def _compose(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _join(source: str, target: str) -> str | None:
+    """A folded path relative to a note's folder; None if it is above the vault."""
+    parts = fold_name(source).split("/")[:-1]
+    for part in target.split("/"):
+        if part == ".." and not parts:
+            return None
+        if part == "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _distance(folders: Sequence[str], others: Sequence[str]) -> int:
+    """How many folders lie between two folders."""
+    shared = 0
+    for left, right in zip(folders, others, strict=False):
+        if left != right:
+            break
+        shared += 1
+    return len(folders) + len(others) - 2 * shared
+
+
+def _discard(paths: dict[str, list[str]], key: str, path: str) -> None:
+    paths[key].remove(path)
+    if not paths[key]:
+        del paths[key]

@@ -1,0 +1,270 @@
+"""VaultSearch: searches the sections of a vault's notes by words and meaning, in an index outside the notes.
+
+The index holds no text and can be rebuilt from the notes. A few changed notes are added before a search, many of them
+in the background.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from recto.concurrency import BackgroundWorker
+from recto.errors import Invalid, NotFound, RectoError
+from recto.search.finder import Hit, Query, SearchResult
+from recto.search.hybrid_index import HybridIndex, OpenEmbedder
+from recto.vault.catalog import Progress
+from recto.vault.document import Document
+from recto.vault.folder import is_note
+from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer, chunks_by_hash, find_chunk
+from recto.vault.links import Link
+from recto.vault.note_chunks import NoteChunk, line_number
+from recto.vault.relevant_parts import QuestionWords, best_part, question_words
+from recto.vault.vault import Vault
+
+log = logging.getLogger(__name__)
+
+# How many changed notes are added before a search, in one background step, and in one step of `fill`.
+UPDATE_BEFORE_SEARCH, BACKGROUND_BATCH, FILL_BATCH = 50, 64, 512
+# How long a search waits for the first scan of the vault, and for another thread that is adding notes.
+SCAN_TIMEOUT_S, LOCK_TIMEOUT_S = 1.0, 0.2
+# How many passages are looked at, at least and per hit: a note that contains a word everywhere is only one hit.
+MIN_PASSAGES, PASSAGES_PER_HIT = 80, 4
+MAX_EXCERPT_CHARS, MAX_NAME_CHARS = 600, 200
+# Sharing words with neighbours finds more: for 50 of 57 questions the note is among the first three instead of 47, with
+# vectors 55 instead of 52. In larger indexes it takes too long: at this size half as long again.
+MAX_SPREAD_PASSAGES = 6_000
+# The similarity that a passage without a matching word needs: nonsense reaches 0.18, an answer in other words 0.24.
+MIN_SIMILARITY = 0.2
+# What further passages of a note add to its score, each less than the one before.
+EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
+CLOSE_TIMEOUT_S = 1.0
+BEING_BUILT = "the search index of the vault is being built"
+# How many missing vectors a command waits for.
+SOON = 64
+
+T = TypeVar("T")
+
+
+class VaultHits(NamedTuple, Generic[T]):
+    hits: tuple[T, ...]
+    warning: str = ""
+    """Why hits may be missing: an index that is being built, no vectors, or not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocument:
+    path: str
+    title: str
+    score: float
+    """Between 0 and 1."""
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a note, word for word: the text from `start` to `end`."""
+
+    path: str
+    title: str
+    heading: str
+    """The heading of its section; empty above the first one."""
+    line: int
+    start: int
+    end: int
+    text: str
+    score: float
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class VaultIndexStatus:
+    documents: int
+    indexed: int
+    passages: int
+    vectors: int
+    waiting: int
+    """Passages that the embedder has not seen yet."""
+    embedder: str | None
+    why: str = ""
+    """Why there is no embedder, or why it failed."""
+
+
+class VaultSearch:
+    def __init__(self, vault: Vault, index: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
+        self._vault = vault
+        self._index = HybridIndex(index, embedder, lambda passages: self._indexer.texts(passages), timeout_s=timeout_s)
+        self._indexer = VaultIndexer(vault, self._index.keywords)
+        self._problem = ""
+        self._worker = BackgroundWorker(self._work, "recto-library")
+        self._scanned = threading.Event()
+        self._searching = threading.Lock()
+
+    # -- searching
+
+    def find_documents(self, text: str, limit: int = 3) -> VaultHits[FoundDocument]:
+        """Notes that match a text, the best first."""
+        hits, warning = self._find(text, limit)
+        return VaultHits(tuple(islice(self._documents(text, hits), max(0, limit))), warning)
+
+    def find_excerpts(self, text: str, limit: int = 8) -> VaultHits[Excerpt]:
+        """Parts of notes that match a text, the best first."""
+        hits, warning = self._find(text, limit)
+        return VaultHits(tuple(islice(self._excerpts(text, hits), max(0, limit))), warning)
+
+    def _documents(self, text: str, hits: Sequence[tuple[str, Hit]]) -> Iterator[FoundDocument]:
+        by_path: dict[str, list[Hit]] = {}
+        for path, hit in hits:
+            by_path.setdefault(path, []).append(hit)
+        scores = {path: _document_score(own) for path, own in by_path.items()}
+        named = self._named(text)
+        if named is not None:
+            scores[named] = 1.0
+        for path in sorted(scores, key=lambda path: (path == named, scores[path]), reverse=True):
+            if document := self._indexer.read(path):
+                because = "has this name" if path == named else by_path[path][0].because
+                yield FoundDocument(path, document.title, scores[path], because)
+
+    def _named(self, text: str) -> str | None:
+        """The note whose name is the text."""
+        name = text.strip().strip("[]")
+        if not self._scanned.is_set() or not name or len(name) > MAX_NAME_CHARS or "\n" in name:
+            return None
+        try:
+            path = self._vault.resolve(Link(f"[[{name}]]", name))
+        except RectoError:
+            return None
+        return path if path and is_note(path) else None
+
+    def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]]) -> Iterator[Excerpt]:
+        question, notes = question_words(text), dict[str, tuple[Document, dict[bytes, list[NoteChunk]]] | None]()
+        for path, hit in hits:
+            if path not in notes:
+                document = self._indexer.read(path)
+                notes[path] = (document, chunks_by_hash(document)) if document else None
+            if (note := notes[path]) and (chunk := find_chunk(note[1], hit.passage)) and chunk.text:
+                yield _excerpt(note[0], chunk, question, hit)
+
+    def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
+        """Passages with the paths of their notes."""
+        with self._searching:
+            warning, before = self._prepare(), self._index.rebuild_reason
+            found, state = self._search(text, limit)
+            if self._index.rebuild_reason != before:  # the index turned out to be damaged
+                warning = self._prepare()
+                found, state = self._search(text, limit)
+        hits = [
+            (state.paths[hit.passage.item], hit)
+            for hit in found.hits
+            if hit.word_score or (hit.similarity or 0) >= MIN_SIMILARITY
+        ]
+        return hits, warning or found.warning
+
+    def _search(self, text: str, limit: int) -> tuple[SearchResult, IndexedState]:
+        state = self._indexer.state()
+        paths = state.paths
+        query = Query(
+            text,
+            PARTITION,
+            accepts=lambda passage: passage.item in paths,
+            spreads=state.passages <= MAX_SPREAD_PASSAGES,
+            limit=max(MIN_PASSAGES, PASSAGES_PER_HIT * limit),
+        )
+        return self._index.finder.find(query), state
+
+    def _prepare(self) -> str:
+        """Adds a few changed notes, or leaves many to the background. Returns a warning."""
+        vectors = self._index.vectors
+        if not self._scanned.is_set():
+            self.wake()  # the first scan of a large vault takes longer than a search may
+            if not self._scanned.wait(SCAN_TIMEOUT_S):
+                return BEING_BUILT
+        try:
+            left = self._indexer.update(UPDATE_BEFORE_SEARCH, LOCK_TIMEOUT_S)
+        except (Invalid, NotFound) as why:  # the folder is gone; the index can still be searched
+            return why.message
+        if left or (vectors and vectors.waiting):
+            self.wake()
+        if left:
+            return f"{BEING_BUILT}: {left} {'note is' if left == 1 else 'notes are'} not in it yet"
+        return self._problem or self._index.problem
+
+    # -- filling
+
+    def wake(self) -> None:
+        """Brings the index up to date in the background."""
+        self._worker.wake()
+
+    def fill(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
+        """Brings the index up to date now."""
+        self._vault.refresh(progress)
+        self._scanned.set()
+        self._indexer.clear_if_stale()
+        total = len(self._indexer.pending()[0])
+        while left := self._indexer.update(FILL_BATCH):
+            if progress:
+                progress(total - left, total)
+        if vectors:
+            self._index.make_vectors(progress)
+
+    def settle(self, within_s: float) -> None:
+        """Makes vectors in the background; where only a few are missing, waits a moment for them."""
+        until = time.monotonic() + within_s
+        self.wake()
+        while 0 < (status := self.status).waiting <= SOON and not status.why and time.monotonic() < until:
+            time.sleep(0.02)
+
+    @property
+    def status(self) -> VaultIndexStatus:
+        total, left = self._indexer.counts()
+        counts, vectors = (total, total - left, self._indexer.state().passages), self._index.vectors
+        if vectors is None:
+            return VaultIndexStatus(*counts, 0, 0, None, self._problem or self._index.problem)
+        problem = vectors.problem or self._problem
+        return VaultIndexStatus(*counts, vectors.count, vectors.waiting, vectors.name, problem)
+
+    @property
+    def rebuild_reason(self) -> str:
+        """Why the index had to be rebuilt; empty if it was not."""
+        return self._index.rebuild_reason
+
+    def close(self) -> None:
+        self._worker.close(timeout_s=0)
+        self._index.stop()
+        self._worker.close(CLOSE_TIMEOUT_S)
+        self._index.close()
+
+    def _work(self) -> bool:
+        """One step in the background; returns whether there is more to do. Never raises: the next search reports it."""
+        try:
+            vectors = self._index.vectors
+            self._indexer.clear_if_stale()
+            is_left = self._indexer.update(BACKGROUND_BATCH) > 0 or (vectors is not None and vectors.make_batch() > 0)
+            self._problem = ""
+            return is_left
+        except RectoError as why:
+            self._problem = why.message
+        except Exception as why:
+            log.exception("the search index of the vault could not be updated")
+            self._problem = f"the search index could not be brought up to date ({type(why).__name__}: {why})"
+        finally:
+            self._scanned.set()
+        return False
+
+
+def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit: Hit) -> Excerpt:
+    first, last = best_part(chunk.text, question, MAX_EXCERPT_CHARS)
+    start, end = chunk.start + first, chunk.start + last
+    heading = chunk.headings[-1] if chunk.headings else ""
+    where = (document.path, document.title, heading, line_number(document, start), start, end)
+    return Excerpt(*where, document.text[start:end], hit.score, hit.because)
+
+
+def _document_score(hits: Sequence[Hit]) -> float:
+    """The score of a note: that of its best passage, and a little for the next five."""
+    extra = sum(EXTRA_PASSAGE_SHARE * EXTRA_PASSAGE_DECAY**at * hit.score for at, hit in enumerate(hits[1:6]))
+    return round(min(1.0, hits[0].score + extra), 4)

@@ -1,0 +1,193 @@
+"""VaultReader: looks things up in a vault: notes, links, search, graph. Needs no store; blocking.
+
+A desk has the same vault with `desk.vault` and `desk.vault_search`.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from recto import locations
+from recto.errors import Invalid, NotFound
+from recto.settings import Settings, load
+from recto.text import clean
+from recto.vault.document import block_text, section_text
+from recto.vault.folder import is_note
+from recto.vault.links import Link, find_all_links, split_link
+from recto.vault.vault import NO_VAULT, DocumentInfo, Vault, VaultChanges
+
+if TYPE_CHECKING:
+    from recto.search.embedder import Embedder
+    from recto.vault.catalog import Progress
+    from recto.vault.graph import Graph
+    from recto.vault.vault_search import VaultSearch
+
+LONGEST_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class VaultContents:
+    """What a vault holds, counted."""
+
+    notes: int
+    attachments: int
+    links: int
+    broken: int
+    problems: tuple[DocumentInfo, ...]
+    """Notes whose front matter cannot be read, or that cannot be read at all."""
+
+    def to_json(self) -> dict[str, Any]:
+        problems = [{"path": note.path, "problem": note.problem} for note in self.problems]
+        counts = {"notes": self.notes, "attachments": self.attachments, "links": self.links, "broken": self.broken}
+        return {**counts, "problems": problems}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTarget:
+    """The file that a link means."""
+
+    link: Link
+    path: str
+    lacking: str
+    """The file is there, but has no such heading or block; empty when it has."""
+
+
+class VaultReader:
+    def __init__(self, vault: Vault, settings: Settings, home: Path) -> None:
+        self.vault, self.settings = vault, settings
+        self.cache = locations.vault_folder(home, vault.root)
+        """Where catalogue and index of the vault are kept."""
+        self._home = home
+        self._search: VaultSearch | None = None
+
+    @property
+    def search(self) -> "VaultSearch":
+        """The search over the notes, opened when it is first asked for."""
+        if self._search is None:
+            from recto.vault.vault_search import VaultSearch  # the index: most look-ups do without
+
+            index, timeout_s = self.cache / locations.SEARCH_FILE, self.settings.search.timeout_s
+            self._search = VaultSearch(self.vault, index, self._embedder, timeout_s=timeout_s)
+        return self._search
+
+    def _embedder(self) -> "Embedder | None":
+        from recto.providers.registry import embedding_address  # only to make vectors
+        from recto.search.embedders import open_embedder
+
+        name = self.settings.search.embedder
+        address = embedding_address(name, os.environ) if ":" in name else None
+        return open_embedder(name, home=self._home, address=address)
+
+    def refresh(self, progress: "Progress | None" = None) -> VaultChanges:
+        """Reads the notes that have changed into the catalogue."""
+        return self.vault.refresh(progress)
+
+    def contents(self) -> VaultContents:
+        notes, links = self.vault.documents(), self.vault.all_links()
+        attachments = sum(not is_note(entry.path) for entry in self.vault.folder.walk())
+        broken, problems = sum(found.path is None for found in links), tuple(note for note in notes if note.problem)
+        return VaultContents(len(notes), attachments, len(links), broken, problems)
+
+    @property
+    def cache_size(self) -> int:
+        """Bytes that catalogue and index take."""
+        return sum(file.stat().st_size for file in self.cache.glob("*") if file.is_file())
+
+    # -- documents and links
+
+    def find_document(self, name: str) -> str:
+        """The path in the vault of a file that is named by path, name or alias, or by its path on the disk."""
+        inside = clean(name)[0].strip().removeprefix("[[").removesuffix("]]")
+        # a shell completes paths from the current folder, not from the vault's
+        from_here = os.path.join(os.getcwd(), os.path.expanduser(name))
+        link = Link(f"[[{inside}]]", *split_link(inside))
+        if found := self._at(inside) or (link.target and self.vault.resolve(link)) or self._at(from_here):
+            return found
+        near = self.did_you_mean(link.target)
+        raise NotFound(f"there is no document {_shortened(inside)} in the vault{near}", path=name)
+
+    def _at(self, path: str) -> str | None:
+        try:
+            place = self.vault.folder.locate(path)
+        except (Invalid, NotFound):
+            return None
+        return self.vault.folder.relative(place) if os.path.isfile(place) else None
+
+    def did_you_mean(self, target: str) -> str:
+        """The end of a sentence: which documents a name may mean; empty when none is near."""
+        near = self.vault.closest(target)
+        return f"; did you mean {_listed(near)}?" if near else ""
+
+    def resolve(self, text: str, source: str | None = None) -> LinkTarget:
+        """The file that a link, such as `[[Budget#Table]]`, means in the note `source`. NotFound for a broken one."""
+        here = self.find_document(source) if source else None
+        link = _one_link(text)
+        if not link.target and here is None:
+            raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
+        path = self.vault.resolve(link, here)
+        if path is None:
+            near = self.did_you_mean(link.target)
+            raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
+        link = self.vault.disambiguate(link, here)
+        return LinkTarget(link, path, self._lacking(link, path))
+
+    def _lacking(self, link: Link, path: str) -> str:
+        if not (link.heading or link.block) or not is_note(path):
+            return ""
+        document = self.vault.read(path)
+        if link.heading and section_text(document, link.heading) is None:
+            return f"{path} has no heading {link.heading}"
+        return f"{path} has no block {link.block}" if link.block and block_text(document, link.block) is None else ""
+
+    def graph(self, *, tag: str | None = None, source: str | None = None, depth: int = 2) -> "Graph":
+        """Notes and their links: of all notes, of those with a tag, or of those within `depth` links from `source`."""
+        from recto.vault.graph import neighbourhood, vault_graph  # only what is drawn
+
+        graph = vault_graph(self.vault, tag)
+        return neighbourhood(graph, self.find_document(source), depth) if source else graph
+
+    # -- the end
+
+    def close(self) -> None:
+        if self._search is not None:
+            self._search.close()
+        self.vault.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_vault_reader(folder: str | None = None) -> VaultReader:
+    """A reader of this folder of notes, or of the vault of the settings."""
+    home = locations.find_home()
+    settings = load(home, locations.find_project(Path.cwd()), flags={"vault": folder})
+    if not settings.vault:
+        raise Invalid(NO_VAULT)
+    root = Path(settings.vault).expanduser()
+    vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
+    return VaultReader(vault, settings, home)
+
+
+def _one_link(text: str) -> Link:
+    """The one link of a text; a text without brackets is what stands between them."""
+    said = clean(text)[0].strip()
+    found = find_all_links(said)
+    if not found and said and "[[" not in said and "\n" not in said:
+        found = [Link(f"[[{said}]]", *split_link(said))]
+    if len(found) != 1 or not (found[0].target or found[0].heading or found[0].block):
+        raise Invalid(f"{_shortened(text)!r} is not one link; write it as [[name]] or [[name#heading]]")
+    return found[0]
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1].rstrip()}…"
+
+
+def _listed(paths: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))

@@ -1,0 +1,172 @@
+"""RequestAccount: the record of a request besides its bytes: sections with picks, plan, messages, prefix.
+
+Pure data. `from_json` reads every form that was ever stored: older versions wrote fewer keys, and each missing key has
+a default. Unknown keys go into `other`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from recto.sources.pick import Pick
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a window: its tokens, its budget, and its picks."""
+
+    name: str
+    tokens: int
+    budget: int
+    picks: tuple[Pick, ...] = ()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        picks = tuple(Pick.from_json(pick) for pick in stored.get("picks", ()))
+        return cls(stored["name"], stored.get("tokens", 0), stored.get("budget", 0), picks)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "picks": [pick.to_json() for pick in self.picks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SentRange:
+    """The messages that were sent, by id: the history as a range, the others one by one."""
+
+    first: str | None = None
+    last: str | None = None
+    count: int = 0
+    lifted: tuple[str, ...] = ()
+    excerpts: tuple[str, ...] | None = None
+    """Messages, or `message/call`, that were sent as excerpts."""
+    current: str | None = None
+    """The message that is answered."""
+    rounds: tuple[str, ...] = ()
+    """Tool calls and results of this turn."""
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        return cls(
+            first=stored.get("first"),
+            last=stored.get("last"),
+            count=stored.get("count", 0),
+            lifted=tuple(stored.get("lifted", ())),
+            excerpts=tuple(stored["excerpts"]) if "excerpts" in stored else None,
+            current=stored.get("current"),
+            rounds=tuple(stored.get("rounds", ())),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "last": self.last,
+            "count": self.count,
+            "lifted": list(self.lifted),
+            **({"excerpts": list(self.excerpts)} if self.excerpts is not None else {}),
+            "current": self.current,
+            "rounds": list(self.rounds),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixReuse:
+    """How much of the previous request a request repeats at its beginning."""
+
+    base: str | None = None
+    """The previous request; None for the first of a conversation."""
+    kept: int = 0
+    of: int = 0
+    broken_by: str | None = None
+    """None when the request begins with all stable pieces of the base."""
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        return cls(stored.get("base"), stored.get("kept", 0), stored.get("of", 0), stored.get("broken_by"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAccount:
+    """Every field is None where the request does not record it."""
+
+    model: str | None = None
+    format: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    limit: int | None = None
+    reserve: int | None = None
+    total: int | None = None
+    free: int | None = None
+    exact: bool | None = None
+    strategy: str | None = None
+    sections: tuple[Section, ...] | None = None
+    plan: Mapping[str, Any] | None = None
+    """As JSON, because it is only displayed."""
+    notes: tuple[str, ...] | None = None
+    not_picked: tuple[Pick, ...] = ()
+    messages: SentRange | None = None
+    compaction: int | None = None
+    passing: bool | None = None
+    """True where messages were left out for this request alone to make the window fit."""
+    meter: str | None = None
+    window_from: str | None = None
+    prefix: PrefixReuse | None = None
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Raises ValueError, TypeError or AttributeError where the stored form is damaged."""
+        values = {name: stored[name] for name in _PLAIN if name in stored}
+        if (sections := stored.get("sections")) is not None:
+            values["sections"] = tuple(Section.from_json(section) for section in sections)
+        if (notes := stored.get("notes")) is not None:
+            values["notes"] = tuple(notes)
+        if (messages := stored.get("messages")) is not None:
+            values["messages"] = SentRange.from_json(messages)
+        if (prefix := stored.get("prefix")) is not None:
+            values["prefix"] = PrefixReuse.from_json(prefix)
+        values["not_picked"] = tuple(Pick.from_json(pick) for pick in stored.get("not_picked") or ())
+        values["other"] = {name: value for name, value in stored.items() if name not in _NAMES}
+        return cls(**values)
+
+    def to_json(self) -> dict[str, Any]:
+        # a reply without a compaction records null; a summary request has no such key
+        nulls = ("compaction",) if self.messages else ()
+        written = {name: value for name, value in self._written() if value is not None or name in nulls}
+        return {**written, **self.other}
+
+    def _written(self) -> Iterator[tuple[str, Any]]:
+        for name in _BEFORE:
+            yield name, getattr(self, name)
+        yield "sections", None if self.sections is None else [section.to_json() for section in self.sections]
+        yield "plan", self.plan
+        yield "notes", None if self.notes is None else list(self.notes)
+        yield "not_picked", [pick.to_json() for pick in self.not_picked] or None
+        yield "messages", self.messages.to_json() if self.messages else None
+        for name in _AFTER:
+            yield name, getattr(self, name)
+        yield "prefix", self.prefix.to_json() if self.prefix else None
+
+    @property
+    def broken_by(self) -> str | None:
+        """The reason why the request does not begin with all stable pieces of the previous one."""
+        return self.prefix.broken_by if self.prefix else None
+
+    def picks(self, *sections: str) -> Iterator[Pick]:
+        """The picks of these sections, or of all."""
+        for section in self.sections or ():
+            if not sections or section.name in sections:
+                yield from section.picks
+
+
+_BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
+_AFTER = ("compaction", "passing", "meter", "window_from")
+_PLAIN = (*_BEFORE, "plan", *_AFTER)
+_NAMES = frozenset(spec.name for spec in fields(RequestAccount)) - {"other"}
+NO_ACCOUNT = RequestAccount()

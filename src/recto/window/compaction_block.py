@@ -1,0 +1,141 @@
+"""Builds Compaction blocks for a cut, a clear, a pin, an edit or an undo. Knows numbers and ids, no store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from recto.chat.blocks import Compaction, Made
+from recto.chat.message import Message, now
+from recto.ids import new_id
+
+PASSING = "pass"
+"""The action of a Compaction that applies to one request only and is never stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSummary:
+    """A summary with its author, its checks, and the problems while it was written."""
+
+    text: str = ""
+    made_by: str = "discard"
+    made: Made | None = None
+    notes: tuple[str, ...] = ()
+    checks: dict[str, int] = field(default_factory=dict)
+    ledger: tuple[str, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+
+
+def previous_summary(block: Compaction | None) -> WrittenSummary:
+    """The current summary, to be carried over."""
+    if block is None or not block.summary:
+        return WrittenSummary()
+    return WrittenSummary(
+        block.summary, block.made_by, block.made, block.notes, block.checks, block.ledger, block.places
+    )
+
+
+def cleared_at(block: Compaction | None) -> str | None:
+    """The last cleared message: nothing up to it is recalled. Older clears did not store it; they cleared all that
+    they cover."""
+    if block is None:
+        return None
+    return block.cleared or (block.last if "clear" in (block.action, block.made_by) else None)
+
+
+def has_archive(block: Compaction | None) -> bool:
+    """Whether archived messages exist that may be recalled."""
+    return block is not None and block.messages_archived > 0 and block.last not in (None, cleared_at(block))
+
+
+def next_block(
+    before: Compaction | None,
+    written: WrittenSummary,
+    *,
+    last: str | None = None,
+    lifted: tuple[str, ...] = (),
+    excerpts: Mapping[str, str] | None = None,
+    pinned: tuple[str, ...] | None = None,
+    cleared: str | None = None,
+    messages_archived: int = 0,
+    context_size_before: int = 0,
+    context_size_after: int = 0,
+    because: str = "",
+    action: str = "compact",
+) -> Compaction:
+    """The Compaction that follows `before`. Pins and clear are inherited from `before` unless passed."""
+    return Compaction(
+        compaction_number=before.compaction_number + 1 if before else 1,
+        timestamp=now(),
+        last=last,
+        summary=written.text,
+        messages_archived=messages_archived,
+        context_size_before=context_size_before,
+        context_size_after=context_size_after,
+        made_by=written.made_by,
+        because=because,
+        lifted=lifted,
+        excerpts=dict(excerpts or {}),
+        pinned=(before.pinned if before else ()) if pinned is None else pinned,
+        made=written.made,
+        notes=written.notes,
+        checks=written.checks,
+        ledger=written.ledger,
+        places=written.places,
+        cleared=cleared or cleared_at(before),
+        action=action,
+    )
+
+
+NO_COMPACTION = Compaction(0, "", None, "", 0, 0, 0, "discard", "")
+"""Used where there is no Compaction yet: covers nothing."""
+
+
+def revised_block(
+    before: Compaction | None,
+    action: str,
+    because: str,
+    *,
+    follows: Compaction | None = None,
+    pinned: tuple[str, ...] | None = None,
+    lifted: tuple[str, ...] | None = None,
+    written: WrittenSummary | None = None,
+) -> Compaction:
+    """`before` with a change by the user, as a new Compaction; arguments left out keep the old values.
+
+    `follows` is the newest Compaction where that is not `before`. The sizes are left at 0: only a model's token counter
+    knows how large a window is.
+    """
+    old = before or NO_COMPACTION
+    newest = follows or old
+    lifts = old.lifted if lifted is None else lifted
+    block = replace(
+        old,
+        compaction_number=newest.compaction_number + 1,
+        timestamp=now(),
+        action=action,
+        because=because,
+        cleared=cleared_at(before),
+        pinned=old.pinned if pinned is None else pinned,
+        lifted=lifts,
+        messages_archived=old.messages_archived + len(old.lifted) - len(lifts),
+        little=newest.little,
+        context_size_before=0,
+        context_size_after=0,
+    )
+    return block if written is None else _with_summary(block, written)
+
+
+def _with_summary(block: Compaction, written: WrittenSummary) -> Compaction:
+    return replace(
+        block,
+        summary=written.text,
+        made_by=written.made_by,
+        made=written.made,
+        notes=written.notes,
+        checks=written.checks,
+        ledger=written.ledger,
+        places=written.places,
+    )
+
+
+def compaction_message(block: Compaction, parent: str) -> Message:
+    return Message(new_id(), "system", (block,), parent=parent, context_type="summary", priority=9)

@@ -1,0 +1,287 @@
+"""The planner: (strategy, view, budget, counts) -> Plan. It works on numbers only and changes nothing.
+
+Every strategy waits until a compaction is due, checks that it would free something, and then cuts. The strategy decides
+whether a summary replaces the covered messages, and which covered messages are still sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from recto.chat.conversation import View
+from recto.strategy import DISCARD, Strategy
+from recto.window.budget import Budget
+from recto.window.measure import (
+    NOTICE,
+    SMALLEST_SUMMARY,
+    Group,
+    Measured,
+    Shrunk,
+    fit,
+    measure,
+    recent_start,
+    shrink,
+    start_of_last,
+)
+from recto.window.plan import NOTHING, Band, Cut, Lift, Plan, Range
+
+LITTLE = 0.1
+"""Share of the room: a compaction that frees less has freed little."""
+PATIENCE = 2
+"""After so many compactions in a row that freed little, no more are made."""
+
+
+def plan_window(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due."""
+    measured = measure(view, budget, counts)
+    why = _due(measured)
+    if not why:
+        return _all_kept(strategy, measured, "everything fits")
+    cut = _cut(strategy, measured)
+    if cut is None:
+        return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
+    little = budget.room * LITTLE
+    if not measured.is_over:
+        # a summary is seldom as long as it may be
+        if cut.frees + (cut.summary or 0) // 2 < little:
+            return _all_kept(strategy, measured, f"{why}, but a compaction would free only {max(0, cut.frees)}")
+        return cut.plan(strategy, why)
+    before = view.compaction
+    if before and before.little >= PATIENCE and cut.frees < little:
+        return _passing(cut, f"{why}; {PATIENCE} compactions in a row have freed little, so no more are made")
+    if cut.loses:
+        return _passing(cut, f"{why}, and a summary has no room beside what must be sent")
+    return cut.plan(strategy, why)
+
+
+def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """Plans a compaction at the user's request: it covers everything but the latest messages, due or not."""
+    measured = measure(view, budget, counts)
+    cut = _cut(strategy, measured, on_request=True)
+    is_small = cut is not None and cut.frees <= 0 and budget.recent > len(measured.groups)
+    if cut is None or (is_small and measured.size <= budget.room):
+        return _all_kept(strategy, measured, "there is nothing to cover")
+    return cut.plan(strategy, "the user asked for it")
+
+
+def squeezed(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
+    """Plans a smaller window after the provider refused one as too long: the largest tool results of this turn at half
+    their size; else a compaction down to the budget, which the caller has reduced; else half of the user's message."""
+    measured = measure(view, replace(budget, recent=budget.least_recent), counts)
+    why = "the provider says that the window is too long"
+    large = {key: size // 2 for key, size in measured.results.items() if size > budget.room * LITTLE}
+    message = {view.current: budget.current // 2} if view.current and budget.current > 2 * SMALLEST_SUMMARY else {}
+    for squeeze in (large, {}, message):
+        cut = _cut(strategy, measured, on_request=not squeeze, squeeze=squeeze)
+        if cut is not None and cut.frees + (cut.summary or 0) // 2 > 0:
+            return _passing(cut, f"{why}, and a summary has no room") if cut.loses else cut.plan(strategy, why)
+    return _all_kept(strategy, measured, f"{why}, but there is nothing to make smaller")
+
+
+def _due(measured: Measured) -> str:
+    """The reason why a compaction is due; empty when none is."""
+    budget, size = measured.budget, measured.size
+    more = " or more" if measured.view.older else ""
+    if measured.view.older or size > budget.room:
+        return f"{size}{more} tokens are over the {budget.room} that the window has room for"
+    if budget.trigger is not None and size >= budget.trigger:
+        return f"{size} tokens have reached {budget.trigger / budget.limit:.0%} of {budget.limit}"
+    if budget.trigger is not None and size - budget.instructions - budget.tools - budget.drift > budget.messages:
+        return f"the messages are over their budget of {budget.messages} tokens"
+    return ""
+
+
+def _passing(cut: "Cutting", why: str) -> Plan:
+    """Makes the window fit for this request only, without a model and without a stored Compaction."""
+    plan = cut.plan(DISCARD, why)
+    assert plan.cut is not None
+    keeps = None if cut.summary is None or cut.measured.summary <= cut.summary else 0
+    return replace(plan, cut=replace(plan.cut, passing=True, summary=keeps), summed_up=NOTHING, left_out=cut.covered)
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """A possible cut and its numbers."""
+
+    measured: Measured
+    start: int
+    """The first group that stays."""
+    summary: int | None
+    lifts: tuple[Lift, ...]
+    bands: tuple[Band, ...]
+    shrunk: Shrunk
+    loses: bool = False
+    """It covers messages without a summary of them: stored only by strategies without summaries."""
+
+    @property
+    def kept(self) -> Sequence[Group]:
+        return self.measured.groups[self.start :]
+
+    @property
+    def size(self) -> int:
+        """The size of the window after the cut, at most."""
+        measured, lifted = self.measured, sum(lift.tokens for lift in self.lifts)
+        summary = measured.summary if self.summary is None else self.summary
+        kept = sum(group.tokens for group in self.kept)
+        if self.kept and self.kept[-1] is measured.last_round:
+            kept -= self.kept[-1].tokens - self.shrunk.round
+        notice = NOTICE if self.lifts and not summary else 0
+        return measured.budget.around + self.shrunk.current + (summary or notice) + lifted + kept
+
+    @property
+    def frees(self) -> int:
+        return self.measured.size - self.size
+
+    @property
+    def covered(self) -> Range:
+        """The covered messages that are not lifted."""
+        lifted = {id for lift in self.lifts for id in lift.messages}
+        covered = [group for group in self.measured.groups[: self.start] if group.ids[0] not in lifted]
+        return _range(covered, sum(group.tokens for group in covered))
+
+    def plan(self, strategy: Strategy, why: str) -> Plan:
+        kept = _range(self.kept, sum(group.tokens for group in self.kept))
+        covered = {"summed_up" if self.summary else "left_out": self.covered}
+        cut = Cut(self._last, self._lifted, self.summary, dict(self.shrunk.excerpts))
+        return Plan(
+            strategy.name, kept, why, lifted=self.lifts, bands=self.bands, cut=cut, frees=max(0, self.frees), **covered
+        )
+
+    @property
+    def _last(self) -> str | None:
+        view = self.measured.view
+        if self.start:
+            return self.measured.groups[self.start - 1].ids[-1]
+        return view.tail[0].parent if view.older and view.tail else view.compaction.last if view.compaction else None
+
+    @property
+    def _lifted(self) -> tuple[str, ...]:
+        """The ids in order of time, with the current message where it is covered with the first rounds of its turn."""
+        current, history = self.measured.view.current, self.measured.history
+        ids = [id for lift in self.lifts for id in lift.messages]
+        if current is None or not (self.start > history or self.measured.view.current_is_lifted):
+            return tuple(ids)
+        later = {id for group in self.measured.groups[history:] for id in group.ids}
+        before = [id for id in ids if id not in later]
+        return (*before, current, *(id for id in ids if id in later))
+
+
+def _cut(
+    strategy: Strategy, measured: Measured, *, on_request: bool = False, squeeze: Mapping[str, int] | None = None
+) -> Cutting | None:
+    budget, groups, last = measured.budget, measured.groups, measured.last_round
+    max_summary = budget.summary if strategy.summarizes else measured.summary
+    shrunk = shrink(measured, max_summary, squeeze or {})
+    costs = [0 if group.pinned else group.tokens for group in groups]
+    if last and shrunk.keeps_round:
+        costs[-1] = 0 if last.pinned else shrunk.round
+    around = budget.around + shrunk.current + measured.pins
+    summary = min(max_summary, max(0, budget.room - around - (shrunk.round if last else 0)) // 2)
+    summary = summary if summary >= (SMALLEST_SUMMARY if strategy.summarizes else measured.summary) else 0
+    start = _start(strategy, measured, costs, around, summary, on_request=on_request)
+    if last:
+        start = min(start, len(groups) - 1) if shrunk.keeps_round else len(groups)
+    if summary == 0:
+        start = _at_a_question(measured, start)
+    lifts, bands = _lifts(strategy, measured, start, around + max(summary, NOTICE) + sum(costs[start:]))
+    return _worth_making(strategy, Cutting(measured, start, summary, tuple(lifts), bands, shrunk))
+
+
+def _worth_making(strategy: Strategy, cut: Cutting) -> Cutting | None:
+    """The cut with the fate of the current summary; None when it would change nothing."""
+    measured, as_it_is = cut.measured, replace(cut, summary=None)
+    has_summary = bool(measured.view.compaction and measured.view.compaction.summary)
+    if cut.start > 0 or measured.view.older:
+        if not strategy.summarizes:  # no new summary, but an earlier one stays
+            return as_it_is if cut.summary else replace(cut, loses=has_summary)
+        return replace(cut, loses=cut.summary == 0)
+    if as_it_is.size > measured.budget.room:
+        return replace(cut, loses=has_summary and cut.summary == 0)
+    lifted = {id for lift in cut.lifts for id in lift.messages}
+    dropped = any(group.ids[0] not in lifted for group in measured.lifted)
+    return as_it_is if dropped or cut.shrunk.excerpts else None
+
+
+def _start(
+    strategy: Strategy, measured: Measured, costs: Sequence[int], around: int, summary: int, *, on_request: bool
+) -> int:
+    """The first group that stays: the first of the latest messages, or an earlier one as far as low water allows.
+
+    Summaries are seldom as long as allowed, so the latest messages may use most of the room reserved for one.
+    """
+    budget, groups, used = measured.budget, measured.groups, around + summary
+    if budget.recent == 0 and strategy.summarizes:
+        return len(groups)
+    hard, soft = budget.room - used, budget.floor - around - summary // 4
+    if strategy.latest_share < 1:
+        soft = min(soft, int((budget.floor - around) * strategy.latest_share))
+    recent = recent_start(groups, costs, budget, min(hard, soft), hard)
+    if on_request:
+        return recent or start_of_last(groups, budget.least_recent - 1)
+    return min(recent, fit(costs, budget.floor - used)) if strategy.extends_tail else recent
+
+
+def _at_a_question(measured: Measured, start: int) -> int:
+    """Moves the start to a user's message: without a summary in front, some providers refuse to begin with a reply."""
+    while start < measured.history and measured.groups[start].messages[0].role != "user":
+        start += 1
+    return start
+
+
+def _lifts(strategy: Strategy, measured: Measured, start: int, used: int) -> tuple[list[Lift], tuple[Band, ...]]:
+    """Lifts all pinned messages, and those of the other covered ones that the bands of the strategy choose."""
+    covered = (*measured.lifted, *measured.groups[:start])
+    chosen: dict[str, Lift] = {
+        group.ids[0]: Lift(group.ids, group.tokens, "pinned") for group in covered if group.pinned
+    }
+    bands: tuple[Band, ...] = ()
+    if strategy.bands:
+        budget = measured.budget
+        messages = max(0, budget.floor - budget.fixed)
+        unpinned = [group for group in covered if not group.pinned]
+        lifts, bands = _lift_by_band(strategy, unpinned, messages, budget.floor - used)
+        chosen |= {lift.messages[0]: lift for lift in lifts}
+    return [chosen[group.ids[0]] for group in covered if group.ids[0] in chosen], bands
+
+
+def _lift_by_band(
+    strategy: Strategy, candidates: Sequence[Group], messages: int, room: int
+) -> tuple[list[Lift], tuple[Band, ...]]:
+    """Lifts in order of time. `messages` is the whole message budget, `room` the unused part of it.
+
+    Within a band the highest priority comes first, then the newest message. A band passes unused tokens to the next.
+    """
+    left = max(0, room - int(messages * strategy.spare_share))
+    carried = 0
+    chosen: dict[int, Lift] = {}
+    report = []
+    for band in strategy.bands:
+        share = min(left, int(messages * band.share) + carried) if band.share else left
+        used = 0
+        places = [
+            place for place, group in enumerate(candidates) if band.min_priority <= group.priority <= band.max_priority
+        ]
+        for place in sorted(places, key=lambda place: (-candidates[place].priority, -place)):
+            group = candidates[place]
+            if place not in chosen and left and used + group.tokens <= share:
+                used += group.tokens
+                chosen[place] = Lift(group.ids, group.tokens, f"priority {group.priority} ({band.name})")
+        carried, left = share - used, left - used
+        report.append(Band(band.name, share, used))
+    report.append(Band("memory", int(messages * strategy.memory_share), 0))
+    return [chosen[place] for place in sorted(chosen)], tuple(report)
+
+
+def _all_kept(strategy: Strategy, measured: Measured, because: str) -> Plan:
+    lifts = tuple(
+        Lift(group.ids, group.tokens, "pinned" if group.pinned else f"priority {group.priority}")
+        for group in measured.lifted
+    )
+    return Plan(
+        strategy.name, _range(measured.groups, sum(group.tokens for group in measured.groups)), because, lifted=lifts
+    )
+
+
+def _range(groups: Sequence[Group], tokens: int) -> Range:
+    if not groups:
+        return NOTHING
+    return Range(groups[0].ids[0], groups[-1].ids[-1], sum(len(group.messages) for group in groups), tokens)

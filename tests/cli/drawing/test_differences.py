@@ -1,0 +1,112 @@
+"""What two requests differ in, as people see it."""
+
+from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
+
+from recto.cli.drawing.differences import draw_difference
+from recto.store.compared_request import ComparedPick, SentMessage
+from recto.store.comparison import Difference, PickChange, ValueChange
+from recto.store.prefix import PiecePosition, SharedPrefix
+
+STYLE = ComparedPick("rules", "rule", "style", sha256="a")
+API = ComparedPick("sources", "reference", "api", mode="agent", score=0.87, tokens=38, because="holds minute")
+SAME = Difference("01A", "01B", (), (), (), (), (), (), (), SharedPrefix(4, 3, 1200, 300, None, None))
+
+
+def drawn(found: Difference, *, whole: bool = False, width: int = 80) -> list[str]:
+    out = StringIO()
+    draw_difference(Console(file=out, width=width), found, whole=whole)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_two_that_are_the_same_are_told_in_a_few_lines() -> None:
+    assert drawn(SAME) == [
+        "from 01A to 01B",
+        "prefix",
+        "  all 3 stable pieces came first again (4 in all, 1,200 bytes, about 300 tokens)",
+        "  no piece differs",
+    ]
+
+
+def test_what_came_in_and_went_out_has_its_badge_and_tokens() -> None:
+    tool = ComparedPick("tools", "tool", "create_issue", "github", "manual", tokens=90, because="you added it")
+    said = tuple(SentMessage(f"m{n}", n, "user") for n in range(1, 31))
+    recalled = ComparedPick("recalled", "message", "01M", mode="agent", score=0.5, because="#3, holds mast", tokens=7)
+    shown = drawn(replace(SAME, came_in=(API, recalled), went_out=(tool,), said_in=said[:2], said_out=said))
+    assert [" ".join(line.split()) for line in shown[1:8]] == [
+        "came in",
+        "+ 2 messages (#1 #2)",
+        "+ reference api [Agent 0.87] holds minute +38",
+        "+ recalled #3, holds mast +7",
+        "went out",
+        "- 30 messages (#1 #2 #3 #4 … #30)",
+        "- tool github:create_issue [Manual] you added it -90",
+    ]
+
+
+def test_changes_show_the_lines_and_texts_come_before_scores() -> None:
+    scored = PickChange(API, replace(API, score=0.9), ("score",))
+    text = ("@@ -1 +1 @@", "-Write short.", "+Write \x1blong.")
+    written = PickChange(STYLE, replace(STYLE, sha256="b"), ("text",), text)
+    moved = PickChange(API, replace(API, mode="manual", score=None, section="references"), ("mode", "score", "section"))
+    unknown = replace(written, text=())
+    shown = drawn(replace(SAME, changed=(scored, written, moved, unknown)))
+    assert shown[1:9] == [
+        "changed",
+        "  ~ rule style another text",
+        "      @@ -1 +1 @@",
+        "      -Write short.",
+        "      +Write �long.",
+        "  ~ reference api [Agent 0.87] → [Manual], from sources to references",
+        "  ~ rule style another text, of which not both are kept",
+        "  ~ reference api score 0.87 → 0.9",
+    ]
+
+
+def test_what_was_recalled_is_named_by_its_number() -> None:
+    recalled = ComparedPick("recalled", "message", "01M", mode="agent", score=0.5, because="#3, holds mast", tokens=7)
+    shown = drawn(replace(SAME, changed=(PickChange(recalled, replace(recalled, score=0.25), ("score",)),)))
+    assert "  ~ recalled #3 score 0.5 → 0.25" in shown
+
+
+def test_long_lists_and_long_texts_are_folded_unless_all_is_asked_for() -> None:
+    text = tuple(f"+line {n}" for n in range(60))
+    changes = tuple(PickChange(STYLE, STYLE, ("text",), text) for _ in range(12))
+    many = replace(SAME, came_in=tuple(replace(API, name=f"api{n}") for n in range(20)), changed=changes)
+    shown, whole = drawn(many), drawn(many, whole=True)
+    assert any("and 12 more; --all shows them" in line and line.endswith("+456") for line in shown)
+    assert "      … 36 lines more; --all shows them" in shown
+    assert "    and 4 more; --all shows them" in shown
+    assert not any("--all" in line for line in whole)
+    assert sum("+line 59" in line for line in whole) == 12
+
+
+def test_tokens_facts_and_what_broke_the_prefix_are_told() -> None:
+    prefix = SharedPrefix(2, 9, 181, 25, PiecePosition(3, "tool"), "the tools changed: create_issue came in")
+    sections = (ValueChange("rules", 10, 10), ValueChange("history", 4000, 1200), ValueChange("total", 5000, 5200))
+    facts = (ValueChange("model", "openai:gpt-5", "openai:gpt-6"), ValueChange("temperature", None, 0.3))
+    assert drawn(replace(SAME, sections=sections, facts=facts, prefix=prefix))[1:] == [
+        "tokens",
+        "  history  4,000  → 1,200  -2,800",
+        "  total    5,000  → 5,200    +200",
+        "model: openai:gpt-5 → openai:gpt-6",
+        "temperature: none → 0.3",
+        "prefix",
+        "  2 of 9 stable pieces came first again (181 bytes, about 25 tokens)",
+        "  broken by the tools changed: create_issue came in",
+        "  the first that differs is piece 3, a tool",
+    ]
+
+
+def test_two_conversations_are_told_before_anything_else() -> None:
+    apart = replace(SAME, facts=(ValueChange("conversation", "01C", "01D"), ValueChange("limit", 1000, 2000)))
+    shown = drawn(apart)
+    assert shown[:3] == ["from 01A to 01B", "two conversations: 01C and 01D", "limit: 1,000 → 2,000"]
+    assert not any(line.startswith("conversation:") for line in shown)
+
+
+def test_it_fits_eighty_columns() -> None:
+    long = replace(API, name="a-very-long-name" * 6, because="holds words " * 20)
+    assert max(map(len, drawn(replace(SAME, came_in=(long,))))) <= 80

@@ -1,0 +1,69 @@
+"""References after a reply: named before found, broken ones marked, many folded."""
+
+from pathlib import Path
+
+from click import unstyle
+from rich.text import Text
+
+from recto.chat.document_reference import DocumentReference
+from recto.cli.drawing.references import references_shown
+
+BUDGET = DocumentReference("[[Budget]]", "Budget.md", summary="The money for 2026.")
+NOPE = DocumentReference("[[Nope]]", None)
+ENGINE = DocumentReference("[[Engine]]", "boat/My engine.md", "search", summary="A diesel.")
+MAST = DocumentReference("[[Mast]]", "Mast.md", "search", context_snippet="the mast is\ntall")
+
+
+def shown(*references: DocumentReference, fold: int | None = 10, is_terminal: bool = False) -> list[str]:
+    places = {each.relative_path: Path("/notes") / each.relative_path for each in references if each.relative_path}
+    return references_shown(references, places, fold=fold, is_terminal=is_terminal, hint=" (/references shows all)")
+
+
+def test_documents_are_listed_with_their_summaries_named_before_found() -> None:
+    assert shown(ENGINE, MAST, BUDGET, NOPE) == [
+        "📚 Documents",
+        "• [[Budget]]  Budget.md",
+        "  The money for 2026.",
+        "⚠ [[Nope]]  not found",
+        "• [[Engine]]  boat/My engine.md  (read)",
+        "  A diesel.",
+        "• [[Mast]]  Mast.md  (found)",
+        "  the mast is tall",
+    ]
+
+
+def test_without_references_nothing_is_shown() -> None:
+    assert shown() == []
+
+
+def test_more_than_ten_are_folded_and_can_be_shown_all() -> None:
+    many = [DocumentReference(f"[[{number}]]", f"{number}.md") for number in range(17)]
+    folded = shown(*many)
+    assert len(folded) == 12
+    assert folded[-1] == "… and 7 more (/references shows all)"
+    assert len(shown(*many, fold=None)) == 18
+    assert len(shown(*many[:10])) == 11
+
+
+def test_on_a_terminal_paths_are_links_and_what_is_broken_is_yellow() -> None:
+    lines = shown(NOPE, ENGINE, is_terminal=True)
+    assert lines[1] == "\x1b[33m⚠ [[Nope]]  not found\x1b[0m"
+    assert "\x1b]8;;file:///notes/boat/My%20engine.md\x1b\\boat/My engine.md\x1b]8;;\x1b\\" in lines[2]
+    text = Text.from_ansi(lines[2])
+    assert text.plain == "• [[Engine]]  boat/My engine.md  (read)"
+    links = [span.style for span in text.spans if not isinstance(span.style, str)]
+    assert "file:///notes/boat/My%20engine.md" in {style.link for style in links}
+
+
+def test_texts_cannot_steer_the_terminal_and_stay_on_one_line() -> None:
+    evil = DocumentReference("[[a\x1b[31m]]", "a\x07.md", summary="one\ntwo \x1b]0;x\x07" + "long " * 100)
+    for is_terminal in (False, True):
+        lines = [unstyle(line) for line in shown(evil, is_terminal=is_terminal)]
+        assert not any("\n" in line or "\x07" in line for line in lines)
+        assert len(lines[-1]) <= 102
+    assert not any("\x1b" in line for line in shown(evil))
+
+
+def test_without_a_place_there_are_no_links() -> None:
+    lines = references_shown([BUDGET], is_terminal=True)
+    assert "\x1b]8" not in "".join(lines)

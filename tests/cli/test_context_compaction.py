@@ -1,0 +1,370 @@
+"""Compactions from the command line: made, shown, edited, taken back, and what is said about them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from tests.cli.conftest import Run, Spawn, failure, one, rows
+from tests.conftest import Script
+
+from recto.chat.blocks import Compaction, Made
+from recto.cli.drawing.compactions import block_in_words, event_in_words
+from recto.events import ContextCompacted
+
+REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
+SUMMARY = {"text": "Task: count the boats. Facts: there are 14 boats in the harbour.", "when": "summary"}
+FAILS = {"error": "unreachable", "when": "summary"}
+SAID = "Message number {} has some words to take up room in the window, and then a few more."
+
+
+def talk(run: Run, model: str, turns: int, *options: str) -> Result:
+    return run("chat", "-m", model, *options, input="".join(SAID.format(n) + "\n" for n in range(turns)))
+
+
+@pytest.fixture
+def long_talk(run: Run, script: Script) -> str:
+    """A conversation with enough in it to be compacted; the name of its model."""
+    model = script(REPLY, SUMMARY)
+    talk(run, model, 6)
+    return model
+
+
+def block_of(result: Result) -> dict[str, Any]:
+    answer = one(result)
+    assert list(answer)[:3] == ["conversation", "head", "compaction"]
+    block = answer["compaction"]
+    assert isinstance(block, dict)
+    return block
+
+
+# -- compact
+
+
+def test_compact_prints_the_marker_line_and_tells_its_progress_on_stderr(run: Run, long_talk: str) -> None:
+    done = run("context", "compact")
+    assert done.stdout.startswith("compaction 1: 7 messages archived, ")
+    assert done.stdout.endswith(f" tokens · summary by {long_talk}\n")
+    assert done.stderr.startswith("note: summing up ")
+    assert f"with {long_talk}" in done.stderr
+
+
+def test_compact_answers_json_with_the_block_alone(run: Run, long_talk: str) -> None:
+    done = run("context", "compact", "--json")
+    block = block_of(done)
+    assert (block["type"], block["summary"], block["messages_archived"]) == ("context_compaction", SUMMARY["text"], 7)
+    assert (block["made_by"], block["made"]["model"]) == ("model", long_talk)
+    assert done.stderr == ""
+    assert one(run("context", "summary", "--json"))["compaction"] == block
+
+
+@pytest.mark.parametrize("where", ["option", "words"])
+def test_what_is_to_be_kept_reaches_the_summariser(
+    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(tmp_path / "log"))
+    id = rows(run("conversations", "list", "--json"))[0]["id"]
+    kept = ["--keep", "the red boats"] if where == "option" else [id, "the", "red", "boats"]
+    assert run("context", "compact", *kept).exit_code == 0
+    (body,) = (tmp_path / "log").read_text().splitlines()
+    assert "the red boats" in json.loads(body)["messages"][-1]["content"]
+
+
+def test_parts_are_told_one_by_one(run: Run, script: Script) -> None:
+    small = script({"text": "Facts: part of it.", "when": "summary"}, limit=700)
+    talk(run, script(REPLY), 20)
+    done = run("context", "compact", "--set", f"context.summary_model={small}", "--set", "context.summary_tokens=120")
+    assert done.exit_code == 0
+    assert f"with {small}, part 1 of 3\n" in done.stderr
+    assert f"with {small}, part 3 of 3\n" in done.stderr
+    assert done.stdout.endswith(f"summary by {small}\n")
+
+
+def test_without_a_summariser_sentences_of_the_originals_serve_and_the_attempts_are_told(
+    run: Run, script: Script
+) -> None:
+    talk(run, script(REPLY, FAILS), 6)
+    done = run("context", "compact")
+    assert done.stdout.endswith("· sentences of the originals\n")
+    assert done.stderr.count("note: attempt ") == 2
+
+
+def test_there_must_be_something_to_compact(run: Run, script: Script) -> None:
+    assert "there is no conversation yet" in failure(run("context", "compact"))
+    run("ask", "-m", script(REPLY, SUMMARY), "hello")
+    assert "there is nothing to compact" in failure(run("context", "compact"))
+    assert "there is no conversation 01X" in failure(run("context", "compact", "01X"))
+
+
+# -- summary
+
+
+def test_summary_shows_the_text_with_its_numbers(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    run("conversations", "pin", "#1")
+    shown = run("context", "summary").stdout
+    lines = dict(line.split(maxsplit=1) for line in shown.splitlines()[:4])
+    assert lines["compaction"].startswith("2, 20")
+    assert lines["covers"].startswith("7 messages, up to #7")
+    assert f"made by     model {long_talk} in 0." in shown
+    assert "pins        #1\n" in shown
+    assert "still sent  1 message: #1\n" in shown
+    assert shown.endswith(f"\n\n{SUMMARY['text']}\n")
+
+
+def test_without_a_compaction_there_is_no_summary(run: Run, long_talk: str) -> None:
+    told = json.loads(failure(run("context", "summary", "--json")))
+    assert told["error"]["type"] == "NotFound"
+    assert "nothing is compacted" in told["error"]["message"]
+    assert "no compaction yet" in failure(run("context", "summary", "--all"))
+    run("conversations", "pin", rows(run("conversations", "show", "--json"))[0]["id"])
+    assert "nothing is compacted" in failure(run("context", "summary")), "a pin sums nothing up"
+
+
+def test_all_lists_every_compaction_with_what_was_done_the_newest_first(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    run("context", "summary", "--text", "-", input="There are 15 boats.")
+    run("context", "uncompact")
+    lines = run("context", "summary", "--all").stdout.splitlines()
+    assert [line.split("compaction ")[1][0] for line in lines] == ["3", "2", "1"]
+    assert lines[0].endswith(" · undo")
+    assert lines[1].endswith("· summary by you · edit")
+    assert lines[2].endswith(f"· summary by {long_talk}")
+    blocks = [row["compaction"] for row in rows(run("context", "summary", "--all", "--json"))]
+    assert [block["compaction_number"] for block in blocks] == [3, 2, 1]
+
+
+def test_a_summary_is_replaced_by_the_text_of_a_file(run: Run, long_talk: str, tmp_path: Path) -> None:
+    run("context", "compact")
+    (tmp_path / "mine.md").write_bytes(b"\n15 boats, caf\xe9.\n\n")
+    block = block_of(run("context", "summary", "--text", "mine.md", "--json"))
+    assert (block["summary"], block["made_by"], block["action"]) == ("15 boats, caf\ufffd.", "user", "edit")
+    assert b"15 boats" in json_body(run)
+
+
+def json_body(run: Run) -> bytes:
+    """What is sent with the next message."""
+    run("ask", "--continue", "and now?")
+    return run("request", "rebuild").stdout_bytes
+
+
+def test_the_editor_changes_a_summary_and_leaves_it_when_nothing_is_changed(
+    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("context", "compact")
+    monkeypatch.setenv("EDITOR", "true")
+    done = run("context", "summary", "--edit")
+    assert (done.exit_code, done.stderr) == (0, "note: the summary is unchanged\n")
+    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
+    monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
+    assert "There are 15 boats" in run("context", "summary", "--edit").stdout.replace("there are", "There are")
+    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 2
+
+
+def editor(folder: Path, command: str) -> Path:
+    path = folder / "editor.sh"
+    path.write_text(command + "\n")
+    return path
+
+
+def test_an_editor_that_fails_is_named_and_nothing_changes(
+    run: Run, long_talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("context", "compact")
+    for broken in ("false", "no-such-editor"):
+        monkeypatch.setenv("EDITOR", broken)
+        assert broken in failure(run("context", "summary", "--edit"))
+    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "the summary is empty"), (" \n ", "the summary is empty"), ("word " * 9000, "at most")]
+)
+def test_a_summary_cannot_be_empty_or_too_long(run: Run, long_talk: str, text: str, said: str) -> None:
+    run("context", "compact")
+    assert said in failure(run("context", "summary", "--text", "-", input=text))
+    assert one(run("context", "summary", "--json"))["compaction"]["compaction_number"] == 1
+
+
+def test_a_file_that_is_not_there_and_options_that_do_not_go_together_are_named(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    assert "cannot read nowhere.md" in failure(run("context", "summary", "--text", "nowhere.md"))
+    assert "only one of" in failure(run("context", "summary", "--all", "--edit"), 2)
+
+
+def test_what_was_discarded_has_no_summary_to_show(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, limit=1200), 16, "--strategy", "discard")
+    shown = run("context", "summary").stdout
+    assert "made by     no summary\n" in shown
+    assert shown.endswith("There is no summary: what is archived was left out.\n")
+
+
+def test_a_summary_cannot_steer_the_terminal(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, {"text": "Facts: 14 boats. \x1b]0;title\x07 And a mast.", "when": "summary"}), 6)
+    run("context", "compact")
+    for command in (["context", "summary"], ["conversations", "show"]):
+        shown = run(*command).stdout
+        assert "\ufffd]0;title\ufffd" in shown
+        assert "\x1b" not in shown
+
+
+# -- uncompact
+
+
+def test_uncompact_says_what_is_back_and_what_was_said_since_stays(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    run("ask", "--continue", "one more")
+    assert ": 7 messages are back in the window\n" in run("context", "uncompact").stdout
+    everything = rows(run("conversations", "show", "--json"))
+    assert all(row["active"] for row in everything if row["role"] != "system")
+    assert everything[-3]["text"] == "one more"
+    assert SAID.format(0).encode() in json_body(run)
+    assert "no compaction to take back" in failure(run("context", "uncompact"))
+
+
+def test_uncompact_answers_json_with_how_many_are_back(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    talk(run, long_talk, 6, "--continue")
+    run("context", "compact")
+    answer = one(run("context", "uncompact", "--json"))
+    assert answer["restored"] > 0
+    assert (answer["compaction"]["action"], answer["compaction"]["summary"]) == ("undo", SUMMARY["text"])
+    assert "behind the summary" not in run("context", "uncompact").stdout
+
+
+# -- strategy
+
+
+def test_a_conversation_gets_its_own_strategy_and_loses_it(run: Run, long_talk: str) -> None:
+    assert "summarize, as agent, model and settings say" in run("context", "strategy").stdout
+    assert "hybrid, chosen for this conversation" in run("context", "strategy", "hybrid").stdout
+    told = one(run("context", "strategy", "--json"))
+    assert (told["strategy"], told["chosen"]) == ("hybrid", "hybrid")
+    assert one(run("context", "show", "--json"))["strategy"] == "hybrid"
+    assert one(run("context", "show", "--strategy", "discard", "--json"))["strategy"] == "discard"
+    assert one(run("context", "strategy", "default", "--json"))["chosen"] is None
+
+
+def test_a_strategy_is_shown_and_set_by_id(run: Run, long_talk: str, script: Script) -> None:
+    id = rows(run("conversations", "list", "--json"))[0]["id"]
+    run("ask", "-m", script(REPLY), "another conversation")
+    assert one(run("context", "strategy", "discard", id, "--json"))["conversation"] == id
+    assert one(run("context", "strategy", id, "--json"))["strategy"] == "discard"
+    assert one(run("context", "strategy", "--json"))["chosen"] is None
+
+
+def test_an_unknown_strategy_is_refused_and_names_those_there_are(run: Run, long_talk: str) -> None:
+    assert "discard or summarize or hybrid" in failure(run("context", "strategy", "guess"))
+    assert "01X" in failure(run("context", "strategy", "discard", "01X"))
+    assert "discard or summarize or hybrid" in failure(run("ask", "--continue", "--strategy", "guess", "hello"))
+
+
+def test_a_strategy_can_be_chosen_for_a_model_that_is_gone(run: Run, script: Script, tmp_path: Path) -> None:
+    model = script(REPLY)
+    run("ask", "-m", model, "hello")
+    Path(model.removeprefix("scripted:")).unlink()
+    assert "hybrid, chosen for this conversation" in run("context", "strategy", "hybrid").stdout
+    assert "unknown, as agent" in run("context", "strategy", "default").stdout
+
+
+def test_an_option_is_for_this_call_alone(run: Run, script: Script) -> None:
+    model = script(REPLY)
+    run("ask", "-m", model, "--strategy", "discard", "hello")
+    assert one(run("context", "show", "--json"))["strategy"] == "summarize"
+
+
+# -- agents
+
+
+def test_a_new_conversation_can_follow_an_agent(run: Run, script: Script, home: Path) -> None:
+    (home / "agents" / "clerk").mkdir(parents=True)
+    (home / "agents" / "clerk" / "agent.toml").write_text('[context]\nstrategy = "hybrid"\n')
+    model = script(REPLY)
+    for command in (["ask", "hello"], ["chat"]):
+        run(command[0], "-m", model, "--agent", "clerk", *command[1:], input="hello\n")
+        assert rows(run("conversations", "list", "--json"))[0]["agent"] == "clerk"
+        assert one(run("context", "show", "--json"))["strategy"] == "hybrid"
+    assert "for a new conversation" in failure(run("ask", "--continue", "--agent", "clerk", "hello"), 2)
+
+
+# -- what is told on the way
+
+
+def test_in_a_pipe_a_compaction_is_told_on_stderr_and_the_answers_go_on(run: Run, script: Script) -> None:
+    model = script(REPLY, SUMMARY, limit=1200)
+    done = talk(run, model, 20)
+    assert done.stdout == (str(REPLY["text"]) + "\n") * 20
+    assert "note: summing up " in done.stderr
+    assert f"tokens · summary by {model}\n" in done.stderr
+
+
+def test_a_message_that_is_sent_as_an_excerpt_is_told(run: Run, script: Script) -> None:
+    model = script({"text": "Yes."}, limit=1000)
+    done = run("ask", "-m", model, "word " * 2000)
+    assert done.stdout == "Yes.\n"
+    assert "note: 1 long text is sent as an excerpt\n" in done.stderr
+    asked = one(run("ask", "-m", model, "--json", "word " * 2000))
+    assert len(asked["compaction"]["excerpts"]) == 1
+    assert one(run("ask", "-m", model, "--json", "word"))["compaction"] is None
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_with_ask_first_and_nobody_there_nothing_is_compacted_and_that_is_told(
+    run: Run, spawn: Spawn, script: Script, as_json: bool
+) -> None:
+    talk(run, script(REPLY, SUMMARY, limit=1200), 13)
+    options = ["--continue", "--set", "context.confirm=true", *(["--json"] if as_json else [])]
+    done = spawn("ask", *options, "word " * 150)
+    told = json.loads(done.stdout)["notes"] if as_json else done.stderr.decode().splitlines()
+    assert any("there is nobody to ask: nothing is compacted" in line for line in told)
+    assert one(run("context", "stats", "--json"))["compactions"] == 0
+
+
+# -- the words
+
+
+def block(**known: Any) -> Compaction:
+    values: dict[str, Any] = {
+        "compaction_number": 2,
+        "timestamp": "2026-01-31T12:00:00.000Z",
+        "last": "01L",
+        "summary": "s",
+        "messages_archived": 34,
+        "context_size_before": 6912,
+        "context_size_after": 3204,
+        "made_by": "model",
+        "because": "it is full",
+    }
+    return Compaction(**(values | known))
+
+
+@pytest.mark.parametrize(
+    ("made_by", "words"),
+    [
+        ("model", "summary by openai:gpt-4o"),
+        ("extractive", "sentences of the originals"),
+        ("truncated", "beginnings only"),
+        ("discard", "no summary"),
+        ("user", "summary by you"),
+    ],
+)
+def test_the_marker_line_says_who_wrote_the_summary(made_by: str, words: str) -> None:
+    line = f"compaction 2: 34 messages archived, 6,912 → 3,204 tokens · {words}"
+    assert block_in_words(block(made_by=made_by, made=Made("openai", "openai:gpt-4o"))) == line
+    assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", made_by), "openai:gpt-4o") == line
+
+
+def test_a_summary_that_is_carried_over_is_said_to_be_as_before() -> None:
+    assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", "model")).endswith("· summary as before")
+
+
+def test_where_nothing_is_covered_nobody_wrote_anything() -> None:
+    assert block_in_words(block(last=None, summary="", messages_archived=0)) == (
+        "compaction 2: nothing archived, 6,912 → 3,204 tokens"
+    )
+
+
+def test_a_sentence_in_place_of_the_id_is_what_to_keep(run: Run, script: Script, tmp_path: Path) -> None:
+    talk(run, script(REPLY, SUMMARY), 8)
+    assert run("context", "compact", "the red boats").exit_code == 0

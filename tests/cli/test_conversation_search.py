@@ -1,0 +1,328 @@
+"""Search from the command line: what is found and how it is told, and the index that is made for it."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, Spawn, failure, one, rows
+from tests.cli.terminal import Terminal
+from tests.conftest import Open, Script
+from tests.recall.test_archive import HULL, MAST, garbage, half, other_version, say, server
+from tests.search.test_embedding_endpoint import Answer, Server, vectors
+
+from recto.blocking import open_desk
+from recto.cli.drawing.hits import snippet_around
+
+__all__ = ["server"]
+
+
+def slow(seconds: float) -> Callable[[list[str]], Answer]:
+    def rule(texts: list[str]) -> Answer:
+        time.sleep(seconds)
+        return vectors(texts)
+
+    return rule
+
+
+FIELDS = ["conversation", "id", "role", "text", "created", "status", "score", "because", "passage"]
+
+
+def fill(home: Path, *texts: str, count: int = 1) -> None:
+    """A store with conversations of these texts, without an index."""
+    with open_desk(home=home, model="scripted:none.json") as desk:
+        for _ in range(count):
+            say(desk, *texts)
+
+
+# -- search
+
+
+def test_search_finds_by_conversation_role_and_time(run: Run, script: Script) -> None:
+    model = script({"text": "The mast is tall."})
+    first = one(run("ask", "-m", model, "How tall is the mast?", "--json"))["conversation"]
+    second = one(run("ask", "-m", model, "Is the hull sound?", "--json"))["conversation"]
+    hits = rows(run("conversations", "search", "mast", "--json"))
+    assert {hit["conversation"] for hit in hits} == {first, second}
+    asked = rows(run("conversations", "search", "mast", "tall", "--role", "user", "--json"))
+    assert [(hit["conversation"], hit["role"]) for hit in asked] == [(first, "user")]
+    assert len(rows(run("conversations", "search", "mast", "-c", second, "--json"))) == 1
+    assert len(rows(run("conversations", "search", "mast", "--limit", "1", "--json"))) == 1
+    middle = rows(run("conversations", "show", second, "--json"))[0]["created"]
+    assert {
+        hit["conversation"] for hit in rows(run("conversations", "search", "mast", "--since", middle, "--json"))
+    } == {second}
+    assert {
+        hit["conversation"] for hit in rows(run("conversations", "search", "mast", "--before", middle, "--json"))
+    } == {first}
+    assert "no conversation 01X" in failure(run("conversations", "search", "mast", "-c", "01X"))
+    assert "is no time" in failure(run("conversations", "search", "mast", "--since", "yesterday"), 2)
+
+
+def test_a_hit_has_the_promised_fields_and_the_best_comes_first(run: Run, home: Path) -> None:
+    fill(home, MAST, HULL, "A mast.")
+    best, other = rows(run("conversations", "search", "mast", "tall", "--json"))
+    assert list(best)[:9] == FIELDS
+    assert (best["text"], best["number"], best["place"], best["title"]) == (MAST, 1, "active", MAST)
+    assert best["passage"] == {"text": MAST, "start": 0, "end": len(MAST)}
+    assert 1 >= best["score"] > other["score"] > 0
+    assert best["because"].startswith("holds ")
+
+
+def test_hits_are_readable(run: Run, home: Path) -> None:
+    fill(home, MAST, HULL)
+    told = run("conversations", "search", "MASTS").stdout.splitlines()
+    assert told[0].startswith(f"#1 in conversation #1 ({MAST})  2026-03-01 ")
+    assert told[0].endswith("  user")
+    assert told[1] == f"  {MAST}"
+
+
+def test_archived_messages_and_other_branches_are_marked(run: Run, script: Script) -> None:
+    run("chat", "-m", script({"text": "Yes."}), input="the heron flies\nthe heron stays\n")
+    path = rows(run("conversations", "show", "--json"))
+    run("conversations", "fork", path[1]["id"])
+    run("ask", "--continue", "another one")
+    run("context", "clear")
+    told = run("conversations", "search", "heron").stdout
+    assert "#1 in conversation #1 (the heron flies)" in told
+    assert "  user  archived\n" in told
+    assert f"  user  on another branch ({path[2]['id']})\n" in told, "a number names a message of the path only"
+    places = {hit["text"]: hit["place"] for hit in rows(run("conversations", "search", "heron", "--json"))}
+    assert places == {"the heron flies": "archived", "the heron stays": "branch"}
+
+
+def test_nothing_found_is_said_and_is_no_failure(run: Run, home: Path) -> None:
+    for query in ("xyzzy", "*", '""', "   "):
+        done = run("conversations", "search", query, "--json")
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "note: nothing was found\n"), query
+    fill(home, MAST)
+    assert run("conversations", "search", "xyzzy").stderr == "note: nothing was found\n"
+    assert run("conversations", "search", "mast").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"mast" OR (',
+        "mast NEAR/3 hull*",
+        "NOT mast",
+        "mast " * 10_000,
+        "mast 東京 ⛵",
+        "mast'); DROP TABLE messages; --",
+    ],
+)
+def test_operators_are_words_like_others(run: Run, home: Path, query: str) -> None:
+    fill(home, MAST)
+    assert [hit["text"] for hit in rows(run("conversations", "search", query, "--json"))] == [MAST]
+
+
+def test_bytes_that_are_no_text_are_searched_for_all_the_same(spawn: Spawn, home: Path) -> None:
+    fill(home, MAST)
+    done = spawn("conversations", "search", "mast", os.fsdecode(b"\xff\xfe"))
+    assert (done.returncode, MAST in done.stdout.decode()) == (0, True)
+
+
+# -- the passage
+
+
+def test_the_passage_shows_where_the_words_are() -> None:
+    text = "word " * 200 + "the tall mast of Sorrel " + "word " * 200
+    shown, places = snippet_around(text, "masts tall")
+    assert "the tall mast of Sorrel" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert [shown[first:last] for first, last in places] == ["tall", "mast"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "marked"),
+    [
+        ("Das Café am Hafen", "cafe", ["Café"]),
+        ("昨日東京へ行きました", "東京", ["東京"]),
+        ("she was running home", "runs", ["running"]),
+        ("the mastiff barks", "mast", ["mastiff"]),
+        ("한국어 문장", "한국", ["한국"]),
+        ("ahoi ⛵!", "⛵", ["⛵"]),
+        ("nothing of it", "mast", []),
+        ("", "mast", []),
+    ],
+)
+def test_words_are_marked_in_every_script(text: str, wanted: str, marked: list[str]) -> None:
+    shown, places = snippet_around(text, wanted)
+    assert shown == text
+    assert [shown[first:last] for first, last in places] == marked
+
+
+# -- the index
+
+
+def test_an_index_that_is_not_there_is_made_and_said(run: Run, home: Path) -> None:
+    fill(home, "a mast", count=120)
+    done = run("conversations", "search", "mast", "--limit", "200", "--json")
+    assert len(done.stdout.splitlines()) == 120
+    assert done.stderr == "note: the search index lacks 120 messages\n"
+    assert run("conversations", "search", "mast").stderr == ""
+
+
+@pytest.mark.parametrize(("harm", "why"), [(garbage, "damaged"), (half, "damaged"), (other_version, "another version")])
+def test_a_harmed_index_is_made_anew_and_the_answer_is_whole(run: Run, home: Path, harm: object, why: str) -> None:
+    assert callable(harm)
+    fill(home, "a mast", count=120)
+    run("conversations", "index")
+    harm(home / "search.db")
+    done = run("conversations", "search", "mast", "--limit", "200", "--json")
+    assert len(done.stdout.splitlines()) == 120
+    assert why in done.stderr
+    assert done.stderr.count("note: ") == 1
+
+
+def test_an_index_damaged_within_is_made_anew_before_the_answer(run: Run, home: Path) -> None:
+    fill(home, "a mast and some more words to take up pages " * 20, count=300)
+    run("conversations", "index")
+    path = home / "search.db"
+    with closing(sqlite3.connect(path)) as db:
+        pages = "SELECT pageno FROM dbstat WHERE name IN ('words_data', 'words_idx', 'passages')"
+        numbers = [row[0] for row in db.execute(pages)]
+    whole = bytearray(path.read_bytes())
+    for number in numbers:
+        whole[(number - 1) * 4096 : number * 4096] = os.urandom(4096)
+    path.write_bytes(whole)
+    done = run("conversations", "search", "mast", "--limit", "500", "--json")
+    assert len(done.stdout.splitlines()) == 300
+    assert "the search index was damaged" in done.stderr
+
+
+def test_the_index_of_another_store_is_not_believed(run: Run, home: Path, tmp_path: Path) -> None:
+    fill(home, "a mast")
+    fill(tmp_path / "other", "a hull", "a spar")
+    with open_desk(home=tmp_path / "other", model="scripted:none.json") as desk:
+        desk.index()
+    (tmp_path / "other" / "search.db").rename(home / "search.db")
+    assert len(rows(run("conversations", "search", "mast", "--json"))) == 1
+    assert rows(run("conversations", "search", "hull", "--json")) == []
+
+
+def test_index_brings_it_up_to_date_and_tells_what_there_is(run: Run, home: Path) -> None:
+    fill(home, MAST, HULL)
+    expected = {"messages": 2, "indexed": 2, "vectors": 0, "waiting": 0, "embedder": None, "why": None}
+    assert one(run("conversations", "index", "--json")) == expected
+    assert run("conversations", "index").stdout.splitlines()[:2] == ["messages    2", "indexed     2"]
+    done = run("conversations", "index", "--rebuild")
+    assert done.exit_code == 0
+    assert done.stderr == "note: the search index is made anew, as you asked\n"
+    assert run("conversations", "index", "--vectors").exit_code == 1, "there is nobody to make them"
+
+
+def test_index_of_an_empty_store(run: Run) -> None:
+    assert one(run("conversations", "index", "--json"))["messages"] == 0
+
+
+def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
+    fill(home, MAST, HULL)
+    assert run("conversations", "search", "mast").stderr == ""
+    assert one(run("conversations", "index", "--json"))["vectors"] == 2
+    held = [slow(0.3)] * 10
+    server.rules = [*held]
+    fill(home, *(f"mast number {number}" for number in range(320)))
+    told = run("conversations", "search", "mast").stderr.splitlines()
+    assert told[0] == "note: the search index lacks 320 messages"
+    assert "can be found by words only" in told[1]
+    made = one(run("conversations", "index", "--vectors", "--json"))
+    assert made == {"messages": 322, "indexed": 322, "vectors": 322, "waiting": 0, "embedder": "box:m", "why": None}
+    assert run("conversations", "search", "mast").stderr == ""
+
+
+def test_a_server_that_never_answers_keeps_no_command(
+    spawn: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
+    monkeypatch.setenv("RECTO_SEARCH_TIMEOUT_S", "0.2")
+    fill(home, MAST)
+    spawn("conversations", "index", "--vectors")
+    fill(home, "Another mast.")
+    free, waited = threading.Event(), list[bool]()
+
+    def hangs(texts: list[str]) -> Answer:
+        waited.append(free.wait(60))
+        return vectors(texts)
+
+    server.rules = [hangs] * 10
+    done = spawn("conversations", "search", "mast")
+    assert MAST in done.stdout.decode()
+    assert "words alone were searched" in done.stderr.decode()
+    assert waited == [], "the command had ended before the server gave up"
+    free.set()
+
+
+def test_an_embedder_that_is_not_there_is_told_with_what_to_do(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "minilm")
+    monkeypatch.setattr("recto.search.minilm.PACKAGE", "a_package_that_nobody_has")
+    fill(home, MAST)
+    told = one(run("conversations", "index", "--json"))
+    assert (told["vectors"], told["waiting"], told["embedder"]) == (0, 1, "minilm")
+    assert "pip install" in told["why"]
+    assert "pip install" in run("conversations", "index").stdout
+    assert run("conversations", "index", "--vectors").exit_code == 1
+    found = run("conversations", "search", "mast", "--json")
+    assert (len(found.stdout.splitlines()), found.exit_code) == (1, 0)
+
+
+def test_a_key_that_is_missing_is_told(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "openai:text-embedding-3-small")
+    fill(home, MAST)
+    found = run("conversations", "search", "mast", "--json")
+    assert len(found.stdout.splitlines()) == 1
+    assert "OPENAI_API_KEY" in found.stderr
+    assert "OPENAI_API_KEY" in one(run("conversations", "index", "--json"))["why"]
+
+
+def test_processes_search_and_chat_at_once(script: Script, home: Path) -> None:
+    fill(home, "a mast", count=300)
+    model = script({"text": "The mast is tall."})
+    chat = ["ask", "-m", model, "How tall is the mast?"]
+    look = ["conversations", "search", "mast", "--limit", "1000", "--json"]
+    started = [
+        subprocess.Popen([sys.executable, "-m", "recto", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for args in (look, chat, look, chat)
+    ]
+    ended = [process.communicate(timeout=120) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, ended
+    for out, err in (ended[0], ended[2]):
+        assert len(out.splitlines()) >= 300
+        assert b"Traceback" not in err
+    last = subprocess.run([sys.executable, "-m", "recto", *look], capture_output=True, timeout=60)
+    assert len({json.loads(line)["id"] for line in last.stdout.splitlines()}) == 304
+
+
+# -- at a terminal
+
+
+def test_a_long_filling_shows_a_bar_at_a_terminal(terminal: type[Terminal], home: Path, desk: Open) -> None:
+    with open_desk(home=home, model="scripted:none.json") as at:
+        say(at, *(f"mast number {number}" for number in range(3000)))
+    search = terminal("conversations", "search", "mast", "--limit", "2")
+    search.wait_for("the search index lacks 3,000 messages")
+    search.wait_for("indexing")
+    search.wait_for("mast number ")
+    assert search.code() == 0
+
+
+def test_the_chat_searches_too(run: Run, script: Script, home: Path) -> None:
+    fill(home, MAST, HULL)
+    told = run("chat", "-m", script({"text": "Yes."}), input="/search mast\n/search xyzzy\n/search\n")
+    assert MAST in told.stdout
+    assert HULL not in told.stdout
+    assert "nothing was found" in told.stdout
+    assert "/search takes the words to look for" in told.stderr

@@ -1,0 +1,194 @@
+"""Compactions at a real terminal: the spinner, the marker, and being asked first."""
+
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, one
+from tests.cli.terminal import Terminal
+from tests.cli.test_context_compaction import REPLY, SUMMARY, block_of, editor, talk
+from tests.conftest import Script
+
+TOO_MUCH = "word " * 150
+QUESTION = "use it? [Y]es / [e]dit / [n]ot now "
+
+
+@pytest.fixture
+def nearly_full(run: Run, script: Script) -> str:
+    """A conversation that the next long message fills up; the name of its model."""
+    model = nearby(script(REPLY, SUMMARY, limit=1200))
+    talk(run, model, 13)
+    return model
+
+
+def nearby(model: str) -> str:
+    """The same by a name that fits on a line of the screen; we are in its folder."""
+    return f"scripted:{Path(model).name}"
+
+
+def ask_too_much(terminal: type[Terminal], *options: str) -> Terminal:
+    chat = terminal("chat", "--continue", *options)
+    chat.wait_for("› ")
+    chat.type(TOO_MUCH + "\r")
+    return chat
+
+
+def leave(chat: Terminal) -> None:
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0
+
+
+def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_there(
+    terminal: type[Terminal], run: Run, script: Script
+) -> None:
+    model = nearby(script(REPLY, {**SUMMARY, "hang_s": 4}, limit=1200))
+    talk(run, model, 13)
+    chat = ask_too_much(terminal)
+    chat.wait_for("summing up ")
+    chat.wait_for(f" tokens with {model}… 3 s")
+    chat.wait_for("─ compaction 1: ")
+    chat.wait_for(f" tokens · summary by {model} ─")
+    assert "summing up" not in chat.wait_for(str(REPLY["text"]))
+    leave(chat)
+
+
+def test_a_compaction_without_a_model_tells_the_attempts(terminal: type[Terminal], run: Run, script: Script) -> None:
+    talk(run, nearby(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=1200)), 13)
+    chat = ask_too_much(terminal)
+    assert "sentences of the" in chat.wait_for("· attempt 1 by ")
+    chat.wait_for("· attempt 2 by ")
+    chat.wait_for(str(REPLY["text"]))
+    leave(chat)
+
+
+def test_asked_first_a_yes_makes_the_compaction(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
+    chat = ask_too_much(terminal, "--set", "context.confirm=true")
+    told = chat.wait_for(QUESTION)
+    assert "to be compacted: " in told
+    assert "there are 14 boats in the harbour" in told
+    assert "compaction 1: " in told
+    chat.type("perhaps\r")
+    assert "perhaps" in chat.wait_for(QUESTION), "the keys of an answer can be seen"
+    chat.type("\r")
+    chat.wait_for("compaction 1: ")
+    chat.wait_for(str(REPLY["text"]))
+    leave(chat)
+    assert block_of(run("context", "summary", "--json"))["made_by"] == "model"
+
+
+@pytest.mark.parametrize("keys", ["n\r", "\x03", "\x04"])
+def test_asked_first_a_no_leaves_all_as_it_is_and_the_answer_comes(
+    terminal: type[Terminal], run: Run, nearly_full: str, keys: str
+) -> None:
+    chat = ask_too_much(terminal, "--set", "context.confirm=true")
+    chat.wait_for(QUESTION)
+    time.sleep(0.5)  # the question is shown a moment before the terminal is read, where a signal would wait for a key
+    chat.type(keys)
+    told = chat.wait_for(str(REPLY["text"]))
+    assert "left out of this request" in told
+    assert "Traceback" not in told
+    leave(chat)
+    assert one(run("context", "stats", "--json"))["compactions"] == 0
+
+
+def test_asked_first_the_user_may_write_the_summary(
+    terminal: type[Terminal], run: Run, nearly_full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
+    chat = ask_too_much(terminal, "--set", "context.confirm=true")
+    chat.wait_for(QUESTION)
+    chat.type("e\r")
+    chat.wait_for("summary by you")
+    chat.wait_for(str(REPLY["text"]))
+    leave(chat)
+    block = block_of(run("context", "summary", "--json"))
+    assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
+
+
+def test_asked_first_an_editor_that_changes_nothing_asks_again(
+    terminal: type[Terminal], run: Run, nearly_full: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for broken, said in (("true", "it is unchanged"), ("false", "could not be edited")):
+        monkeypatch.setenv("EDITOR", broken)
+        chat = ask_too_much(terminal, "--set", "context.confirm=true")
+        chat.wait_for(QUESTION)
+        chat.type("e\r")
+        assert said in chat.wait_for(QUESTION)
+        chat.type("n\r")
+        chat.wait_for(str(REPLY["text"]))
+        leave(chat)
+
+
+def test_what_was_typed_before_the_question_is_no_answer_to_it(
+    terminal: type[Terminal], run: Run, script: Script
+) -> None:
+    talk(run, script(REPLY, {**SUMMARY, "hang_s": 2}, limit=1200), 13)
+    chat = ask_too_much(terminal, "--set", "context.confirm=true")
+    chat.wait_for("summing up")
+    chat.type("\r\r\r")
+    chat.wait_for(QUESTION)
+    chat.type("n\r")
+    chat.wait_for("left out of this request")
+    chat.wait_for(str(REPLY["text"]))
+    leave(chat)
+
+
+def test_ask_asks_first_at_a_terminal_too(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
+    asked = terminal("ask", "--continue", "--set", "context.confirm=true", TOO_MUCH)
+    asked.wait_for(QUESTION)
+    asked.type("y\r")
+    asked.wait_for(str(REPLY["text"]))
+    assert asked.code() == 0
+    assert one(run("context", "stats", "--json"))["made_by"] == {"model": 1}
+
+
+def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Terminal], run: Run, script: Script) -> None:
+    talk(run, script(REPLY, {**SUMMARY, "hang_s": 600}), 6)
+    chat = terminal("chat", "--continue")
+    chat.wait_for("› ")
+    chat.type("/compact\r")
+    chat.wait_for("summing up")
+    chat.type("\x03")
+    chat.wait_for("stopped; nothing was compacted")
+    leave(chat)
+    assert one(run("context", "stats", "--json"))["compactions"] == 0
+
+
+def test_a_summary_is_edited_in_the_chat(
+    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
+    talk(run, script(REPLY, SUMMARY), 6)
+    chat = terminal("chat", "--continue")
+    chat.wait_for("› ")
+    chat.type("/compact\r")
+    chat.wait_for("compaction 1: 7 messages archived")
+    chat.wait_for("› ")
+    chat.type("/summary edit\r")
+    chat.wait_for("compaction 2: ")
+    chat.wait_for("summary by you")
+    chat.wait_for("› ")
+    chat.type("/summary\r")
+    chat.wait_for("15 boats")
+    leave(chat)
+
+
+def test_compact_at_a_terminal_shows_the_marker(terminal: type[Terminal], run: Run, script: Script) -> None:
+    talk(run, script(REPLY, {**SUMMARY, "hang_s": 1}), 6)
+    compacting = terminal("context", "compact")
+    compacting.wait_for("summing up")
+    compacting.wait_for("compaction 1: 7 messages archived")
+    assert compacting.code() == 0
+
+
+def test_the_line_at_80_percent_comes_before_the_compaction(terminal: type[Terminal], run: Run, script: Script) -> None:
+    settings = ("--set", "context.reserved_response_tokens=50", "--set", "context.threshold=0.95")
+    model = script(REPLY, SUMMARY, limit=1200)
+    talk(run, model, 18, *settings)
+    chat = terminal("chat", "--continue", *settings)
+    chat.wait_for("› ")
+    chat.type("word " * 150 + "\r")
+    chat.wait_for("· the context is 8")
+    chat.wait_for("it is compacted at 1,140")
+    leave(chat)

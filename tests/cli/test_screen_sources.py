@@ -1,0 +1,164 @@
+"""Sources at a real terminal: being asked before a tool runs, servers on their way, completion."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, rows
+from tests.cli.harbour import BERTH, WAIT, write_agent, write_server
+from tests.cli.terminal import Terminal
+from tests.conftest import Script
+
+QUESTION = "run it? [y]es / [a]lways in this conversation / [N]o "
+
+
+@pytest.fixture(autouse=True)
+def harbour(home: Path) -> None:
+    """The default agent has rules, references and a server, all the user's own."""
+    write_agent(home / "agents/default")
+    write_server(home)
+
+
+def begin(terminal: type[Terminal], model: str, *options: str) -> Terminal:
+    chat = terminal("chat", "-m", f"scripted:{Path(model).name}", *options)
+    chat.wait_for("› ")
+    return chat
+
+
+def answer(chat: Terminal, keys: str) -> None:
+    chat.settle()
+    chat.type(keys)
+
+
+def leave(chat: Terminal) -> None:
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0
+
+
+def approvals(run: Run) -> list[str]:
+    blocks = [block for row in rows(run("conversations", "show", "--json")) for block in row["blocks"]]
+    return [block.get("approval", "") for block in blocks if block["type"] == "tool_result"]
+
+
+def test_a_tool_is_shown_and_runs_after_a_yes(terminal: type[Terminal], script: Script, run: Run) -> None:
+    chat = begin(terminal, script({"text": "Let me book.", "tool_calls": [BERTH]}, {"text": "It is booked."}))
+    chat.type("book\r")
+    told = chat.wait_for(QUESTION)
+    assert "Let me book." in told
+    assert "harbour wants to run berth" in told
+    assert "Books a berth for a boat." in told
+    assert '{\r\n  "boat": "Sorrel",\r\n  "nights": 3\r\n}' in told
+    answer(chat, "maybe\r")
+    assert "maybe" in chat.wait_for(QUESTION), "the keys of an answer can be seen"
+    chat.type("y\r")
+    assert '· harbour:berth {"boat":"Sorrel","nights":3} → 34 characters' in chat.wait_for("It is booked.")
+    leave(chat)
+    assert approvals(run) == ["allowed"]
+
+
+@pytest.mark.slow
+def test_enter_says_no_and_always_is_not_asked_again(terminal: type[Terminal], script: Script, run: Run) -> None:
+    model = script(
+        {"tool_calls": [BERTH]}, {"text": "One."}, {"tool_calls": [BERTH]}, {"text": "Two."}, {"tool_calls": [BERTH]}
+    )
+    chat = begin(terminal, model)
+    chat.type("book\r")
+    chat.wait_for(QUESTION)
+    answer(chat, "\r")
+    assert "not run: you said no" in chat.wait_for("One.")
+    chat.wait_for("› ")
+    chat.type("again\r")
+    chat.wait_for(QUESTION)
+    answer(chat, "a\r")
+    chat.wait_for("Two.")
+    leave(chat)
+    run("chat", "-m", script({"tool_calls": [BERTH]}, {"text": "Three."}), "--continue", input="once more\n")
+    assert approvals(run) == ["denied", "always", "always"]
+
+
+def test_ctrl_c_at_the_question_says_no_and_a_second_stops_the_turn(
+    terminal: type[Terminal], script: Script, run: Run
+) -> None:
+    model = script(
+        {"tool_calls": [BERTH, WAIT]}, {"text": "Neither."}, {"tool_calls": [BERTH, WAIT]}, {"text": "Later."}
+    )
+    chat = begin(terminal, model)
+    chat.type("book\r")
+    chat.wait_for(QUESTION)
+    answer(chat, "\x03")
+    assert "harbour wants to run wait" in chat.wait_for(QUESTION)
+    answer(chat, "n\r")
+    assert "stopped" not in chat.wait_for("Neither.")
+    chat.wait_for("› ")
+    chat.type("again\r")
+    chat.wait_for(QUESTION)
+    answer(chat, "\x03")
+    chat.wait_for(QUESTION)
+    answer(chat, "\x03")
+    assert "Traceback" not in chat.wait_for("stopped; what came is kept")
+    chat.wait_for("› ")
+    chat.type("and now\r")
+    chat.wait_for("Later.")
+    leave(chat)
+    assert approvals(run)[:2] == ["denied", "denied"]
+
+
+def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], script: Script) -> None:
+    model = script({"tool_calls": [WAIT]}, {"text": "After all."})
+    chat = begin(terminal, model, "--allow-tool", "harbour/wait")
+    chat.type("wait\r")
+    chat.wait_for("running harbour:wait…")
+    chat.type("\x03")
+    chat.wait_for("stopped; what came is kept")
+    chat.wait_for("› ")
+    chat.type("go on\r")
+    assert "Traceback" not in chat.wait_for("After all.")
+    leave(chat)
+
+
+def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: Script, home: Path) -> None:
+    program, may_start = home / "harbour.py", home / "may start"
+    waits = f"import os, time\nwhile not os.path.exists({str(may_start)!r}):\n    time.sleep(0.02)\n"
+    program.write_text(f"{waits}{program.read_text()}")
+    chat = begin(terminal, script({"text": "Here."}))
+    chat.type("hello\r")
+    chat.wait_for("starting harbour…")
+    may_start.touch()
+    chat.wait_for("Here.")
+    leave(chat)
+
+
+def test_ask_at_a_terminal_asks_too(terminal: type[Terminal], script: Script, run: Run) -> None:
+    asked = terminal("ask", "-m", script({"tool_calls": [BERTH]}, {"text": "It is booked."}), "book")
+    asked.wait_for(QUESTION)
+    answer(asked, "y\r")
+    asked.wait_for("It is booked.")
+    assert asked.code() == 0
+    assert approvals(run) == ["allowed"]
+
+
+def test_names_are_completed_behind_commands_and_in_mentions(
+    terminal: type[Terminal], script: Script, run: Run
+) -> None:
+    chat = begin(terminal, script({"text": "Yes."}))
+    chat.type("/references add pri")
+    chat.wait_for("What a berth costs")
+    chat.type("\t\r")
+    chat.wait_for("reference:prices is included from the next message on")
+    chat.wait_for("› ")
+    chat.type("as @rule:my")
+    chat.wait_for("How we test")
+    chat.type("\t\r says\r")
+    chat.wait_for("Yes.")
+    leave(chat)
+    assert rows(run("conversations", "show", "--json"))[0]["text"] == 'as @rule:"my tests" says'
+    modes = {row.get("id"): row.get("mode") for row in rows(run("sources", "list", "--json"))}
+    assert (modes["reference:prices"], modes["rule:my tests"]) == ("manual", "manual")
+
+
+def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, home: Path) -> None:
+    write_agent(home / "agents/clerk")
+    script({"text": "Yes."})
+    chat = terminal("chat", "-m", "scripted:script0.json", "--agent", "clerk")
+    chat.wait_for("agent clerk · no vault · a new conversation")
+    leave(chat)

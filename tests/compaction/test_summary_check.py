@@ -1,0 +1,131 @@
+"""Checked summaries from end to end: marks and ledger are stored, sent, carried over, and stay within their room."""
+
+import re
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto.blocking import Talk
+from recto.events import ContextCompacted, Event, Sent
+from recto.summary import verification
+
+REPLY: dict[str, Any] = {"text": "Noted; the fleet is ready."}
+SAID = "Boat {0} is berthed at quay-{0}/north.txt, weighs {0},250 kg, and belongs to Ada Lovelace in Lisbon."
+
+
+def summary(text: str) -> dict[str, Any]:
+    return {"text": text, "when": "summary"}
+
+
+def fill(talk: Talk, start: int = 11, turns: int = 60) -> list[Event]:
+    """Turns until a compaction comes; what was heard of the last."""
+    for number in range(start, start + turns):
+        events = list(talk.stream(SAID.format(number)))
+        if any(isinstance(event, ContextCompacted) for event in events):
+            return events
+    raise AssertionError("no compaction came")
+
+
+def sent(desk: Any, events: list[Event]) -> str:
+    (request,) = [event.request for event in events if isinstance(event, Sent)]
+    return str(desk.rebuild(request).decode())
+
+
+def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, summary("Ada Lovelace has boats. Grace Hopper owns 77 anchors."), limit=2400))
+    talk = at.conversation()
+    events = fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.summary == "Ada Lovelace has boats. Grace Hopper [unverified] owns 77 anchors [unverified]."
+    assert block.checks["invented"] == 2
+    assert block.checks["kept"] == 1
+    assert block.checks["ledger"] > 3
+    berths = [re.match(r"#(\d+) .*quay-(\d+)/north\.txt", line) for line in block.ledger]
+    assert all(found and int(found[1]) == 2 * (int(found[2]) - 11) + 1 for found in berths if found)
+    assert any(berths), "each with the number of its message"
+    body = sent(at, events)
+    assert "Grace Hopper [unverified]" in body
+    assert block.ledger[0] in body
+    (told,) = [event for event in events if isinstance(event, ContextCompacted)]
+    assert told.checks == block.checks
+
+
+def test_summary_and_ledger_never_take_more_than_the_summarys_room(desk: Open, script: Script) -> None:
+    for most in (96, 150, 200, 320):
+        at = desk(script(REPLY, summary("Ada Lovelace has boats."), limit=2400), context__summary_tokens=most)
+        talk = at.conversation()
+        events = fill(talk)
+        (request,) = [event for event in events if isinstance(event, Sent)]
+        (section,) = [section for section in request.window.sections if section.name == "summary"]
+        assert section.tokens <= most
+        block = talk.compaction()
+        assert block is not None
+        assert bool(block.ledger) == (most > 96) or section.tokens > 80
+
+
+def test_a_ledger_is_carried_over_and_what_a_later_summary_drops_comes_back(desk: Open, script: Script) -> None:
+    first, second = summary("Ada Lovelace has boats in Lisbon."), summary("There are boats.")
+    at = desk(script(REPLY, first, second, limit=2400), context__summary_tokens=400)
+    talk = at.conversation()
+    fill(talk)
+    before = talk.compaction()
+    assert before is not None
+    assert before.places["Ada Lovelace"] > 0
+    fill(talk, 40)
+    block = talk.compaction()
+    assert block is not None
+    assert block.checks["facts"] > before.checks["facts"]
+    assert any("Ada Lovelace" in line for line in block.ledger)
+    assert block.checks["facts"] == block.checks["kept"] + block.checks["ledger"] + block.checks["archive"]
+
+
+def test_an_edited_summary_keeps_the_ledger_and_a_clear_ends_it(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, summary("There are boats."), limit=2400))
+    talk = at.conversation()
+    fill(talk)
+    before = talk.compaction()
+    assert before is not None
+    assert talk.edit_summary("My own words.").ledger == before.ledger
+    assert talk.clear().ledger == ()
+    assert talk.uncompact().ledger == before.ledger
+
+
+def test_sentences_of_the_originals_are_checked_but_never_marked(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=2400))
+    talk = at.conversation()
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.made_by == "extractive"
+    assert block.checks["invented"] == 0
+    assert block.checks["kept"] > 0
+    assert "[unverified]" not in block.summary
+
+
+def test_a_check_that_fails_is_noted_and_the_summary_goes_in(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr(verification, "count_marks", fails)
+    at = desk(script(REPLY, summary("There are boats."), limit=2400))
+    talk = at.conversation()
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.summary == "There are boats."
+    assert any("was not checked" in note for note in block.notes)
+
+
+def test_the_counts_after_an_edit_are_those_of_the_edited_text(desk: Open, script: Script) -> None:
+    model = script({"text": "Noted. " * 20}, {"text": "They spoke of a boat.", "when": "summary"})
+    talk = desk(model).conversation()
+    for text in ("The mast is 14 metres tall.", "The sails cost 3,200 euros.", *["And so on."] * 6):
+        talk.ask(text)
+    before = talk.compact().checks
+    after = talk.edit_summary("The mast is 14 metres tall and the sails cost 3,200 euros.").checks
+    assert after["facts"] == before["facts"]
+    assert after["kept"] > before["kept"]

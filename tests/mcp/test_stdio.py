@@ -1,0 +1,131 @@
+"""The stdio transport: lines from any chunks, messages from valid lines, and no process left behind."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCError, JSONRPCRequest
+from tests.mcp.conftest import PARTS, is_alive
+
+from recto.mcp import stdio
+from recto.mcp.connection_state import ConnectionState
+from recto.mcp.server_target import ServerTarget
+from recto.mcp.stderr_log import StderrLog
+from recto.mcp.stdio import LongLine
+
+LINES = st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=6)
+
+
+Line = bytes | LongLine | None
+
+
+def fed(*chunks: bytes) -> list[Line]:
+    async def read() -> list[Line]:
+        stream = asyncio.StreamReader()
+        lines = asyncio.create_task(_all(stream))
+        for chunk in chunks:
+            stream.feed_data(chunk)
+            await asyncio.sleep(0)
+        stream.feed_eof()
+        return await lines
+
+    return asyncio.run(read())
+
+
+async def _all(stream: asyncio.StreamReader) -> list[Line]:
+    return [bytes(line) if isinstance(line, bytearray) else line async for line in stdio._read_lines(stream)]
+
+
+@given(LINES, st.lists(st.integers(0, 60), max_size=5))
+def test_the_lines_are_the_same_whatever_the_chunks(lines: list[bytes], cuts: list[int]) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    edges = [0, *sorted(cuts), len(text)]
+    chunks = [text[start:end] for start, end in pairwise(edges) if start < end]
+    assert fed(*chunks) == lines
+
+
+def test_the_ends_of_a_long_line_are_kept_and_the_next_lines_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 10)
+    long = LongLine(b"x" * 6, b"x" * 6 + b"y" * 6, 12)
+    assert fed(b"short\n", b"x" * 6, b"y" * 6, b"\nmore\n") == [b"short", long, b"more"]
+
+
+def test_reading_stops_at_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 10)
+    assert fed(b"short\n", *(b"x" * 6,) * 4, b"\nmore\n") == [b"short", None]
+
+
+@given(st.binary(max_size=40))
+def test_no_line_can_break_the_reader(line: bytes) -> None:
+    stdio._parse(line)
+
+
+@pytest.mark.parametrize("said", [[1], 7, None, {"id": True}, {"id": 1, "method": 3}, {"result": {}}, "[" * 100_000])
+def test_an_invalid_message_is_not_parsed(said: Any) -> None:
+    assert stdio._parse((said if isinstance(said, str) else json.dumps(said)).encode()) is None
+
+
+def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+
+    async def give_up() -> None:
+        starting = stdio._start_process(ServerTarget("x", command=sys.executable, args=("-S", "-c", code)), {})
+        task = asyncio.create_task(stdio._complete_start(starting))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert not file.exists() or not is_alive(int(file.read_text() or 0))
+
+
+def test_a_server_that_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os, sys, time; from pathlib import Path; from recto.mcp import servers;"
+        "from recto.sources.server_config import ServerConfig;"
+        "made = servers.McpServers(Path(sys.argv[1]), os.environ, timeout_s=9, start_s=60);"
+        "config = ServerConfig('odd', command=sys.executable, args=('-S', sys.argv[2]));"
+        "asyncio.run(made.offer([config], None)); print(made.statuses()[0].pid);"
+        "servers.CLOSE_TIMEOUT_S = 0.2; made._loop_thread.soon(lambda: time.sleep(1)); made.close()"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path), str(PARTS / "odd.py")]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert not is_alive(int(done.stdout))
+
+
+def test_a_request_that_cannot_be_sent_is_answered_and_the_rest_is_sent(tmp_path: Path) -> None:
+    """Against `cat`, which says everything again."""
+
+    async def talk() -> list[Any]:
+        seen = ConnectionState("cat", StderrLog(tmp_path / "log"), lambda: None)
+        came = []
+        async with stdio.stdio_transport(ServerTarget("cat", command="cat"), {"PATH": "/usr/bin:/bin"}, seen) as (
+            incoming,
+            outgoing,
+        ):
+            for id, text in ((1, "\ud800"), (2, "fine")):
+                request = JSONRPCRequest(jsonrpc="2.0", id=id, method="x", params={"a": text})
+                await outgoing.send(SessionMessage(request))
+                came.append((await incoming.receive()).message)
+        return came
+
+    error, echo = asyncio.run(talk())
+    assert isinstance(error, JSONRPCError)
+    assert (error.id, error.error.message) == (
+        1,
+        "the arguments contain something that JSON cannot carry, or are nested too deeply",
+    )
+    assert isinstance(echo, JSONRPCRequest)
+    assert (echo.id, echo.params) == (2, {"a": "fine"})

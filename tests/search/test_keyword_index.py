@@ -1,0 +1,171 @@
+"""KeywordIndex: items are found by every thread and process, and the file can be lost."""
+
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from recto.errors import StoreError
+from recto.search.finder import Finder, Query
+from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex
+
+
+def found(finder: Finder, text: str, partition: str = "a") -> list[int]:
+    return [hit.passage.item for hit in finder.find(Query(text, partition)).hits if hit.word_score > 0]
+
+
+def test_items_added_later_by_the_same_thread_are_found(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    finder = Finder(index)
+    index.add({"a": [IndexItem(1, "The mast is tall.", 1)]})
+    assert found(finder, "mast") == [1]
+    index.add({"a": [IndexItem(2, "Lupins make me sneeze.", 2)]})
+    assert 2 in found(finder, "lupins")
+
+
+def test_items_added_to_one_channel_after_another_are_found(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    finder = Finder(index)
+    index.add({"a": [IndexItem(1, "The mast is tall.", 1), IndexItem(2, "a tool's output", 2, channel=1)]})
+    assert found(finder, "mast") == [1]
+    index.add({"a": [IndexItem(3, "Lupins make me sneeze.", 3)]})
+    assert 3 in found(finder, "lupins")
+
+
+def test_items_added_by_another_thread_are_found(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    finder = Finder(index)
+    index.add({"a": [IndexItem(1, "The mast is tall.", 1)]})
+    assert found(finder, "mast") == [1]
+    thread = Thread(target=index.add, args=({"a": [IndexItem(2, "Lupins make me sneeze.", 2)]},))
+    thread.start()
+    thread.join()
+    assert 2 in found(finder, "lupins")
+
+
+def test_removed_items_are_not_found(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    finder = Finder(index)
+    index.add({"a": [IndexItem(1, "The mast is tall.", 1), IndexItem(2, "Another mast.", 2)]})
+    assert sorted(found(finder, "mast")) == [1, 2]
+    index.remove([1])
+    assert found(finder, "mast") == [2]
+
+
+def test_partitions_are_separate_and_can_be_searched_together(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add({"a": [IndexItem(1, "The mast is tall.")], "b": [IndexItem(2, "A mast of steel.")]})
+    finder = Finder(index)
+    assert (found(finder, "mast", "a"), found(finder, "mast", "b")) == ([1], [2])
+    assert found(finder, "mast", "c") == []
+    hits = finder.find(Query("mast", spreads=False)).hits
+    assert {hit.passage.item for hit in hits} == {1, 2}
+
+
+def test_passages_of_another_session_or_branch_are_not_neighbours(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    items = [
+        IndexItem(1, "one", 1, 1, time="2026-01-01T10:00:00"),
+        IndexItem(2, "two", 2, 1, time="2026-01-01T10:01:00"),
+        IndexItem(3, "three", 3, 1, time="2026-01-02T10:00:00"),
+        IndexItem(4, "four", 4, 9, time="2026-01-02T10:00:00"),
+    ]
+    index.add({"a": items})
+    first, second, third, fourth = index.in_partition(index.partition("a"))
+    assert second - first == 1
+    assert third - second == fourth - third == GAP
+
+
+def test_a_changed_mark_stops_the_transaction(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"}, expected={"done": ""})
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"}, expected={"done": ""})
+    assert index.mark("done") == "1"
+    assert len(index.in_partition(index.partition("a"))) == 1
+
+
+def test_filters_apply_to_words_and_times(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add(
+        {
+            "a": [
+                IndexItem(1, "mast", kind="user", time="2026-01-01T10:00:00"),
+                IndexItem(2, "mast", kind="assistant", time="2026-02-01T10:00:00"),
+                IndexItem(3, "mast", kind="user", time="2026-03-01T10:00:00"),
+            ]
+        }
+    )
+    finder = Finder(index)
+    for only, wanted in (
+        (Filter(kind="user"), {1, 3}),
+        (Filter(since="2026-01-15"), {2, 3}),
+        (Filter(before="2026-02-15"), {1, 2}),
+        (Filter("user", "2026-01-15", "2026-04-01"), {3}),
+    ):
+        hits = finder.find(Query("mast", filter=only, spreads=False)).hits
+        assert {hit.passage.item for hit in hits} == wanted
+
+
+def test_a_deleted_or_damaged_file_is_rebuilt(tmp_path: Path) -> None:
+    path = tmp_path / "search.db"
+    index = KeywordIndex(path)
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"})
+    index.close()
+    path.write_bytes(b"this is no database at all, but long enough to be read as one" * 40)
+    assert index.mark("done") == ""
+    assert "damaged" in index.file.rebuild_reason
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1"})
+    assert index.mark("done") == "1"
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "search.db").mkdir()
+    with pytest.raises(StoreError, match=r"search\.db cannot be used"):
+        KeywordIndex(tmp_path / "search.db").mark("done")
+
+
+def test_every_expected_mark_must_match(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    index.add({"a": [IndexItem(1, "mast")]}, {"done": "1", "growing": "[]"})
+    index.add({"a": [IndexItem(2, "late")]}, {"growing": "[2]"}, expected={"done": "1", "growing": "[3]"})
+    assert [passage.item for passage in index.in_partition(index.partition("a")).values()] == [1]
+
+
+def test_closing_a_file_under_readers_and_writers_raises_errors_at_most(tmp_path: Path) -> None:
+    """In a process of its own: a connection that is closed under a thread takes the whole process with it."""
+    script = """
+import sys, threading, time
+from pathlib import Path
+from recto.errors import RectoError
+from recto.search.index_file import IndexFile
+
+slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT sum(x) FROM n"
+for round in range(15):
+    file = IndexFile(Path(sys.argv[1]) / "index.db")
+    ends = time.monotonic() + 0.1
+
+    def work(writes: bool) -> None:
+        while time.monotonic() < ends:
+            try:
+                if writes:
+                    with file.write() as db:
+                        db.execute(slow).fetchall()
+                else:
+                    file.read(slow)
+            except RectoError:
+                pass
+
+    threads = [threading.Thread(target=work, args=(number == 0,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    while time.monotonic() < ends:
+        file.close()
+    for thread in threads:
+        thread.join()
+    file.close()
+print("done")
+"""
+    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr

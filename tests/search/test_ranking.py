@@ -1,0 +1,97 @@
+"""Ranking: shares of neighbours, rare words, fused rankings."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.search.ranking import (
+    RADIUS,
+    Posting,
+    fuse,
+    idf,
+    max_score,
+    posting_scores,
+    rank,
+    spread_to_neighbours,
+    word_scores,
+)
+
+numbers = st.lists(st.integers(0, 200), unique=True, max_size=30)
+
+
+@given(numbers)
+def test_a_passage_has_the_full_share_of_its_own_words(places: list[int]) -> None:
+    assert all(spread_to_neighbours(places)[place] == 1.0 for place in places)
+
+
+@given(numbers)
+def test_neighbours_share_by_distance_to_the_nearest_occurrence(places: list[int]) -> None:
+    for number, share in spread_to_neighbours(places).items():
+        nearest = min(abs(number - place) for place in places)
+        assert nearest <= RADIUS
+        assert share == 0.6**nearest
+
+
+@given(numbers, numbers)
+def test_more_occurrences_never_lower_a_share(few: list[int], others: list[int]) -> None:
+    less, more = spread_to_neighbours(few), spread_to_neighbours(list({*few, *others}))
+    assert all(more[number] >= share for number, share in less.items())
+
+
+@given(st.integers(1, 10_000), st.integers(1, 10_000))
+def test_the_rarer_a_word_the_more_it_counts(one: int, other: int) -> None:
+    assert idf(min(one, other), 10_000) >= idf(max(one, other), 10_000) >= 0.0
+
+
+def test_a_rare_word_beats_a_common_one() -> None:
+    found = posting_scores([Posting("zebra", [3], 1), Posting("went", [40], 50)], 100)
+    scores = word_scores(found, {3: 1.0, 40: 1.0}, 1.0)
+    assert scores[3] > scores[40]
+
+
+def test_the_shorter_of_two_equal_passages_scores_more() -> None:
+    scores = word_scores(posting_scores([Posting("zebra", [3, 40], 2)], 100), {3: 0.5, 40: 3.0}, 1.0)
+    assert scores[3] > scores[40]
+
+
+def test_a_date_ignores_length_and_does_not_spread() -> None:
+    scores = word_scores(
+        posting_scores([Posting("the day", [3, 40], 2, spreads=False)], 100), {3: 0.5, 4: 1.0, 40: 3.0}, 1.0
+    )
+    assert scores[3] == scores[40] > 0.0
+    assert 4 not in scores
+
+
+@given(numbers, numbers)
+def test_only_passages_whose_length_is_known_are_scored(places: list[int], known: list[int]) -> None:
+    scores = word_scores(posting_scores([Posting("word", places, len(places))], 300), dict.fromkeys(known, 1.0), 1.0)
+    assert set(scores) <= set(known)
+    assert all(score > 0.0 for score in scores.values())
+
+
+@given(st.lists(numbers, min_size=1, max_size=4))
+def test_no_passage_of_usual_length_exceeds_the_maximum_score(words: list[list[int]]) -> None:
+    postings = [Posting(str(at), places, len(places)) for at, places in enumerate(words)]
+    scores = word_scores(posting_scores(postings, 300), dict.fromkeys(range(210), 1.0), 1.0)
+    assert all(score <= max_score(postings, 300) + 1e-9 for score in scores.values())
+
+
+@given(st.dictionaries(st.integers(0, 50), st.sampled_from([0.1, 0.5, 0.9])))
+def test_the_best_come_first_and_among_equals_the_newest(values: dict[int, float]) -> None:
+    assert rank(values) == sorted(values, key=lambda number: (-values[number], -number))
+
+
+def test_first_in_every_ranking_scores_one() -> None:
+    assert fuse([7, 1, 2], [7, 2, 1])[7] == 1.0
+
+
+@given(numbers, numbers)
+def test_fused_scores_cover_both_rankings_between_zero_and_one(one: list[int], other: list[int]) -> None:
+    fused = fuse(one, other)
+    assert set(fused) == {*one, *other}
+    assert all(0.0 < score <= 1.0 for score in fused.values())
+
+
+@given(st.lists(st.integers(0, 50), unique=True, min_size=1))
+def test_one_ranking_fused_with_itself_keeps_its_order(ranking: list[int]) -> None:
+    fused = fuse(ranking, ranking)
+    assert sorted(ranking, key=lambda each: -fused[each]) == ranking

@@ -1,0 +1,136 @@
+"""VectorIndex: vectors that exist, that do not exist yet, and that have changed."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recto.errors import NoVectors
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
+from recto.search.vector_index import BATCH, VectorIndex
+from recto.search.vector_store import VectorStore
+
+TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
+
+
+class Letters:
+    """An embedder that counts letters, in as many numbers as it is told."""
+
+    name = key = "letters"
+
+    def __init__(self, length: int = 26, error: Exception | None = None) -> None:
+        self.length, self.error, self.asked = length, error, list[str]()
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if self.error:
+            raise self.error
+        self.asked += texts
+        rows = np.array(
+            [[text.lower().count(chr(97 + place)) for place in range(self.length)] for text in texts], float
+        )
+        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype(np.float32)
+
+    def close(self) -> None: ...
+
+
+def opened(path: Path, embedder: Letters, texts: Sequence[str] = TEXTS) -> tuple[KeywordIndex, VectorIndex]:
+    index = KeywordIndex(path)
+    if not index.mark("filled"):
+        index.add({"a": [IndexItem(n, text, n) for n, text in enumerate(texts)]}, {"filled": "yes"})
+
+    def read(passages: Sequence[Passage]) -> dict[int, str]:
+        return {each.number: texts[each.item] for each in passages}
+
+    return index, VectorIndex(index, embedder, read)
+
+
+def test_before_any_vector_is_made_the_result_is_empty(tmp_path: Path) -> None:
+    index, meaning = opened(tmp_path / "search.db", Letters())
+    assert meaning.nearest("a tall mast", index.partition("a"))() == ({}, "")
+    assert meaning.nearest("a tall mast", None)() == ({}, "")
+
+
+def test_similar_texts_are_nearest(tmp_path: Path) -> None:
+    index, meaning = opened(tmp_path / "search.db", Letters())
+    while meaning.make_batch():
+        pass
+    near, note = meaning.nearest("the mast is tall", index.partition("a"))()
+    assert note == ""
+    best = max(near, key=lambda number: near[number])
+    assert index.passages([best])[best].item == 0
+
+
+def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
+    index, meaning = opened(tmp_path / "search.db", Letters(), (*TEXTS, "zzz zebra zoo"))
+    while meaning.make_batch():
+        pass
+    meaning.nearest("x", index.partition("a"))()
+    index.add({"a": [IndexItem(3, "zzz zebra zoo", 9)]})
+    while meaning.make_batch():
+        pass
+    near, _ = meaning.nearest("zebra zzz zoo", index.partition("a"))()
+    assert len(near) == 5
+
+
+def test_a_text_is_embedded_once(tmp_path: Path) -> None:
+    embedder = Letters()
+    _, meaning = opened(tmp_path / "search.db", embedder, ["the same words"] * (BATCH + 5))
+    while meaning.make_batch():
+        pass
+    assert embedder.asked == ["the same words"]
+
+
+def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path) -> None:
+    index, before = opened(tmp_path / "search.db", Letters(26))
+    while before.make_batch():
+        pass
+    index.close()
+    index, after = opened(tmp_path / "search.db", Letters(10))
+    near, note = after.nearest("mast", index.partition("a"))()
+    assert near == {}
+    assert "another length" in note
+    assert after.waiting == len(TEXTS)
+    after._paused_until = 0
+    while after.make_batch():
+        pass
+    assert len(after.nearest("mast", index.partition("a"))()[0]) == len(TEXTS)
+
+
+@pytest.mark.parametrize("error", [NoVectors("it is down"), ValueError("a bug in there")])
+def test_a_failing_embedder_is_reported_even_with_nothing_to_compare(tmp_path: Path, error: Exception) -> None:
+    index, meaning = opened(tmp_path / "search.db", Letters(error=error))
+    near, note = meaning.nearest("mast", index.partition("a"))()
+    assert near == {}
+    assert str(error) in note
+    assert "words alone" in note
+    assert meaning.make_batch() == 0
+
+
+def test_an_unexpected_error_is_logged_with_its_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _, vectors = opened(tmp_path / "search.db", Letters(error=ValueError("a bug in there")))
+    assert vectors.make_batch() == 0
+    (record,) = caplog.records
+    assert record.name == "recto.search.vector_index"
+    assert record.exc_info
+
+
+@pytest.mark.parametrize("room", ["search", "vault"])
+def test_logged_errors_are_not_printed(room: str) -> None:
+    code = f"import logging, recto.{room}; logging.getLogger('recto.{room}.index').error('a traceback')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stderr == b""
+
+
+def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
+    index, meaning = opened(tmp_path / "search.db", Letters())
+    while meaning.make_batch():
+        pass
+    kept = VectorStore(index.file)
+    assert kept.counts() == {"letters": 3}
+    kept.forget("letters")
+    assert kept.counts() == {"letters": 0}
+    assert meaning.waiting == 3

@@ -1,0 +1,88 @@
+"""Texts by their hash: kept once, found again, and never given back changed."""
+
+import hashlib
+import os
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+from tests.conftest import examples
+
+from recto.errors import Altered, NotFound
+from recto.store.blobs import LARGE
+from recto.store.store import Store
+
+
+def rows(store: Store) -> int:
+    with store.database.read() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM kept")).scalar_one())
+
+
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.binary(max_size=2000), max_size=6))
+def test_whatever_is_kept_is_found_by_its_sha256(store: Store, some: list[bytes]) -> None:
+    names = store.blobs.put_all(some)
+    assert names == [hashlib.sha256(data).hexdigest() for data in some]
+    assert [store.blobs.get(name) for name in names] == some
+
+
+def test_the_same_text_is_kept_once(store: Store) -> None:
+    first = store.blobs.put(b"Answer in metric units.")
+    assert store.blobs.put(b"Answer in metric units.") == first
+    assert store.blobs.put_all([b"a", b"b", b"a"])[0] == store.blobs.put(b"a")
+    assert rows(store) == 3
+
+
+def test_a_text_that_repeats_itself_takes_little_room(store: Store) -> None:
+    store.blobs.put(b"A rule about commit messages. " * 200)
+    with store.database.read() as connection:
+        assert connection.execute(text("SELECT length(data) FROM kept")).scalar_one() < 200
+
+
+@pytest.mark.parametrize("data", [b"line of a log\n" * (LARGE // 7), os.urandom(LARGE + 1)], ids=["text", "noise"])
+def test_a_large_result_comes_back_whole(store: Store, data: bytes) -> None:
+    assert store.blobs.get(store.blobs.put(data)) == data
+    with store.database.read() as connection:
+        assert connection.execute(text("SELECT length(data) FROM kept")).scalar_one() <= len(data) + 1
+
+
+def test_fifty_megabytes_are_kept(store: Store) -> None:
+    data = b"".join(b"%08d: the same few words again\n" % number for number in range(50_000_000 // 39))
+    assert store.blobs.get(store.blobs.put(data)) == data
+
+
+@pytest.mark.parametrize("name", ["0" * 64, "no hash at all", ""])
+def test_what_was_never_kept_is_not_found(store: Store, name: str) -> None:
+    assert not store.blobs.has(name)
+    with pytest.raises(NotFound, match="no text with the sha256"):
+        store.blobs.get(name)
+
+
+def test_a_hash_may_be_written_in_capitals(store: Store) -> None:
+    name = store.blobs.put(b"x")
+    assert store.blobs.has(name.upper())
+    assert store.blobs.get(name.upper()) == b"x"
+
+
+@pytest.mark.parametrize("blob", ["x'00'", "x''", "x'07ff'", "x'01ffff'"])
+def test_a_changed_text_is_altered_not_wrong(store: Store, blob: str) -> None:
+    name = store.blobs.put(b"Rotate the keys every ninety days.")
+    with store.database.write() as connection:
+        connection.execute(text(f"UPDATE kept SET data = {blob}"))
+    with pytest.raises(Altered, match="was changed"):
+        store.blobs.get(name)
+
+
+def test_all_are_kept_or_none(store: Store) -> None:
+    with suppress(RuntimeError), store.database.write():
+        store.blobs.put_all([b"one", b"two"])
+        raise RuntimeError
+    assert rows(store) == 0
+
+
+def test_what_is_kept_is_there_after_a_restart(store: Store) -> None:
+    name = store.blobs.put(b"still here")
+    with Store(store.database.name) as again:
+        assert again.blobs.get(name) == b"still here"

@@ -1,0 +1,458 @@
+"""Two requests side by side, in a real store."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import examples
+
+from recto.chat.blocks import Compaction, Text
+from recto.chat.message import Message, Role
+from recto.errors import NotFound
+from recto.ids import new_id
+from recto.providers.anthropic import AnthropicFormat
+from recto.providers.openai import OpenAIFormat
+from recto.providers.registry import format_named
+from recto.sources.source import Tool
+from recto.store.compared_request import ComparedRequest, SentMessage
+from recto.store.comparison import Difference, compare
+from recto.store.store import Store
+from recto.turn.preamble import list_pieces
+from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.request import Entry, Format, Parameters, Purpose, Request
+
+PARAMETERS = Parameters(max_tokens=100)
+
+
+def pick(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "tokens": 10, "because": "asked for", "mode": "always", "score": None, **more}
+
+
+def tool(name: str, description: str = "does it") -> Tool:
+    return Tool(name, description, {"type": "object"}, server="github")
+
+
+def compared(store: Store, before: str, after: str) -> Difference:
+    return store.records.compare(before, after, format_named)
+
+
+class Chat:
+    """A conversation in a store, and requests that are made of what is given here."""
+
+    def __init__(self, store: Store, format: Format | None = None) -> None:
+        self.store, self.format = store, format or OpenAIFormat()
+        self.id = store.tree.create().id
+        self.said: list[Message] = []
+        self.last: str | None = None
+
+    def compare(self, before: str, after: str) -> Difference:
+        return compared(self.store, before, after)
+
+    def say(self, *texts: str) -> None:
+        for text in texts:
+            role: Role = "assistant" if len(self.said) % 2 else "user"
+            parent = self.said[-1].id if self.said else None
+            message = Message(new_id(), role, (Text(text),), parent=parent)
+            self.said.append(self.store.tree.append(self.id, message).message)
+
+    def send(
+        self,
+        *,
+        system: str = "Be kind.",
+        tools: tuple[Tool, ...] = (),
+        sections: dict[str, list[dict[str, Any]]] | None = None,
+        first: int = 0,
+        purpose: Purpose = "reply",
+        model: str = "openai:gpt-5",
+        **account: Any,
+    ) -> str:
+        """Everything said from `first` on; the last message is the one that is answered."""
+        *history, current = self.said[first:]
+        preamble = self.format.preamble(model.partition(":")[2], PARAMETERS, system, tools)
+        wires = [tuple(self.format.entry(Entry(each.role, each.blocks), "openai")) for each in self.said[first:]]
+        pieces = (*preamble, *list_pieces(wires, self.format.opened(system)), self.format.closing(PARAMETERS))
+        told = {"system": [pick("system", "system prompt")], **(sections or {})}
+        if tools:
+            told["tools"] = [
+                pick("tool", each.id.name, server=each.server, mode="manual", sha256=each.sha256) for each in tools
+            ]
+        if history:
+            told["history"] = [pick("messages", f"{history[0].id}…{history[-1].id}")]
+        told["message"] = [pick("message", current.id)]
+        rows = [
+            {"name": name, "tokens": sum(each["tokens"] for each in picks), "budget": 100, "picks": picks}
+            for name, picks in told.items()
+        ]
+        total = sum(row["tokens"] for row in rows)
+        given = {"sections": rows, "total": total, "limit": 1000, "strategy": "hybrid", "compaction": None}
+        request = Request(
+            id=new_id(),
+            conversation=self.id,
+            purpose=purpose,
+            model=model,
+            format=self.format.name,
+            parameters=PARAMETERS.given(),
+            pieces=pieces,
+            account=RequestAccount.from_json({**given, "messages": {"current": current.id}, **account}),
+            message=current.id,
+            created="2026-01-31T12:00:00.000Z",
+            stable=len(preamble) + len(history),
+        )
+        self.store.records.save(request, self.last)
+        self.last = request.id
+        return request.id
+
+
+@pytest.fixture
+def chat(store: Store) -> Chat:
+    made = Chat(store)
+    made.say("Hello", "Hi", "How high is the mast?")
+    return made
+
+
+def test_the_next_turn_brings_its_messages_and_breaks_nothing(chat: Chat) -> None:
+    one = chat.send()
+    chat.say("14 metres.", "And the keel?")
+    found = chat.compare(one, chat.send())
+    assert [said.number for said in found.said_in] == [4, 5]
+    assert (found.said_out, found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), (), ())
+    assert found.prefix.broken_by is None
+    assert found.prefix.pieces == 5, "the former's message came again too: nothing was picked for it alone"
+    assert found.prefix.of == 4
+    assert found.prefix.first is not None
+    assert found.prefix.first.kind == "message"
+    totals = {shift.name: (shift.before, shift.after) for shift in found.sections}
+    assert totals == {"system": (10, 10), "history": (10, 10), "message": (10, 10), "total": (30, 30)}
+
+
+def test_what_was_sent_twice_is_the_same(chat: Chat) -> None:
+    found = chat.compare(chat.send(), chat.send())
+    assert (found.said_in, found.said_out, found.came_in, found.went_out, found.changed) == ((), (), (), (), ())
+    assert (found.prefix.first, found.prefix.broken_by) == (None, None)
+    body = chat.store.records.rebuild(found.after)
+    assert (found.prefix.bytes, found.prefix.tokens) == (len(body), 30)
+
+
+def test_a_changed_rule_is_shown_line_by_line_and_broke_the_prefix(chat: Chat) -> None:
+    old, new = "Write short.\nWrite well.", "Write long.\nWrite well."
+    hashes = [chat.store.blobs.put(text.encode()) for text in (old, new)]
+    sent = [
+        chat.send(system=f"Be kind.\n{text}", sections={"rules": [pick("rule", "style", sha256=sha256)]})
+        for text, sha256 in zip((old, new), hashes, strict=True)
+    ]
+    found = chat.compare(*sent)
+    (change,) = found.changed
+    assert (change.after.name, change.what) == ("style", ("text",))
+    assert change.text == ("@@ -1,2 +1,2 @@", "-Write short.", "+Write long.", " Write well.")
+    assert found.prefix.broken_by == "the instructions changed: rule style changed"
+    assert found.prefix.first is not None
+    assert (found.prefix.pieces, found.prefix.first.number, found.prefix.first.kind) == (1, 2, "system")
+
+
+def test_without_the_texts_only_the_change_itself_is_known(chat: Chat) -> None:
+    one, other = (chat.send(sections={"rules": [pick("rule", "style", sha256=char * 64)]}) for char in "ab")
+    (change,) = chat.compare(one, other).changed
+    assert (change.what, change.text) == (("text",), ())
+
+
+def test_another_system_prompt_is_shown_though_no_pick_has_its_hash(chat: Chat) -> None:
+    found = chat.compare(chat.send(system="Be kind."), chat.send(system="Be brief."))
+    (change,) = found.changed
+    assert (change.after.kind, change.text) == ("system", ("@@ -1 +1 @@", "-Be kind.", "+Be brief."))
+    assert found.prefix.broken_by == "the instructions changed: the system prompt changed"
+
+
+@pytest.mark.parametrize("format", [OpenAIFormat(), AnthropicFormat()])
+def test_tools_that_came_and_went_are_named(store: Store, format: Format) -> None:
+    chat = Chat(store, format)
+    chat.say("Hello")
+    one = chat.send(tools=(tool("github__list"), tool("github__close")))
+    more = chat.send(tools=(tool("github__list"), tool("github__close"), tool("github__create_issue")))
+    none = chat.send()
+    assert compared(store, one, more).prefix.broken_by == "the tools changed: github__create_issue came in"
+    found = compared(store, more, none)
+    assert found.prefix.broken_by == (
+        "the tools changed: github__list went out, github__close went out, github__create_issue went out"
+    )
+    assert [item.name for item in found.went_out] == ["github__list", "github__close", "github__create_issue"]
+    assert {item.server for item in found.went_out} == {"github"}
+    many = chat.send(tools=tuple(tool(f"github__{n}") for n in range(5)))
+    told = compared(store, none, many).prefix.broken_by
+    assert told == "the tools changed: github__0 came in, github__1 came in, github__2 came in and 2 more"
+
+
+def test_a_tool_with_another_description_changed(chat: Chat) -> None:
+    old, new = tool("search"), tool("search", "does it better")
+    for each in (old, new):
+        chat.store.blobs.put(each.text.encode())
+    found = chat.compare(chat.send(tools=(old,)), chat.send(tools=(new,)))
+    assert found.prefix.broken_by == "the tools changed: search changed"
+    (change,) = found.changed
+    assert '-  "description": "does it",' in change.text
+    assert '+  "description": "does it better",' in change.text
+    swapped = [(tool("a"), tool("b")), (tool("b"), tool("a"))]
+    one, other = (chat.send(tools=tools) for tools in swapped)
+    assert chat.compare(one, other).prefix.broken_by == "the tools changed: their order changed"
+
+
+def test_another_mode_score_or_section_is_told(chat: Chat) -> None:
+    before = {"sources": [pick("rule", "a", mode="agent", score=0.8), pick("reference", "b", mode="agent", score=0.7)]}
+    after = {"rules": [pick("rule", "a", mode="manual")], "sources": [pick("reference", "b", mode="agent", score=0.6)]}
+    found = chat.compare(chat.send(sections=before), chat.send(system="Be kind. A.", sections=after))
+    assert {change.after.name: change.what for change in found.changed} == {
+        "a": ("mode", "score", "section"),
+        "b": ("score",),
+    }
+    assert found.prefix.broken_by == "the instructions changed: rule a came in"
+
+
+def test_passages_of_one_document_are_one(chat: Chat) -> None:
+    passages = [pick("document", "Boat.md", score=score, tokens=5) for score in (0.4, 0.9)]
+    found = chat.compare(chat.send(), chat.send(sections={"documents": passages}))
+    (item,) = found.came_in
+    assert (item.kind, item.name, item.tokens, item.score) == ("document", "Boat.md", 10, 0.9)
+
+
+def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
+    one = chat.send()
+    chat.say("14 metres.", "And the keel?")
+    summary = {"summary": [pick("summary", "compaction 1")]}
+    two = chat.send(first=3, compaction=1, sections=summary)
+    found = chat.compare(one, two)
+    assert [said.number for said in found.said_out] == [1, 2, 3]
+    assert found.prefix.broken_by == "compaction 1"
+    assert [shift.name for shift in found.facts] == ["compaction"]
+    assert [item.name for item in found.came_in] == ["compaction 1"]
+    with_tool = chat.send(first=3, compaction=2, sections=summary, tools=(tool("recall"),))
+    assert chat.compare(two, with_tool).prefix.broken_by == (
+        "compaction 2, and with it the tools changed: recall came in"
+    )
+    back = chat.compare(two, one)
+    assert back.prefix.broken_by == "another branch, before the compaction"
+
+
+def test_a_compaction_on_the_path_is_no_message_that_was_sent(chat: Chat) -> None:
+    tree = chat.store.tree
+    block = Compaction(1, "2026-01-31T12:00:00.000Z", None, "", 0, 1, 1, "clear", "because")
+    parent = chat.said[-1].id
+    cut = tree.append(chat.id, Message(new_id(), "system", (block,), parent=parent)).message
+    answer = tree.append(chat.id, Message(new_id(), "assistant", (Text("14 m"),), parent=cut.id)).message
+    chat.said.append(answer)
+    chat.say("Thanks")
+    one, two = chat.send(first=4), chat.send()
+    assert [said.number for said in chat.compare(one, two).said_in] == [1, 2, 3, 4]
+
+
+def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
+    one = chat.send()
+    other = chat.send(model="openai:gpt-6")
+    found = chat.compare(one, other)
+    assert found.prefix.broken_by == "another model: openai:gpt-5 → openai:gpt-6"
+    assert [(shift.name, shift.before, shift.after) for shift in found.facts] == [
+        ("model", "openai:gpt-5", "openai:gpt-6")
+    ]
+    chat.said = chat.said[:1]
+    chat.say("Ahoy", "How deep is the keel?", "2 metres.")
+    assert chat.compare(one, chat.send()).prefix.broken_by == ("another branch: message #2 is another one")
+
+
+def test_messages_that_are_lifted_were_sent_too(chat: Chat) -> None:
+    chat.say("14 metres.", "And the keel?")
+    lifted = pick("message", chat.said[0].id)
+    told = {"current": chat.said[-1].id, "rounds": []}
+    one = chat.send(first=2)
+    two = chat.send(first=4, sections={"history": [lifted, pick("messages", "no ends"), pick("messages", "a…b")]})
+    found = chat.compare(one, two)
+    assert [said.number for said in found.said_in] == [1]
+    assert [said.number for said in found.said_out] == [3, 4]
+    assert chat.compare(two, chat.send(first=4, messages=told)).said_out == found.said_in
+
+
+def test_other_parameters_and_another_format_are_told(chat: Chat) -> None:
+    one = chat.send()
+    other = chat.send(parameters={"max_tokens": 100, "temperature": 0.3}, strategy="discard", limit=2000)
+    shifts = chat.compare(one, other).facts
+    assert [(shift.name, shift.before, shift.after) for shift in shifts] == [
+        ("strategy", "hybrid", "discard"),
+        ("limit", 1000, 2000),
+        ("temperature", None, 0.3),
+    ]
+    chat.format = AnthropicFormat()
+    found = chat.compare(one, chat.send())
+    assert found.prefix.broken_by == "another format: openai → anthropic"
+
+
+def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None:
+    chat.say("14 metres.", "And the keel?")
+    one, passing = chat.send(), chat.send(first=2, passing=True)
+    told = chat.compare(one, passing).prefix.broken_by
+    assert told == "what does not fit is left out anew with every request"
+    summary = chat.send(purpose="summary")
+    assert chat.compare(one, summary).prefix.broken_by is None
+    apart = chat.send(system="Sum up.", purpose="summary")
+    assert chat.compare(one, apart).prefix.broken_by == "a transcript of its own"
+
+
+def test_in_a_turn_a_compaction_may_cut_its_rounds(chat: Chat) -> None:
+    one = chat.send()
+    rounds = {"current": chat.said[-1].id, "rounds": [chat.said[0].id]}
+    same, cut = chat.send(messages=rounds), chat.send(messages=rounds, compaction=1)
+    assert chat.compare(one, same).prefix.broken_by is None
+    assert chat.compare(one, cut).prefix.broken_by == "compaction 1"
+
+
+def test_a_message_that_is_sent_otherwise_is_no_branch() -> None:
+    pieces = [b'{"model":"x","messages":[', b'{"role":"user","content":"all of it"}', b"]}"]
+    shorter = [pieces[0], b'{"role":"user","content":"some of it"}', pieces[2]]
+    said = (SentMessage("m", 1, "user"),)
+    one, other = (ComparedRequest("a", "c", "reply", NO_ACCOUNT, tuple(each), 2, said) for each in (pieces, shorter))
+    assert compare(one, other).prefix.broken_by == "a message is sent otherwise than before"
+    gone = ComparedRequest("a", "c", "reply", NO_ACCOUNT, (pieces[0], pieces[2]), 1)
+    assert compare(one, gone).prefix.broken_by == "another branch"
+
+
+def test_a_tool_of_a_record_without_servers_is_one_of_ours(chat: Chat) -> None:
+    old, new = pick("tool", "read_document"), pick("tool", "read_document", server="recto")
+    found = chat.compare(chat.send(sections={"tools": [old]}), chat.send(sections={"tools": [new]}))
+    assert (found.came_in, found.went_out, found.changed) == ((), (), ())
+    elsewhere = pick("tool", "read_document", server="files")
+    moved = chat.compare(chat.send(sections={"tools": [old]}), chat.send(sections={"tools": [new, elsewhere]}))
+    assert [item.server for item in moved.came_in] == ["files"]
+
+
+def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, store: Store) -> None:
+    other = Chat(store)
+    other.say("Ahoy", "Aye", "How deep is the keel?")
+    cut = Chat(store)
+    cut.say("Ahoy", "Aye", "How deep is the keel?")
+    one = chat.send()
+    rounds = {"current": cut.said[-1].id, "rounds": [cut.said[0].id]}
+    for two in (other.send(), cut.send(compaction=1), cut.send(compaction=1, messages=rounds)):
+        found = compared(store, one, two)
+        assert found.prefix.broken_by == "another conversation"
+        assert found.facts[0].name == "conversation"
+        assert found.facts[0].before == chat.id
+        assert compared(store, two, one).prefix.broken_by == "another conversation"
+    assert compared(store, one, chat.send()).facts == ()
+    wordy = Chat(store)
+    wordy.say("Hello")
+    assert wordy.compare(one, wordy.send(system="Be brief.")).prefix.broken_by == (
+        "the instructions changed: the system prompt changed"
+    )
+
+
+def test_the_one_before_is_the_base_or_the_last_reply_before(chat: Chat) -> None:
+    records = chat.store.records
+    one = chat.send()
+    chat.last = None
+    two = chat.send()
+    chat.last = None
+    gist = chat.send(purpose="gist")
+    chat.last = None
+    three = chat.send()
+    assert [records.before(id) for id in (two, gist, three)] == [one, two, two]
+    with pytest.raises(NotFound, match="nothing was sent before"):
+        records.before(one)
+
+
+def test_a_request_is_found_by_its_reply_and_by_its_question(chat: Chat) -> None:
+    records = chat.store.records
+    chat.send()
+    last = chat.send()
+    reply = Message(new_id(), "assistant", (Text("Yes."),), parent=chat.said[-1].id, request=last)
+    chat.store.tree.append(chat.id, reply)
+    assert records.named(last) == records.named(reply.id) == records.named(chat.said[-1].id) == last
+    with pytest.raises(NotFound, match="No context data available"):
+        records.named(chat.said[0].id)
+    with pytest.raises(NotFound, match="there is no request nowhere"):
+        records.named("nowhere")
+
+
+def test_a_difference_is_json(chat: Chat) -> None:
+    one = chat.send()
+    chat.say("14 metres.", "And the keel?")
+    told = chat.compare(one, chat.send(sections={"rules": [pick("rule", "style")]})).to_json()
+    again = json.loads(json.dumps(told))
+    assert again["said_in"][0]["number"] == 4
+    assert again["came_in"][0]["name"] == "style"
+    assert list(again) == [
+        "before",
+        "after",
+        "came_in",
+        "went_out",
+        "changed",
+        "said_in",
+        "said_out",
+        "sections",
+        "facts",
+        "prefix",
+    ]
+
+
+# -- laws
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+PICKS = st.builds(
+    lambda kind, name, server, mode, score, sha256: pick(
+        kind, name, server=server if kind == "tool" else "", mode=mode, score=score, sha256=sha256
+    ),
+    st.sampled_from(["rule", "reference", "tool", "document"]),
+    NAMES,
+    st.sampled_from(["", "x", "y"]),
+    st.sampled_from(["always", "manual", "agent"]),
+    st.none() | st.sampled_from([0.4, 0.8]),
+    st.none() | st.sampled_from(["0" * 64, "1" * 64]),
+)
+SECTIONS = st.dictionaries(
+    st.sampled_from(["rules", "references", "tools", "sources", "documents"]), st.lists(PICKS, max_size=6)
+)
+PIECES = st.lists(
+    st.sampled_from([b"", b"{", b"]", b',{"role":"user"}', b'{"function":{}}', b"\xff", b"[1]"]), max_size=6
+)
+
+
+def side(sections: dict[str, list[dict[str, Any]]], pieces: list[bytes], stable: int) -> ComparedRequest:
+    rows = [{"name": name, "picks": picks} for name, picks in sections.items()]
+    account = RequestAccount.from_json({"sections": rows})
+    return ComparedRequest("id", "c", "reply", account, tuple(pieces), min(stable, len(pieces)), format=OpenAIFormat())
+
+
+SIDES = st.builds(side, SECTIONS, PIECES, st.integers(0, 6))
+
+
+@settings(max_examples=examples(100))
+@given(SIDES, SIDES)
+def test_what_came_in_went_out_and_stayed_makes_up_both(one: ComparedRequest, other: ComparedRequest) -> None:
+    found: Difference = compare(one, other)
+    came, went = ({item.key for item in items} for items in (found.came_in, found.went_out))
+    assert came == other.items.keys() - one.items.keys()
+    assert went == one.items.keys() - other.items.keys()
+    assert {change.after.key for change in found.changed} <= one.items.keys() & other.items.keys()
+    back = compare(other, one)
+    assert (back.came_in, back.went_out) == (found.went_out, found.came_in)
+    assert (back.prefix.pieces, back.prefix.bytes) == (found.prefix.pieces, found.prefix.bytes)
+    shared = found.prefix.pieces
+    assert one.pieces[:shared] == other.pieces[:shared]
+    assert one.pieces[shared : shared + 1] != other.pieces[shared : shared + 1] or not one.pieces[shared:]
+    assert (found.prefix.broken_by is None) == (shared >= one.stable)
+
+
+@given(SIDES)
+def test_nothing_differs_from_itself(one: ComparedRequest) -> None:
+    found = compare(one, one)
+    assert (found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), ())
+    assert (found.prefix.first, found.prefix.broken_by) == (None, None)
+
+
+def test_what_a_piece_is_can_be_read_from_it() -> None:
+    for format in (OpenAIFormat(), AnthropicFormat()):
+        preamble = format.preamble("m", PARAMETERS, "Be kind.", (tool("a"), tool("b")))
+        wires = [tuple(format.entry(Entry("user", (Text("Hello"),)), "x")) for _ in range(2)]
+        pieces = [*preamble, *list_pieces(wires, format.opened("Be kind.")), format.closing(PARAMETERS)]
+        data = [piece.data for piece in pieces]
+        sent = replace(side({}, data, 0), format=format)
+        assert [sent.kind(place) for place in range(len(data))] == [piece.kind for piece in pieces]
+        assert (sent.system_text, list(sent.tools)) == ("Be kind.", ["a", "b"])

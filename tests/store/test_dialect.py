@@ -1,0 +1,89 @@
+"""What differs between databases: statements compiled for each, and what drivers report as failures."""
+
+import sqlite3
+from types import SimpleNamespace
+
+import pytest
+from sqlalchemy.dialects import postgresql, sqlite
+
+from recto.store.dialect import Statement, failure_of
+from recto.store.statements import BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES, REBUILT_BY_IDS
+from recto.store.store import Store
+
+
+@pytest.mark.parametrize(
+    ("statement", "given", "table"),
+    [
+        (BY_NUMBER, "[]", "messages"),
+        (PIECES, "[]", "pieces"),
+        (REBUILT_BY_IDS, "[]", "requests"),
+        (KNOWN_PIECES, b"", "pieces"),
+    ],
+)
+def test_what_is_in_a_list_is_looked_up_by_an_index(
+    store: Store, statement: Statement, given: object, table: str
+) -> None:
+    sql = statement.sql(sqlite.dialect()).replace("/*hashes*/", "?")
+    with store.database.read() as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", (given,) * sql.count("?"))]
+    assert any(step.startswith(f"SEARCH {table} USING ") for step in plan), plan
+
+
+def test_a_list_of_bytes_may_have_any_length(store: Store) -> None:
+    with store.database.read() as connection:
+        for count in (0, 1, 500):
+            assert KNOWN_PIECES(connection, hashes=[b"%d" % n for n in range(count)]).all() == []
+
+
+@pytest.mark.parametrize("statement", [BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES])
+def test_a_statement_says_the_same_to_each_database_in_its_own_words(statement: Statement) -> None:
+    ours = statement.sql(sqlite.dialect())
+    theirs = statement.sql(postgresql.dialect())  # type: ignore[no-untyped-call]
+    assert "json_each" not in theirs
+    assert "BLOB" not in theirs
+    assert ("ON CONFLICT" in ours) == ("ON CONFLICT" in theirs)
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("in whatever language")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "failure"),
+    [
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "busy"),
+        (sqlite3.SQLITE_LOCKED, "busy"),
+        (sqlite3.SQLITE_READONLY_DBMOVED, "read-only"),
+        (sqlite3.SQLITE_FULL, "full"),
+        (sqlite3.SQLITE_CORRUPT, "damaged"),
+        (sqlite3.SQLITE_IOERR_FSYNC, "failing"),
+        (sqlite3.SQLITE_CANTOPEN, "cannot open"),
+        (sqlite3.SQLITE_ERROR, "other"),
+    ],
+)
+def test_failures_of_sqlite_are_told_apart_by_their_codes(code: int, failure: str) -> None:
+    assert failure_of(sqlite_error(code)) == failure
+
+
+@pytest.mark.parametrize(
+    ("state", "failure"),
+    [
+        ("55P03", "busy"),
+        ("40P01", "busy"),
+        ("25006", "read-only"),
+        ("53100", "full"),
+        ("08006", "unreachable"),
+        ("28P01", "unreachable"),
+        (None, "unreachable"),
+        ("42601", "other"),
+    ],
+)
+def test_failures_of_postgresql_are_told_apart_by_their_state(state: str | None, failure: str) -> None:
+    assert failure_of(SimpleNamespace(sqlstate=state)) == failure  # type: ignore[arg-type]
+
+
+def test_an_error_without_a_code_is_none_of_these() -> None:
+    assert failure_of(sqlite3.ProgrammingError("closed")) == "other"
+    assert failure_of(None) == "other"

@@ -1,0 +1,60 @@
+"""Which documents were used is kept with the messages, and can be counted."""
+
+from dataclasses import replace
+
+import pytest
+
+from recto.chat.blocks import References, Text
+from recto.chat.document_reference import DocumentReference
+from recto.chat.message import Message
+from recto.errors import NotFound
+from recto.ids import new_id
+from recto.store.store import Store
+
+BUDGET = DocumentReference("[[Budget]]", "Money/Budget.md", summary="What we may spend.")
+BROKEN = DocumentReference("[[Nowhere]]", None)
+
+
+def said(store: Store, *references: DocumentReference, vault: str = "/notes") -> Message:
+    home = store.tree.create().id
+    message = store.tree.append(home, Message(new_id(), "user", (Text("about [[Budget]]"),))).message
+    told = replace(message, blocks=(*message.blocks, References(references, "told", vault)))
+    store.tree.refer(told)
+    return told
+
+
+def test_references_stay_with_their_message_and_its_text_stays_untouched(store: Store) -> None:
+    told = said(store, BUDGET, BROKEN)
+    kept = store.tree.message(told.id)
+    assert kept.references == (BUDGET, BROKEN)
+    assert kept.text == "about [[Budget]]"
+
+
+def test_uses_are_told_by_vault_and_by_conversation(store: Store) -> None:
+    first, second = said(store, BUDGET, BROKEN), said(store, BUDGET, vault="/other")
+    assert [(use.path, use.wikilink, use.message) for use in store.document_uses.uses("/notes")] == [
+        ("Money/Budget.md", "[[Budget]]", first.id),
+        (None, "[[Nowhere]]", first.id),
+    ]
+    home = store.tree.owner(second.id)
+    [use] = store.document_uses.uses(conversation=home)
+    assert (use.vault, use.reference_type, use.conversation) == ("/other", "direct", home)
+    assert len(store.document_uses.uses()) == 3
+
+
+def test_referring_again_counts_once(store: Store) -> None:
+    told = said(store, BUDGET)
+    store.tree.refer(told)
+    assert len(store.document_uses.uses()) == 1
+
+
+def test_a_message_that_comes_with_references_is_counted_too(store: Store) -> None:
+    home = store.tree.create().id
+    block = References((BUDGET,), vault="/notes")
+    store.tree.append(home, Message(new_id(), "assistant", (Text("so much"), block)))
+    assert [use.path for use in store.document_uses.uses()] == ["Money/Budget.md"]
+
+
+def test_a_message_that_is_not_there_cannot_refer(store: Store) -> None:
+    with pytest.raises(NotFound):
+        store.tree.refer(Message("nobody", "user", ()))

@@ -1,0 +1,141 @@
+"""Summaries verified against what they cover: which facts are kept, lost, invented and marked."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.summary.samples import covered
+
+from recto.chat.message import Role
+from recto.summary.extractive_summary import PlainMessage, extract, truncate
+from recto.summary.ledger import ledger_lines
+from recto.summary.verification import (
+    MARK,
+    FormerSummary,
+    recount_facts,
+    strip_marks,
+    verify_summary,
+)
+from recto.window.compaction_block import WrittenSummary, next_block
+
+
+def verified_text(summary: str, former: FormerSummary | None = None, *allowed: str) -> str:
+    return verify_summary(summary, covered(), former or FormerSummary(), allowed).text
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Ada leads it, with a budget of 12k € until 1 May 2024.",
+        "The app (app.py) took about 3.5 ms. PostgreSQL 16.2.1 is used.",
+        "12 tests passed. It ships on 01.05.2024, in May 2024.",
+        "Lovelace runs `make test`; 4.5 s in all.",
+        "The user decided to deploy on Friday and never on weekends.",
+        "src/app.py goes to /srv/app. The budget is 12000 EUR.",
+        "Twelve passed, and 3 failed tests remain.",
+    ],
+)
+def test_rounding_other_spellings_and_parts_are_no_inventions(summary: str) -> None:
+    assert verified_text(summary) == summary
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        ("It is due in 90 days.", "It is due in 90 days [unverified]."),
+        ("Grace Hopper helps.", "Grace Hopper [unverified] helps."),
+        ("Now ask Zorbax's team.", "Now ask Zorbax's [unverified] team."),
+        ("See `src/zip.py` for it.", "See `src/zip.py` [unverified] for it."),
+        ("There are 77 boats. 77 boats!", "There are 77 boats [unverified]. 77 boats!"),
+        ("Run `cargo fly --high` now.", "Run `cargo fly --high` [unverified] now."),
+        ('He said "hello moon" twice.', 'He said "hello moon" [unverified] twice.'),
+        ("Read https://example.net/x.", "Read https://example.net/x [unverified]."),
+        ("It ships on 2031-07-08.", "It ships on 2031-07-08 [unverified]."),
+        ("```\nsrc/other.py\n```\nDone.", "```\nsrc/other.py\n```\n[unverified]\nDone."),
+        ("The budget is 12,000 $.", "The budget is 12,000 $ [unverified]."),
+        ("We agreed to rent a yellow helicopter.", "We agreed to rent a yellow helicopter. [unverified]"),
+    ],
+)
+def test_an_invention_is_marked_once_right_behind_it(summary: str, expected: str) -> None:
+    assert verified_text(summary) == expected
+    assert verified_text(expected) == expected, "a mark never doubles"
+
+
+def test_what_the_user_asked_to_keep_may_be_used() -> None:
+    assert MARK in verified_text("Grace Hopper helps.")
+    assert verified_text("Grace Hopper helps.", None, "who Grace Hopper is") == "Grace Hopper helps."
+
+
+def test_an_unverified_fact_stays_marked_until_somebody_says_it() -> None:
+    former = FormerSummary("Zorbax [unverified] has 400 boats.")
+    assert (
+        verified_text("Zorbax works. There are 400 boats.", former) == "Zorbax [unverified] works. There are 400 boats."
+    )
+    confirmed = covered((("user", "Our man is called Zorbax."),))
+    assert verify_summary("Zorbax [unverified] works.", confirmed, former).text == "Zorbax works."
+
+
+def test_the_former_ledger_and_summary_support_their_facts() -> None:
+    former = FormerSummary("Grace Hopper helps.", ("#3 src/zip.py; 90 days",))
+    summary = "Grace Hopper has src/zip.py for 90 days."
+    assert verified_text(summary, former) == summary
+
+
+def test_counts_add_up_over_all_covered_facts() -> None:
+    found = verify_summary("Ada Lovelace leads src/app.py, as Zorbax does.", covered(), FormerSummary())
+    lines = ledger_lines(found.lost, 30, lambda text: len(text) // 3)
+    counts = found.counts(lines)
+    assert counts["kept"] == 2
+    assert counts["invented"] == 1
+    assert counts["facts"] == counts["kept"] + counts["ledger"] + counts["archive"]
+    later = verify_summary(
+        "Nothing.",
+        covered((("user", "Eve is in Lisbon."),)),
+        FormerSummary(found.text, lines, found.places, counts["facts"]),
+    )
+    assert later.facts == counts["facts"] + 2
+    assert {"src/app.py", "Ada Lovelace"} <= {entry.text for entry in later.lost}, "what a new summary drops comes back"
+
+
+def test_an_edited_summary_is_counted_against_all_known_facts() -> None:
+    found = verify_summary("Ada Lovelace leads src/app.py.", covered(), FormerSummary())
+    lines = ledger_lines(found.lost, 60, lambda text: len(text) // 3)
+    checks = {"covered": 4, "seen": 4} | found.counts(lines)
+    block = next_block(None, WrittenSummary(found.text, "model", checks=checks, ledger=lines, places=found.places))
+    edited = recount_facts("Ada Lovelace leads it. Zorbax [unverified] helps.", block)
+    assert edited["facts"] == checks["facts"]
+    assert edited["kept"] == 1
+    assert edited["ledger"] == checks["ledger"]
+    assert edited["archive"] == checks["archive"] + 1, "the path is in the archive only"
+    assert edited["invented"] == 1
+    assert edited["covered"] == 4
+    complete = recount_facts(" ".join(lines), block)
+    assert (complete["kept"], complete["ledger"]) == (checks["ledger"], 0), (
+        "a fact in the text is not in the ledger too"
+    )
+    for counts in (edited, complete):
+        assert counts["facts"] == counts["kept"] + counts["ledger"] + counts["archive"]
+
+
+VOCABULARY = """
+Ada Bob Lisbon 14 3.5 ms src/app.py on May 1 the boats we must never 12% `make test` said
+"""
+words = st.sampled_from(VOCABULARY.split())
+spoken = st.lists(words, min_size=1, max_size=12).map(lambda chosen: " ".join(chosen) + ".")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), spoken), min_size=1, max_size=12),
+    st.integers(10, 400),
+)
+def test_sentences_of_the_originals_are_never_inventions(messages: list[tuple[Role, str]], limit: int) -> None:
+    known = covered(tuple(messages))
+    for summarize in (extract, truncate):
+        summary = summarize([PlainMessage(role, text) for role, text in messages], limit, len)
+        assert verify_summary(summary, known, FormerSummary()).invented == 0
+
+
+@example("00\n", "")
+@given(st.text(), st.text())
+def test_marks_are_the_only_change(text: str, other: str) -> None:
+    found = verify_summary(text, covered((("user", other),)), FormerSummary())
+    assert strip_marks(found.text) == strip_marks(text)

@@ -1,0 +1,148 @@
+"""The structure itself: who knows whom, one name for one thing, one writer of a session."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "recto"
+# In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
+ORDER = [
+    {"errors", "ids", "text", "locations", "strategy", "varint", "wheels"},
+    {"concurrency", "toml_file"},
+    {"settings"},
+    {"settings_file", "chat"},
+    {"search"},
+    {"vault"},
+    {"sources"},
+    {"agents", "mcp"},
+    {"window"},
+    {"summary"},
+    {"wire"},
+    {"providers", "store"},
+    {"events", "reports"},
+    {"store_reader", "vault_reader"},
+    {"turn"},
+    {"compaction", "recall"},
+    {"engine"},
+    {"ask_options", "source_changes", "event_log"},
+    {"talk_reader"},
+    {"talk"},
+    {"desk", "loop"},
+    {"blocking"},
+    {"cli"},
+]
+LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+
+
+def modules() -> Iterator[tuple[Path, str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        relative = path.relative_to(SOURCE)
+        if relative.name not in ("__init__.py", "__main__.py") or len(relative.parts) > 1:
+            yield relative, relative.parts[0].removesuffix(".py"), ast.parse(path.read_text())
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "recto":
+            room = node.module.split(".")[1:2]
+            for alias in node.names:
+                if room or alias.name in LEVEL:
+                    yield (room[0] if room else alias.name), alias.name
+
+
+def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
+    wrong = {
+        f"{path} imports {known}"
+        for path, room, tree in modules()
+        for known, _ in imports(tree)
+        if known != room and LEVEL[known] >= LEVEL[room]
+    }
+    assert not wrong
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    found = defaultdict(list)
+    for path, _, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(str(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_a_function_that_other_rooms_import_has_its_name_alone() -> None:
+    defined, crossing = defaultdict(set), set()
+    for path, room, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                defined[node.name].add(str(path))
+        crossing |= {name for known, name in imports(tree) if known != room}
+    assert {name: places for name, places in defined.items() if len(places) > 1 and name in crossing} == {}
+
+
+def test_only_the_session_itself_writes_its_fields() -> None:
+    fields = set(re.findall(r"^    (\w+): ", (SOURCE / "turn" / "session.py").read_text(), re.MULTILINE))
+    writes = {
+        f"{path}:{node.lineno}"
+        for path, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in fields
+        if _is_session(node.value)
+    }
+    assert not writes
+
+
+def _is_session(node: ast.expr) -> bool:
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name in ("session", "_session")
+
+
+def test_files_are_chapters_not_books() -> None:
+    assert {str(path): lines for path, _, _ in modules() if (lines := _lines(path)) > 400} == {}
+
+
+def _lines(path: Path) -> int:
+    return len((SOURCE / path).read_text().splitlines())
+
+
+def test_nothing_outside_of_providers_compares_the_name_of_a_format() -> None:
+    names = {"openai", "anthropic"}
+    wrong = {
+        f"{path}:{node.lineno}"
+        for path, room, tree in modules()
+        if room != "providers"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        if any(isinstance(each, ast.Constant) and each.value in names for each in (node.left, *node.comparators))
+    }
+    assert not wrong
+
+
+def test_no_strategy_is_compared_by_its_name() -> None:
+    names = {"discard", "summarize", "hybrid"}
+    wrong = {
+        f"{path}:{node.lineno}"
+        for path, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        if any(isinstance(each, ast.Constant) and each.value in names for each in (node.left, *node.comparators))
+    }
+    assert not wrong
+
+
+def test_every_name_of_the_glossary_is_in_the_code() -> None:
+    page = (ROOT / "docs" / "design.md").read_text()
+    glossary = page[page.index("## Glossary") : page.index("## Pickers")]
+    names = re.findall(r"`([a-z_]+(?:\.[a-z_]+)*)\.([A-Z]\w+)`", glossary)
+    assert len(names) > 30
+    missing = {f"{module}.{name}" for module, name in names if not _defines(module, name)}
+    assert not missing
+
+
+def _defines(module: str, name: str) -> bool:
+    tree = ast.parse((SOURCE / Path(*module.split("."))).with_suffix(".py").read_text())
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    return name in defined | {target.id for target in targets if isinstance(target, ast.Name)}

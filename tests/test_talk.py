@@ -1,0 +1,117 @@
+"""What a conversation tells about itself and lets be changed, through the door."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto.blocking import Talk
+from recto.errors import Invalid, NotFound
+from recto.events import Question
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    rules = folder / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    for name in ("style", "tone"):
+        (rules / f"{name}.md").write_text(f"---\ninclude: manual\n---\nThe rule {name}.\n")
+    return folder
+
+
+@pytest.fixture
+def talk(home: Path, desk: Open, script: Script) -> Talk:
+    return desk(script({"text": "Yes."})).conversation()
+
+
+def test_a_talk_has_a_name_once_it_is_stored(talk: Talk) -> None:
+    assert (talk.number, talk.name) == (None, "a new conversation")
+    talk.ask("hello")
+    assert (talk.number, talk.name) == (1, "conversation #1")
+
+
+def test_sources_are_added_all_or_none(talk: Talk) -> None:
+    with pytest.raises(NotFound):
+        talk.add_sources(["rule:style", "rule:nobody"])
+    assert not talk.overrides().added
+    assert [each.mode for each in talk.add_sources(["rule:style", "rule:tone"])] == ["manual", "manual"]
+    with pytest.raises(Invalid, match="is in this conversation already"):
+        talk.add_sources(["rule:style"])
+
+
+def test_sources_are_removed_all_or_none(talk: Talk, home: Path) -> None:
+    talk.add_sources(["rule:style", "rule:tone"])
+    with pytest.raises(NotFound):
+        talk.remove_sources(["rule:style", "rule:nobody"])
+    assert len(talk.overrides().added) == 2
+    (home / "agents" / "default" / "rules" / "tone.md").unlink()
+    talk.remove_sources(["rule:style", "rule:tone"])
+    assert not talk.overrides().added, "also one whose file is gone"
+
+
+def test_an_include_mode_is_written_into_the_agents_file(talk: Talk, home: Path) -> None:
+    change = talk.set_include("rule:style", "always")
+    assert (change.name, change.include, change.agent) == ("rule:style", "always", "default")
+    assert change.file == home / "agents" / "default" / "agent.toml"
+    assert '"rule:style" = "always"' in change.file.read_text()
+    with pytest.raises(Invalid, match="is no mode"):
+        talk.set_include("rule:style", "sometimes")
+
+
+def test_a_tool_of_nobody_can_neither_be_allowed_nor_asked_for(talk: Talk) -> None:
+    with pytest.raises(NotFound, match="the servers are: recto"):
+        talk.allow("harbour/berth")
+    with pytest.raises(NotFound, match="there is no tool"):
+        talk.ask_again("harbour/berth")
+    talk.allow("recto/read_document")
+    assert talk.ask_again("recto/read_document").asks
+
+
+def test_a_transcript_tells_what_is_still_sent(talk: Talk) -> None:
+    for text in ("first", "second"):
+        talk.ask(text)
+    talk.pin("1")
+    talk.clear()
+    talk.ask("third")
+    said = [entry for entry in talk.transcript() if not entry.message.compaction]
+    assert [entry.active for entry in said] == [False, False, False, False, True, True]
+    assert [entry.message.text for entry in talk.transcript(limit=2)] == ["third", "Yes."]
+
+
+def test_stats_are_values_and_json(talk: Talk) -> None:
+    talk.ask("hello")
+    stats = talk.stats()
+    assert (stats.said.messages, stats.totals.requests, stats.strategy) == (2, 1, "summarize")
+    assert json.loads(json.dumps(stats.to_json()))["conversation"] == talk.id
+
+
+def test_a_message_that_is_not_there_is_told(talk: Talk) -> None:
+    with pytest.raises(NotFound, match="which has none yet"):
+        talk.message("#1")
+    talk.ask("hello")
+    assert talk.message("1").text == "hello"
+    with pytest.raises(NotFound, match="conversation #1 has no message #7"):
+        talk.pin("#7")
+
+
+def test_stopping_while_a_question_waits_stays_a_stop() -> None:
+    async def stopped() -> None:
+        question: Question[str] = Question()
+        waiting = asyncio.create_task(question.settled())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    async def closed() -> None:
+        question: Question[str] = Question()
+        waiting = asyncio.create_task(question.settled())
+        await asyncio.sleep(0)
+        question.settle()
+        await waiting
+
+    asyncio.run(stopped())
+    asyncio.run(closed())

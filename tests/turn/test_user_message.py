@@ -1,0 +1,304 @@
+"""Blocks and options of one call: attachments, parameters, and tools that the caller runs."""
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto.blocking import Desk, Talk
+from recto.chat.blocks import File, Image, Text, Thinking, ToolResult
+from recto.errors import Invalid, NotFound
+from recto.events import ToolCallsPending
+from recto.sources.source import Tool
+
+# one red pixel
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+WEATHER = Tool("weather", "Says the weather of a place.", {"type": "object", "properties": {"place": {}}})
+CALL = {"tool_calls": [{"name": "weather", "arguments": {"place": "Bergen"}, "id": "w1"}]}
+NOTE = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Boat.md"}, "id": "r1"}, CALL["tool_calls"][0]]}
+
+
+def body(desk: Desk, request: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(desk.rebuild(request))
+    return read
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "boat.png"
+    path.write_bytes(PNG)
+    return path
+
+
+# -- attachments
+
+
+def test_an_image_reaches_a_model_that_takes_images_and_is_kept_by_its_hash(
+    desk: Open, script: Script, picture: Path
+) -> None:
+    at = desk(script({"text": "a boat"}, attachments=True))
+    talk = at.conversation()
+    reply = talk.ask("What is this?", attachments=[picture])
+    parts = body(at, reply.request_id)["messages"][-1]["content"]
+    assert {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"},
+    } in parts
+    (image,) = [block for block in talk.messages()[0].blocks if isinstance(block, Image)]
+    assert (image.base64, image.name) == ("", "boat.png")
+    assert at.store.blobs.get(image.sha256) == PNG
+    assert not reply.window.exact, "the tokens of an image are an estimate"
+    again = talk.ask("And now?")
+    assert base64.b64encode(PNG).decode() in at.rebuild(again.request_id).decode(), "it stays in the history"
+    assert at.verify() == [(reply.request_id, None), (again.request_id, None)]
+
+
+def test_a_model_that_takes_no_images_gets_a_line_in_its_place_and_the_user_a_note(
+    desk: Open, script: Script, picture: Path
+) -> None:
+    at = desk(script({"text": "I cannot see it"}))
+    reply = at.conversation().ask("What is this?", attachments=[picture])
+    content = body(at, reply.request_id)["messages"][-1]["content"]
+    assert content == "[boat.png is attached, but this model cannot read images.]What is this?"
+    assert any("takes no images: boat.png is not sent" in note for note in reply.notes)
+
+
+def test_a_picture_alone_is_a_message(desk: Open, script: Script, picture: Path) -> None:
+    at = desk(script({"text": "I see"}, attachments=True))
+    assert at.conversation().ask("", attachments=[picture]).text == "I see"
+
+
+def test_text_files_are_read_by_every_model_and_pdfs_by_those_that_take_files(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text("all well")
+    (tmp_path / "plan.pdf").write_bytes(b"%PDF-1.7 plan")
+    attachments = [tmp_path / "log.txt", tmp_path / "plan.pdf"]
+    takes, does_not = desk(script({"text": "ok"}, attachments=True)), desk(script({"text": "ok"}))
+    sent = body(takes, takes.conversation().ask("Read these.", attachments=attachments).request_id)["messages"][-1]
+    assert any("all well" in part.get("text", "") for part in sent["content"])
+    assert any(part["type"] == "file" for part in sent["content"])
+    content = body(does_not, does_not.conversation().ask("Read.", attachments=attachments).request_id)["messages"][-1]
+    assert "all well" in content["content"]
+    assert "[plan.pdf is attached, but this model cannot read files.]" in content["content"]
+
+
+def test_a_file_that_cannot_be_attached_is_refused_before_anything_is_stored(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    talk = desk(script({"text": "ok"})).conversation()
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\0\0")
+    with pytest.raises(Invalid, match="program is neither text nor an image nor a PDF"):
+        talk.ask("Read.", attachments=[tmp_path / "program"])
+    with pytest.raises(NotFound, match=r"there is no file .*gone\.png"):
+        talk.ask("Read.", attachments=[tmp_path / "gone.png"])
+    assert talk.id is None
+
+
+def test_only_regular_files_that_hold_something_are_attached(desk: Open, script: Script, tmp_path: Path) -> None:
+    talk = desk(script({"text": "ok"})).conversation()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty.txt").touch()
+    for path in ("/dev/zero", tmp_path / "pipe", tmp_path):
+        with pytest.raises(Invalid, match="is not a file and cannot be attached"):
+            talk.ask("Read.", attachments=[path])
+    with pytest.raises(Invalid, match=r"empty\.txt is empty"):
+        talk.ask("Read.", attachments=[tmp_path / "empty.txt"])
+    with pytest.raises(Invalid, match="an attachment is a path, an Image or a File, not 7"):
+        talk.ask("Read.", attachments=[7])  # type: ignore[list-item]
+
+
+def test_the_name_of_an_attachment_cannot_break_its_line(desk: Open, script: Script, tmp_path: Path) -> None:
+    named = tmp_path / "a\nb\x1b[31m.png"
+    named.write_bytes(PNG)
+    at = desk(script({"text": "ok"}))
+    reply = at.conversation().ask("What is this?", attachments=[named])
+    content = body(at, reply.request_id)["messages"][-1]["content"]
+    assert content.startswith("[a b [31m.png is attached, but this model cannot read images.]")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (None, "a message is a text or a list of blocks, not None"),
+        ([{"type": "text"}], "cannot hold {'type': 'text'}"),
+        ([Text(7)], "must be a text, not 7"),  # type: ignore[arg-type]
+        ([Thinking("hm")], "a thinking block"),
+        ([Text("  ")], "the message is empty"),
+        ([Image("image/png", "no base64!")], "not valid base64"),
+        ([ToolResult("x", "y", "z")], "no tool call of this conversation waits"),
+    ],
+)
+def test_what_a_user_cannot_give_is_refused(desk: Open, script: Script, given: Any, why: str) -> None:
+    with pytest.raises(Invalid, match=why):
+        desk(script({"text": "ok"})).conversation().ask(given)
+
+
+# -- parameters
+
+
+def test_what_one_call_asks_for_holds_for_that_call_alone(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}))
+    talk, other = at.conversation(), script({"text": "from the other"})
+    reply = talk.ask("one", temperature=0.1, max_tokens=77, stop=["END"], top_p=0.5, model=other)
+    sent = body(at, reply.request_id)
+    assert (sent["temperature"], sent["max_tokens"], sent["stop"], sent["top_p"]) == (0.1, 77, ["END"], 0.5)
+    assert reply.text == "from the other"
+    after = body(at, talk.ask("two").request_id)
+    assert "stop" not in after
+    assert after["model"] != sent["model"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"temprature": 1}, "there is no option temprature; there are: model"),
+        ({"temperature": 7}, "temperature must be a number from 0 to 2, not 7"),
+        ({"top_p": "high"}, "top_p must be a number from 0 to 1"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number above 0"),
+        ({"stop": [""]}, "stop must be texts that are not empty"),
+        ({"reasoning_effort": "huge"}, "reasoning_effort must be one of"),
+        ({"response_format": {}}, "response_format must be a ResponseFormat"),
+        ({"tool_choice": "never"}, "tool_choice must be a NamedTool, or one of"),
+        ({"tools": ["weather"]}, "tools takes Tool values, not 'weather'"),
+        ({"tools": [Tool("weather", "", {"type": object})]}, "the schema of the tool weather is not JSON"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_before_anything_is_stored(
+    desk: Open, script: Script, options: Any, why: str
+) -> None:
+    talk = desk(script({"text": "ok"})).conversation()
+    with pytest.raises(Invalid, match=why):
+        talk.ask("hello", **options)
+    assert talk.id is None
+
+
+def test_one_stop_text_is_one_text_and_not_its_letters(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}))
+    assert body(at, at.conversation().ask("hello", stop="END").request_id)["stop"] == ["END"]
+
+
+def test_a_draft_shows_the_window_of_the_same_options(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"})).conversation()
+    window = talk.window("hello", max_tokens=3000)
+    assert window.reserve == 3000
+    assert talk.window("hello").reserve < 3000
+
+
+# -- tools of the caller
+
+
+def test_calls_of_the_callers_tools_are_handed_back_and_go_on_with_their_results(desk: Open, script: Script) -> None:
+    at = desk(script(CALL, {"text": "It rains."}))
+    talk = at.conversation()
+    asked = talk.ask("How is the weather in Bergen?", tools=[WEATHER])
+    (call,) = asked.pending_calls
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"place": "Bergen"})
+    assert talk.messages()[-1].status == "pending"
+    reply = talk.ask([ToolResult(call.id, call.name, "rain")], tools=[WEATHER])
+    assert (reply.text, reply.pending_calls) == ("It rains.", ())
+    before, after = (body(at, each.request_id)["messages"] for each in (asked, reply))
+    assert after[: len(before)] == before, "the turn goes on where it was"
+    assert after[-1] == {"role": "tool", "tool_call_id": "w1", "content": "rain"}
+    assert [message.role for message in talk.messages()] == ["user", "assistant", "tool", "assistant"]
+    assert {message.status for message in talk.messages()} == {"done"}
+
+
+def test_pending_calls_survive_the_process_that_asked(desk: Open, script: Script) -> None:
+    model = script(CALL)
+    first = desk(model).conversation()
+    first.ask("How is the weather?", tools=[WEATHER])
+    later = desk(script({"text": "It rains."})).conversation(first.id)
+    reply = later.ask([ToolResult("w1", "", "rain")], tools=[WEATHER])
+    assert reply.text == "It rains."
+    assert later.messages()[2].results[0].name == "weather"
+
+
+def test_a_message_without_results_closes_the_calls_that_wait(desk: Open, script: Script) -> None:
+    at = desk(script(CALL, {"text": "Never mind."}))
+    talk = at.conversation()
+    talk.ask("How is the weather?", tools=[WEATHER])
+    reply = talk.ask("Forget it.")
+    closed = talk.messages()[2].results[0]
+    assert closed.is_error
+    assert closed.text.startswith("cancelled")
+    assert body(at, reply.request_id)["messages"][-1]["content"] == "Forget it."
+
+
+def test_tools_of_ours_run_beside_those_that_are_handed_back(desk: Open, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "Boat.md").write_text("Sorrel.")
+    at = desk(script(NOTE, {"text": "Sorrel, in the rain."}), vault=tmp_path / "vault")
+    talk = at.conversation()
+    events = list(talk.stream("Which boat, what weather?", tools=[WEATHER]))
+    (pending,) = [event for event in events if isinstance(event, ToolCallsPending)]
+    assert [call.name for call in pending.calls] == ["weather"]
+    again = desk(script({"text": "Sorrel, in the rain."}), vault=tmp_path / "vault").conversation(talk.id)
+    reply = again.ask([ToolResult("w1", "weather", "rain")], tools=[WEATHER])
+    tools = [each for each in body(at, reply.request_id)["messages"] if each["role"] == "tool"]
+    assert [each["tool_call_id"] for each in tools] == ["r1", "w1"]
+    assert "Sorrel." in tools[0]["content"]
+
+
+def test_a_result_for_another_call_is_refused_and_nothing_is_stored(desk: Open, script: Script) -> None:
+    talk = desk(script(CALL)).conversation()
+    talk.ask("How is the weather?", tools=[WEATHER])
+    with pytest.raises(Invalid, match="no tool call 'other' waits"):
+        talk.ask([ToolResult("other", "", "rain")], tools=[WEATHER])
+    assert [message.role for message in talk.messages()] == ["user", "assistant"]
+
+
+def test_a_call_has_one_result(desk: Open, script: Script) -> None:
+    talk = desk(script(CALL)).conversation()
+    talk.ask("How is the weather?", tools=[WEATHER])
+    with pytest.raises(Invalid, match="a tool call has one result"):
+        talk.ask([ToolResult("w1", "", "rain"), ToolResult("w1", "", "sun")], tools=[WEATHER])
+
+
+def test_the_calls_that_wait_follow_the_head(desk: Open, script: Script) -> None:
+    talk = desk(script(CALL, {"text": "It rains."})).conversation()
+    asked = talk.ask("How is the weather?", tools=[WEATHER])
+    talk.ask([ToolResult("w1", "", "rain")], tools=[WEATHER])
+    talk.undo()
+    with pytest.raises(Invalid, match="no tool call of this conversation waits"):
+        talk.ask([ToolResult("w1", "", "rain")], tools=[WEATHER])
+    assert asked.pending_calls
+
+
+def test_two_who_answer_the_same_calls_get_a_branch_each_and_a_note(desk: Open, script: Script) -> None:
+    first = desk(script(CALL, {"text": "It rains."})).conversation()
+    first.ask("How is the weather?", tools=[WEATHER])
+    second = desk(script({"text": "It snows."})).conversation(first.id)
+    first.ask([ToolResult("w1", "", "rain")], tools=[WEATHER])
+    reply = second.ask([ToolResult("w1", "", "snow")], tools=[WEATHER])
+    assert reply.text == "It snows."
+    assert any("branch" in note for note in reply.notes), reply.notes
+
+
+def test_a_tool_of_the_caller_takes_the_place_of_ours_of_its_name(desk: Open, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    mine = Tool("read_document", "Mine.", {"type": "object"})
+    at = desk(script({"text": "ok"}), vault=tmp_path / "vault")
+    reply = at.conversation().ask("hello", tools=[mine])
+    tools = [tool["function"] for tool in body(at, reply.request_id)["tools"] if tool["function"]["name"] == mine.name]
+    assert [tool["description"] for tool in tools] == ["Mine."]
+
+
+def test_a_name_that_no_model_can_call_is_refused(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"})).conversation()
+    with pytest.raises(Invalid, match="cannot be called 'two words'"):
+        talk.ask("hello", tools=[Tool("two words", "", {"type": "object"})])
+
+
+def test_files_of_blocks_are_sent_in_their_order(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}))
+    talk: Talk = at.conversation()
+    reply = talk.ask([Text("First "), File("a.txt", "middle"), Text(" last.")])
+    content = body(at, reply.request_id)["messages"][-1]["content"]
+    assert content.index("First") < content.index("middle") < content.index("last.")

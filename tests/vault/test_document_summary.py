@@ -1,0 +1,81 @@
+"""DocumentSummary: a note in one line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.vault.document import Document
+from recto.vault.document_summary import MAX_SUMMARY_CHARS, DocumentSummary, document_summary, shorten_line
+
+LONG = "The lining came off today and what was under it was worse than anybody had feared, which is saying something."
+MARKS = ["[[", "]]", "](", "![", "`", "%%", "<!--", "|", "- ", "> ", "_", "*", "x. ", "#", "y", "\n", "\n\n"]
+
+
+def of(text: str) -> DocumentSummary:
+    return document_summary(Document("a note.md", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# Title\n\nShort and clear.", "Short and clear."),
+        ("Title\n=====\n\nUnder a title.", "Under a title."),
+        ("---\ntags: [a]\n---\n\n# T\n\nAfter the properties.", "After the properties."),
+        ("---\ndescription: What it is\n---\n\nThe text.", "What it is"),
+        (f"---\nsummary: {LONG}\n---\n\nThe text.", "The text."),
+        ("---\nsummary: [no, text]\n---\n\nThe text.", "The text."),
+        ("[[A]] · [[B]]\n\n#tag #other\n\n![[pic.png]]\n\nReal.", "Real."),
+        ("Up: [[Index of everything]]\n\nReal.", "Real."),
+        ("```\ncode\n```\n\n    indented\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nReal.", "Real."),
+        ("%% hidden %%\n<!-- also -->\n\nReal %% not this %% text.", "Real text."),
+        ("status:: done\nfor:: [[Ned]]\n\nReal.", "Real."),
+        (
+            "**Bold**, *leaning*, ~~gone~~, ==marked==, `code_x` and snake_case. ^id",
+            "Bold, leaning, gone, marked, code_x and snake_case.",
+        ),
+        (
+            "A [text](http://x.y) by [[people/Ned|him]], see [[Ned#Age]] and [[#Here]][^1].",
+            "A text by him, see Ned and Here.",
+        ),
+        ("With [[a|b]], [[c|d]] it is no table.", "With b, d it is no table."),
+        ("- [ ] only a **list**\n- of things", "only a list"),
+        ("> [!note] Only a quote\n> of two lines", "Only a quote"),
+        ("- a list first\n\nThen a paragraph.", "Then a paragraph."),
+        ("", ""),
+        ("# Nothing but a title", ""),
+        ("https://example.org/only", ""),
+        ("Two\nlines.", "Two lines."),
+    ],
+)
+def test_the_summary_is_the_first_real_paragraph_without_markup(text: str, said: str) -> None:
+    assert of(text) == DocumentSummary(said)
+
+
+def test_a_long_paragraph_gives_its_first_sentence() -> None:
+    assert of(f"Mr. Quill came at 2 °C. {LONG}") == DocumentSummary("Mr. Quill came at 2 °C.", is_complete=False)
+
+
+def test_a_long_sentence_is_cut_where_a_word_ends() -> None:
+    found = of(LONG)
+    assert found == DocumentSummary(
+        "The lining came off today and what was under it was worse than anybody had feared, which is saying…", False
+    )
+    assert len(of("文" * 300).text) == MAX_SUMMARY_CHARS
+
+
+def test_an_emoji_of_several_parts_is_not_cut() -> None:
+    family = "👨‍👩‍👧‍👦"
+    cut = shorten_line(family * 20)
+    assert cut == family * ((len(cut) - 1) // len(family)) + "…"
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from(MARKS)).map("".join))
+def test_every_summary_is_one_short_line(text: str) -> None:
+    found = of(text).text
+    assert len(found) <= MAX_SUMMARY_CHARS
+    assert found == " ".join(found.split())
+
+
+@pytest.mark.parametrize("sign", ["[", "[[", "`", "*_", "%%", "<!--", "- ", ">", "![", "[a](", "|", "<a"])
+def test_hostile_notes_have_a_summary_too(sign: str) -> None:
+    assert len(of(sign * 200_000).text) <= MAX_SUMMARY_CHARS

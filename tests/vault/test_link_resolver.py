@@ -1,0 +1,180 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.vault.link_resolver import LinkResolver, link_key
+from recto.vault.links import Link, find_all_links
+
+PATHS = ("Plan.md", "people/Ned.md", "boats/Ned.md", "boats/old/Ned.md", "a/b/Deep.md", "a/pic.png", "v1.2.md")
+
+
+def link(text: str) -> Link:
+    return find_all_links(text)[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("plan", "Plan.md"),
+        ("PLAN.MD", "Plan.md"),
+        ("Ned", "boats/Ned.md"),
+        ("people/ned", "people/Ned.md"),
+        ("old/ned.md", "boats/old/Ned.md"),
+        ("b/deep", "a/b/Deep.md"),
+        ("/a/b/deep", "a/b/Deep.md"),
+        ("/b/deep", None),
+        ("pic.png", "a/pic.png"),
+        ("pic", None),
+        ("v1.2", "v1.2.md"),
+        ("lan", None),
+        ("x/plan", None),
+        ("ats/Ned", None),
+        ("", None),
+        ("/", None),
+        ("../Plan", None),
+    ],
+)
+def test_names_are_found_without_case_and_ending_and_by_suffix(target: str, path: str | None) -> None:
+    assert LinkResolver(PATHS).resolve(target) == path
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [(None, "a/x/Note.md"), ("b/y/z.md", "b/y/Note.md"), ("b/other.md", "b/y/Note.md"), ("a/x/q.md", "a/x/Note.md")],
+)
+def test_of_equally_deep_files_the_nearest_wins_and_then_the_alphabet(source: str | None, path: str) -> None:
+    names = LinkResolver(["b/y/Note.md", "a/x/Note.md", "a/x/deeper/Note.md"])
+    assert names.resolve("note", source) == path
+
+
+def test_the_fewest_folders_count_before_the_nearest() -> None:
+    assert LinkResolver(["Note.md", "a/b/Note.md"]).resolve("Note", "a/b/c.md") == "Note.md"
+
+
+def test_of_names_that_differ_in_case_the_exact_spelling_wins() -> None:
+    names = LinkResolver(["PLAN.md", "Plan.md", "plan.md"])
+    for name in ("PLAN", "Plan", "plan", "Plan.md"):
+        assert names.resolve(name) == name.removesuffix(".md") + ".md"
+    assert names.resolve("pLaN") == "PLAN.md"
+
+
+def test_accents_may_be_written_in_two_ways() -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Café 🌊") for form in ("NFC", "NFD"))
+    assert LinkResolver([f"{decomposed}.md"]).resolve(composed.upper()) == f"{decomposed}.md"
+    assert LinkResolver([f"{composed}.md"]).resolve(decomposed) == f"{composed}.md"
+
+
+def test_aliases_are_the_last_resort() -> None:
+    names = LinkResolver()
+    names.add("a.md", ["The Boat", "b", "x/y"])
+    names.add("b.md")
+    assert names.resolve("the boat") == "a.md"
+    assert names.resolve("b") == "b.md"
+    assert names.resolve("x/y") == "a.md"
+    names.add("a.md", ["Ship"])
+    assert (names.resolve("the boat"), names.resolve("ship")) == (None, "a.md")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[t](x.md)", "a/x.md"),
+        ("[t](./x.md)", "a/x.md"),
+        ("[t](../x.md)", "x.md"),
+        ("[t](../../x.md)", None),
+        ("[t](/x.md)", "x.md"),
+        ("[t](b/x.md)", "a/b/x.md"),
+        ("[t](y.md)", "c/y.md"),
+        ("[[x]]", "x.md"),
+        ("[[./x]]", "a/x.md"),
+        ("[[#heading]]", "a/z.md"),
+    ],
+)
+def test_markdown_links_are_paths_from_their_note_first(text: str, path: str | None) -> None:
+    names = LinkResolver(["x.md", "a/x.md", "a/b/x.md", "a/z.md", "c/y.md"])
+    assert names.follow(link(text), "a/z.md") == path
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "heading", "caption"),
+    [
+        ("[[C# notes]]", "C# notes.md", None, None),
+        ("[[C# notes#Types|see]]", "C# notes.md", "Types", "see"),
+        ("[[C# other]]", "C.md", "other", None),
+        ("[[C#]]", "C#.md", None, None),
+        ("[[a|b]]", "a|b.md", None, None),
+        ("[[a\\|b]]", "a|b.md", None, None),
+        ("[[a|c]]", "a.md", None, "c"),
+        ("[[x^y#z]]", "x^y.md", "z", None),
+        ("[[l [1]]]", "l [1].md", None, None),
+        ('[[say "hi"]]', 'say "hi".md', None, None),
+    ],
+)
+def test_a_link_takes_the_longest_name_that_exists(
+    text: str, path: str, heading: str | None, caption: str | None
+) -> None:
+    names = LinkResolver(["C# notes.md", "C.md", "C#.md", "a|b.md", "a.md", "x^y.md", "l [1].md", 'say "hi".md'])
+    settled = names.disambiguate(link(text))
+    assert names.follow(link(text)) == path
+    assert names.resolve(settled.target) == path
+    assert (settled.heading, settled.caption) == (heading, caption)
+
+
+def test_broken_names_have_similar_ones() -> None:
+    names = LinkResolver(["Budget 2024.md", "Budget 2025.md", "Garden.md", "people/Ned.md"])
+    assert names.closest("Bugdet 2024")[0] == "Budget 2024.md"
+    assert names.closest("zzz") == []
+    assert len(names.closest("Budget", 1)) == 1
+    assert LinkResolver().closest("a") == []
+
+
+@pytest.mark.parametrize("path", ["a/b/C# notes.md", "Plan.MD", "pic.PNG", "a|b.md", "x.md.md", "É.md", "n.markdown"])
+def test_links_to_a_file_are_filed_under_one_of_its_keys(path: str) -> None:
+    names = LinkResolver()
+    names.add(path, ["Other/Name", "With # sign"])
+    name = path.rpartition("/")[2]
+    stem = name.rpartition(".")[0]
+    for text in (f"[[{name}]]", f"[[{stem}]]", "[[other/name|x]]", "[[With # sign]]", f"[[{path}#h]]"):
+        found = link(text)
+        if names.follow(found) == path:
+            assert link_key(found.target) in names.link_keys(path)
+    assert names.follow(link(f"[[{name}]]")) == path
+
+
+FILES = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abA"), max_size=2), st.sampled_from(["x", "X", "y", "x#y", "\u00e9", "e\u0301"])
+    ).map(lambda parts: "/".join([*parts[0], f"{parts[1]}.md"])),
+    unique=True,
+    max_size=8,
+)
+
+
+@given(FILES, st.data())
+def test_the_order_of_adding_and_removing_does_not_matter(paths: list[str], data: st.DataObject) -> None:
+    gone = data.draw(st.lists(st.sampled_from(paths), unique=True)) if paths else []
+    names = LinkResolver(data.draw(st.permutations(paths)))
+    for path in gone:
+        names.remove(path)
+    left = LinkResolver(path for path in paths if path not in gone)
+    for target in ("x", "X", "a/x", "y", "é", "b/X.md", "x#y"):
+        for source in (None, "a/b/z.md"):
+            assert names.resolve(target, source) == left.resolve(target, source)
+    assert len(names) == len(left)
+
+
+@given(FILES)
+def test_every_file_is_found_by_its_whole_path(paths: list[str]) -> None:
+    names = LinkResolver(paths)
+    for path in paths:
+        assert names.resolve(f"/{path}") == path
+        assert path in names
+
+
+def test_a_renamed_file_keeps_its_aliases() -> None:
+    names = LinkResolver(["b.md"])
+    names.add("a.md", ["Boat"])
+    assert names.with_rename("a.md", "c/d.md").resolve("boat") == "c/d.md"
+    assert names.resolve("boat") == "a.md"
