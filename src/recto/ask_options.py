@@ -1,6 +1,7 @@
 """Ask options and the reply: what a call may ask for besides its message, and what it gets back."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,9 +113,15 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
 )
 
 
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
 def _check_tool(tool: object) -> None:
     if not isinstance(tool, Tool):
         raise Invalid(f"tools takes Tool values, not {tool!r}", option="tools")
+    if not _TOOL_NAME.fullmatch(tool.name):
+        why = f"a tool cannot be called {tool.name!r}: use letters, digits, _ and -, at most 64"
+        raise Invalid(why, option="tools", name=tool.name)
     try:
         wire.dumps(dict(tool.schema))
     except (TypeError, ValueError) as why:
