@@ -25,7 +25,7 @@ from bench.runs import FOLDER, Run, long_run, records
 from bench.table import judged, show
 from bench.turn import apart
 from bench.wire import Limits, Wire, encoded, texts, weight
-from recto.window.budget import reserve_of
+from recto.window.plan import reserve_of
 
 STRATEGY = "summarize"
 THRESHOLD, KEPT = 0.85, 0.40

@@ -18,9 +18,9 @@ from typing import Any
 from bench import corpus, peers
 from bench.table import judged, show
 from recto.chat.blocks import Text
+from recto.providers.families import VocabularyCounter, vocabulary
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.vocabulary import VocabularyCounter, vocabulary
 from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Entry, Piece

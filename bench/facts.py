@@ -26,7 +26,7 @@ from bench.wire import Limits, Wire, tokens, weight
 from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
-from recto.providers.provider import Done, ReplyPart, TextPart
+from recto.providers.model import Done, ReplyPart, TextPart
 from recto.recall.recall_tool import recall_tool
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact

@@ -24,7 +24,7 @@ from recto.chat.message import Role, Usage
 from recto.errors import NotFound
 from recto.events import ContextCompacted, Replied, TextDelta
 from recto.providers.embedded import ID, NAME
-from recto.providers.provider import Done, Provider, TextPart
+from recto.providers.model import Done, Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.settings import SYSTEM_PROMPT
 from recto.window.request import Entry, Parameters, Piece

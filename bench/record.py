@@ -24,8 +24,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import now
 from recto.ids import new_id
 from recto.providers.openai import OpenAIFormat
-from recto.sources.pick import Mode, Pick
-from recto.sources.source import Reference, Rule, Source, Tool
+from recto.sources.source import Mode, Pick, Reference, Rule, Source, Tool
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
 from recto.window.account import RequestAccount, Section

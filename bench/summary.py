@@ -27,7 +27,7 @@ from recto.chat.priority import priority_of
 from recto.errors import NotFound
 from recto.ids import new_id
 from recto.providers.embedded import ID, NAME
-from recto.providers.provider import Provider, TextPart
+from recto.providers.model import Provider, TextPart
 from recto.providers.registry import open_provider
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, summary_prompt

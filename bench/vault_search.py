@@ -19,8 +19,7 @@ from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
 from recto.locations import CATALOG_FILE, SEARCH_FILE
-from recto.search.embedder import Embedder
-from recto.search.embedders import open_embedder
+from recto.search.embedder import Embedder, open_embedder
 from recto.search.terms import STOP_WORDS
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch

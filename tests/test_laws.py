@@ -19,7 +19,7 @@ from recto.blocking import Desk, Talk, open_desk
 from recto.chat.conversation import units, view
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
-from recto.recall.indexed_message import searchable_text
+from recto.recall.archive import searchable_text
 from recto.store.records import Record
 from recto.window.window import Window
 

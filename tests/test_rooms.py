@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
-    {"errors", "ids", "text", "locations", "strategy", "varint", "wheels"},
+    {"errors", "ids", "text", "locations", "strategy", "varint"},
     {"concurrency", "toml_file"},
     {"settings"},
     {"settings_file", "chat"},
@@ -27,7 +27,7 @@ ORDER = [
     {"turn"},
     {"compaction", "recall"},
     {"engine"},
-    {"ask_options", "source_changes", "event_log"},
+    {"ask_options", "source_changes"},
     {"talk_reader"},
     {"talk"},
     {"desk", "loop"},

@@ -9,15 +9,14 @@ from typing import Any, TypedDict, Unpack, get_args
 
 from recto import settings as configuration
 from recto import wire
-from recto.chat.blocks import File, Image, Text, ToolCall
-from recto.chat.document_reference import DocumentReference, unique_references
+from recto.chat.blocks import DocumentReference, File, Image, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
 from recto.errors import Invalid
-from recto.sources.attachment import read_attachment
+from recto.sources.documents import read_attachment
 from recto.sources.source import Tool
 from recto.text import clean
-from recto.turn.options import CallOptions
-from recto.turn.user_message import Given
+from recto.turn.context import CallOptions
+from recto.turn.messages import Given
 from recto.window.request import Effort, NamedTool, Parameters, ResponseFormat, ToolChoice
 from recto.window.window import Window
 

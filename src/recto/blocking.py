@@ -23,8 +23,7 @@ from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.conversation_stats import ConversationStats
-from recto.reports.document_stats import DocumentTally, Grouping
-from recto.reports.source_report import SourceReport
+from recto.reports.source_report import DocumentTally, Grouping, SourceReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.search.hybrid_index import Progress
 from recto.settings import ContextSettings, Settings
@@ -37,8 +36,8 @@ from recto.store.records import Record
 from recto.store.store import Store
 from recto.store_reader import SentText
 from recto.talk import AsyncTalk
+from recto.turn.messages import Given
 from recto.turn.session import ChatSession
-from recto.turn.user_message import Given
 from recto.vault.vault import Vault
 from recto.vault.vault_search import FoundDocument, VaultHits, VaultSearch
 from recto.window.window import Window

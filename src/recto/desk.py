@@ -22,8 +22,7 @@ from recto.mcp.servers import McpServers
 from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.document_stats import DocumentTally, Grouping
-from recto.reports.source_report import SourceReport
+from recto.reports.source_report import DocumentTally, Grouping, SourceReport
 from recto.search.hybrid_index import Progress
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
@@ -33,8 +32,8 @@ from recto.store.store import Store
 from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
+from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession
-from recto.turn.user_message import pending_reply
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 

@@ -25,8 +25,7 @@ from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
 from recto.recall.picker import RecallPicker
-from recto.search.embedder import Embedder
-from recto.search.embedders import open_embedder
+from recto.search.embedder import Embedder, open_embedder
 from recto.settings import Settings
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
@@ -36,21 +35,16 @@ from recto.strategy import SUMMARIZE
 from recto.text import clean
 from recto.turn.assembly import Turn, account_of, count_current
 from recto.turn.builder import TurnBuilder
-from recto.turn.caller_tools import CallerTools
-from recto.turn.citations import Citations
-from recto.turn.context import ResolvedModel, TurnContext
-from recto.turn.document_picker import DocumentPicker
-from recto.turn.document_summaries import DocumentSummaryWriter
+from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
+from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
 from recto.turn.exchange import Exchange
-from recto.turn.options import NO_OPTIONS, CallOptions
+from recto.turn.messages import Given, append_message, user_message
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.session_sources import SessionSources
-from recto.turn.source_picker import SourcePicker
+from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.tool_round import Approvals
-from recto.turn.user_message import Given, append_message, user_message
 from recto.vault.open_vaults import OpenVaults
 from recto.window.planner import compact_now
 from recto.window.request import Request

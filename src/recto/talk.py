@@ -11,7 +11,6 @@ from recto.ask_options import AskOptions, Reply, call_options, with_attachments
 from recto.chat.blocks import Compaction, ToolCall
 from recto.chat.message import Message
 from recto.errors import Invalid, Unreachable
-from recto.event_log import log_event
 from recto.events import (
     BRANCHED,
     Appended,
@@ -22,12 +21,13 @@ from recto.events import (
     Referenced,
     Replied,
     ToolCallsPending,
+    log_event,
 )
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.talk_reader import AsyncTalkReader
+from recto.turn.messages import Given, user_message
 from recto.turn.session import ChatSession
-from recto.turn.user_message import Given, user_message
 
 
 class AsyncTalk(AsyncTalkReader):

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Collection
 from typing import TypeVar, Unpack
 
 from recto import settings as configuration
-from recto.agents.agent import Agent
-from recto.agents.agent_settings import apply_agent
+from recto.agents.agent import Agent, apply_agent
 from recto.ask_options import AskOptions, call_options, with_attachments
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
@@ -17,13 +16,13 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.providers.model import Prices
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
-from recto.reports.numbers import number_in
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
     TranscriptEntry,
     TranscriptFilter,
     archived_part,
+    number_in,
     stands_for_something,
     transcript,
 )
@@ -32,8 +31,8 @@ from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
 from recto.store_reader import StoreReader, message_by_number
 from recto.turn.context import TurnContext
+from recto.turn.messages import Given
 from recto.turn.session import ChatSession
-from recto.turn.user_message import Given
 from recto.vault.catalog import Progress
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import FoundDocument, VaultHits

@@ -4,9 +4,8 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from recto.chat.blocks import BLOCKS, Block, File, Image, Made, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, References, Text
 from recto.chat.conversation import Conversation
-from recto.chat.document_reference import DocumentReference
 from recto.chat.message import Message
 from recto.errors import Invalid
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note
 
 from recto import settings
-from recto.agents.agent import Agent
-from recto.agents.agent_settings import apply_agent, without_conflicts
+from recto.agents.agent import Agent, apply_agent, without_conflicts
 from recto.agents.agents import Agents
 from recto.errors import Invalid
 

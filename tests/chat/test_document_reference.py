@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto import wire
-from recto.chat.blocks import References
-from recto.chat.document_reference import DocumentReference, reference_list, unique_references
+from recto.chat.blocks import DocumentReference, References, reference_list, unique_references
 
 REFERENCES = st.builds(
     DocumentReference,

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.chat.blocks import Made, Text, Thinking, ToolCall, ToolResult
-from recto.chat.message_builder import Delta, MessageBuilder, blocks_from
+from recto.chat.message import Delta, MessageBuilder, blocks_from
 
 steps = st.lists(
     st.one_of(

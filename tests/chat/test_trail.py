@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.chat.trail import Trail
+from recto.chat.conversation import Trail
 
 TRAIL = Trail(((9, 12), (4, 5), (1, 3)))
 

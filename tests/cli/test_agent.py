@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run, failure, one, rows
 
 from recto.agents.agents import Agents
-from recto.sources.secrets import without_secrets
+from recto.sources.server_config import without_secrets
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
 from recto.chat.blocks import Compaction, Made
-from recto.cli.drawing.compactions import block_in_words, event_in_words
+from recto.cli.drawing.transcripts import block_in_words, event_in_words
 from recto.events import ContextCompacted
 
 REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}

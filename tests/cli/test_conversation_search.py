@@ -19,7 +19,7 @@ from tests.recall.test_archive import HULL, MAST, garbage, half, other_version, 
 from tests.search.test_embedding_endpoint import Answer, Server, vectors
 
 from recto.blocking import open_desk
-from recto.cli.drawing.hits import snippet_around
+from recto.cli.drawing.references import snippet_around
 
 __all__ = ["server"]
 

@@ -6,7 +6,7 @@ from tests.conftest import Open, Script
 
 from recto.cli.options import Moment
 from recto.events import TextDelta
-from recto.reports.numbers import ids_in
+from recto.reports.transcript import ids_in
 
 FIELDS = [
     "id",

@@ -81,11 +81,11 @@ def test_a_log_goes_to_stderr_or_to_the_file_of_the_environment(
     monkeypatch.setenv("RECTO_LOG", "info")
     done = spawn("ask", "-m", script({"text": "Yes."}), "--json", "hello")
     assert json.loads(done.stdout)["text"] == "Yes."
-    assert b" INFO recto.event_log: request " in done.stderr
+    assert b" INFO recto.events: request " in done.stderr
     monkeypatch.setenv("RECTO_LOG_FILE", str(logged))
     done = spawn("ask", "-m", script({"text": "Yes."}), "hello")
     assert (done.stdout, done.stderr) == (b"Yes.\n", b"")
-    assert " INFO recto.event_log: request " in logged.read_text()
+    assert " INFO recto.events: request " in logged.read_text()
 
 
 def test_a_warning_is_all_that_is_logged_when_no_more_is_wanted(

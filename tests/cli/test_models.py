@@ -4,7 +4,7 @@ from pathlib import Path
 from tests.cli.conftest import Run, failure, one, rows
 from tests.conftest import Script
 
-from recto.providers.weights import find_weights
+from recto.providers.embedded import find_weights
 
 
 def test_the_embedded_model_comes_first(run: Run) -> None:

@@ -10,7 +10,7 @@ from prompt_toolkit.output import DummyOutput
 from tests.cli.test_completion import boat, vault
 
 from recto.cli.completion import LinkCompleter, SlashCompleter
-from recto.cli.prompt import open_prompt
+from recto.cli.questions import open_prompt
 from recto.vault.vault import Vault
 
 __all__ = ["boat", "vault"]

@@ -16,8 +16,7 @@ from recto.chat.message import Message
 from recto.cli.main import recto
 from recto.ids import new_id
 from recto.locations import STORE_FILE
-from recto.sources.pick import Pick
-from recto.sources.source import BUILT_IN_SERVER, SourceId
+from recto.sources.source import BUILT_IN_SERVER, Pick, SourceId
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.window.account import RequestAccount, Section

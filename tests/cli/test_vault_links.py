@@ -235,7 +235,7 @@ def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[s
 
 
 def test_what_is_left_out_is_told_by_its_kind(run: Run, boat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recto.vault.graph_page.MAX_NODES", 4)
+    monkeypatch.setattr("recto.vault.graph.MAX_NODES", 4)
     done = run("vault", "graph", *at(boat), "-o", "few.html")
     assert done.stdout == "few.html: 3 notes, 1 attachment, 4 links\n"
     assert "left out: 3 notes, 1 missing note" in done.stderr

@@ -31,8 +31,7 @@ from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
 from recto.cli.slash import COMMANDS
 from recto.sources.advice import SIGNS
-from recto.sources.pick import Pick
-from recto.sources.source import APPROVALS, INCLUDES, Rule
+from recto.sources.source import APPROVALS, INCLUDES, Pick, Rule
 from recto.sources.tools import RECALL_TOOL
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.turn.tool_round import Verdict

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk, Talk
-from recto.chat.document_reference import DocumentReference
+from recto.chat.blocks import DocumentReference
 from recto.events import Referenced, TextDelta, ToolStarted
 
 LONG = "\n\n".join(

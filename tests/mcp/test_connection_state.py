@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.mcp.connection_state import RAW_TOOLS, ConnectionState
-from recto.mcp.stderr_log import StderrLog
+from recto.mcp.connection_state import RAW_TOOLS, ConnectionState, StderrLog
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from recto.mcp.stderr_log import MAX_LINE_CHARS, MAX_LINES, StderrLog
+from recto.mcp.connection_state import MAX_LINE_CHARS, MAX_LINES, StderrLog
 
 
 def drained(path: Path, *chunks: bytes) -> StderrLog:

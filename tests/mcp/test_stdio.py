@@ -16,9 +16,8 @@ from mcp.types import JSONRPCError, JSONRPCRequest
 from tests.mcp.conftest import PARTS, is_alive
 
 from recto.mcp import stdio
-from recto.mcp.connection_state import ConnectionState
+from recto.mcp.connection_state import ConnectionState, StderrLog
 from recto.mcp.server_target import ServerTarget
-from recto.mcp.stderr_log import StderrLog
 from recto.mcp.stdio import LongLine
 
 LINES = st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=6)

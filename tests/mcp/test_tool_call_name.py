@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recto.mcp.tool_list import tool_call_name
+from recto.mcp.server_files import tool_call_name
 
 NAME = st.one_of(st.text(alphabet="ab_-.", max_size=6), st.text(max_size=8), st.text(alphabet="a_", max_size=80))
 PAIR = st.tuples(NAME, NAME)

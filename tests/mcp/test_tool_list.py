@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.mcp.tool_list import MAX_DESCRIPTION_CHARS, MAX_LISTED_TOOLS, check_tools
+from recto.mcp.server_files import MAX_DESCRIPTION_CHARS, MAX_LISTED_TOOLS, check_tools
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(),

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.mcp.server_files import ToolListCache, cache_key
-from recto.mcp.tool_list import ListedTool, ToolList
+from recto.mcp.server_files import ListedTool, ToolList, ToolListCache, cache_key
 from recto.sources.server_config import ServerConfig
 
 LISTING = ToolList((ListedTool("add", "Adds – really.", {"type": "object"}),), ("a note",))

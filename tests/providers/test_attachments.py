@@ -8,9 +8,9 @@ import pytest
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.attachments import split_data_url, unsupported, without_unsupported
+from recto.providers.families import VocabularyCounter
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.vocabulary import VocabularyCounter
 from recto.window.request import Entry, Format, Piece
 from recto.wire import Json, loads
 

@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.errors import Invalid
-from recto.providers.catalog import PRICED, SHIPPED, ModelCatalog
-from recto.providers.facts import CHECKS, VOCABULARIES, read_facts
-from recto.providers.families import claude_version, counting, has_fixed_temperature
+from recto.providers.catalog import CHECKS, PRICED, SHIPPED, VOCABULARIES, ModelCatalog, read_facts
+from recto.providers.families import claude_version, counting, has_fixed_temperature, vocabulary
 from recto.providers.model import Prices
-from recto.providers.vocabulary import vocabulary
-from recto.window.defuse import COMMON_CONTROL
+from recto.window.request import COMMON_CONTROL
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ import pytest
 from recto.chat.blocks import Text
 from recto.errors import Invalid, NotFound, Overflow
 from recto.providers.catalog import ModelCatalog
-from recto.providers.embedded import EmbeddedProvider, Running, _running, start
+from recto.providers.embedded import FILE, SIZE, EmbeddedProvider, Running, _running, start
 from recto.providers.llama import TemplateCounter
-from recto.providers.provider import Done, ReplyPart, TextPart
-from recto.providers.weights import FILE, SIZE
+from recto.providers.model import Done, ReplyPart, TextPart
 from recto.window.request import Entry, Parameters, Piece
 
 NOWHERE = Path("/nonexistent")

@@ -15,16 +15,15 @@ from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.errors import Unreachable
 from recto.providers.catalog import ModelCatalog
+from recto.providers.embedded import find_weights
+from recto.providers.families import VocabularyCounter
 from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
-from recto.providers.llama_server import LlamaServer
+from recto.providers.local_servers import LlamaServer
+from recto.providers.model import Done
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.provider import Done
-from recto.providers.vocabulary import VocabularyCounter
-from recto.providers.weights import find_weights
 from recto.sources.source import Tool
 from recto.window.count import Count
-from recto.window.defuse import defuse
-from recto.window.request import Entry, Parameters, Piece
+from recto.window.request import Entry, Parameters, Piece, defuse
 
 NOWHERE = Path("/nonexistent")
 CONTROL = ModelCatalog(NOWHERE, None).find("embedded", "smollm2").control

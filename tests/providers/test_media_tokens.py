@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.providers.media_tokens import (
+from recto.providers.attachments import (
     ANTHROPIC_SINCE_4_7,
     ANTHROPIC_UNTIL_4_6,
     OPENAI_IMAGE,

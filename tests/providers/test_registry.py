@@ -15,9 +15,9 @@ from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.embedded import EmbeddedProvider, start
 from recto.providers.llama import LlamaProvider, TemplateCounter
-from recto.providers.ollama import OllamaProvider
+from recto.providers.local_servers import OllamaProvider
+from recto.providers.model import Done, Provider, TextPart
 from recto.providers.openai import OpenAIProvider
-from recto.providers.provider import Done, Provider, TextPart
 from recto.providers.registry import (
     FORMATS,
     KNOWN,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from recto.chat.blocks import Text
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
+from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import OpenAIFormat
-from recto.providers.provider import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.scripted import _WORD, ScriptedProvider
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters, Piece, Purpose

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
-from recto.providers.tool_schema import object_schema
+from recto.providers.request_fields import object_schema
 from recto.sources.source import Tool
 from recto.window.request import Parameters
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import AnthropicFormat
-from recto.providers.media_tokens import ANTHROPIC_SINCE_4_7, OPENAI_IMAGE
+from recto.providers.attachments import ANTHROPIC_SINCE_4_7, OPENAI_IMAGE
+from recto.providers.families import VocabularyCounter, vocabulary
 from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.providers.vocabulary import VocabularyCounter, vocabulary
 from recto.sources.source import Tool
 from recto.window.count import ZERO, Count, TokenCounter, estimate_message, estimate_text
 from recto.window.request import Entry, Format, Parameters, Piece

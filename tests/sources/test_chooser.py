@@ -21,8 +21,8 @@ from recto.search.minilm import MiniLM
 from recto.search.passages import split_sentences
 from recto.sources import candidates as candidates_module
 from recto.sources.chooser import MAX_BOOST, ChoiceLimits, Chooser, PastTurn
+from recto.sources.chunk_index import SourceChunk, source_chunks
 from recto.sources.source import Reference, Rule, Source, SourceId, Tool
-from recto.sources.source_chunks import SourceChunk, source_chunks
 
 SMALL_TALK = (
     "thanks, that was great",

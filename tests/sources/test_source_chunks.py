@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recto.sources.chunk_index import MAX_PART_CHARS, source_chunks, split_identifier, text_stems
 from recto.sources.source import Reference, Rule, Tool
-from recto.sources.source_chunks import MAX_PART_CHARS, source_chunks, split_identifier, text_stems
 
 LONG = """# The greenhouse
 

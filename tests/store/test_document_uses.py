@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from recto.chat.blocks import References, Text
-from recto.chat.document_reference import DocumentReference
+from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.errors import NotFound
 from recto.ids import new_id

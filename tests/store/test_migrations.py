@@ -13,8 +13,8 @@ from alembic.config import Config
 from sqlalchemy import create_engine
 
 from recto.chat.blocks import Made, Text
+from recto.chat.conversation import Trail
 from recto.chat.message import Message, Tokens, Usage
-from recto.chat.trail import Trail
 from recto.sources.source import SourceId
 from recto.store import migrations
 from recto.store.schema import REVISIONS

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text
+from recto.chat.conversation import Trail
 from recto.chat.message import Message
-from recto.chat.trail import Trail
 from recto.errors import NotFound
 from recto.ids import new_id
 from recto.store.store import Store

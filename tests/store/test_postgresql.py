@@ -13,8 +13,7 @@ from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
 from recto.ids import new_id
-from recto.sources.pick import Pick
-from recto.sources.source import SourceId
+from recto.sources.source import Pick, SourceId
 from recto.store.schema import REVISIONS, metadata
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store

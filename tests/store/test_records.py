@@ -11,7 +11,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.ids import new_id
-from recto.sources.pick import Pick
+from recto.sources.source import Pick
 from recto.store.rebuild import LruCache, Rebuilder
 from recto.store.records import LONGEST_CHAIN
 from recto.store.schema import requests

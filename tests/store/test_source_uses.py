@@ -12,8 +12,7 @@ from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
-from recto.sources.pick import Mode
-from recto.sources.source import SourceId
+from recto.sources.source import Mode, SourceId
 from recto.store import source_uses
 from recto.store.source_uses import ReplyRequest, SourceUse
 from recto.store.store import Store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.summary.corrections import find_corrections
+from recto.summary.decisions import find_corrections
 from recto.summary.sentence_score import TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import FORMER_SUMMARY, ScoredSentence

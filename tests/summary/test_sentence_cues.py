@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.summary.sentence_cues import is_heading, is_question, refers_back
+from recto.summary.sentences import is_heading, is_question, refers_back
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from tests.conftest import Open, Script
 
 from recto.chat.message import Message
 from recto.engine import Engine
-from recto.sources.pick import Insert, Pick
 from recto.sources.selection import Selection, StablePicks
-from recto.sources.source import Rule
+from recto.sources.source import Insert, Pick, Rule
 from recto.turn.assembly import Turn, with_insert
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, VolatilePicks

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.vault.graph import Graph, Node, build_graph, describe_kinds, to_dot, to_json
-from recto.vault.graph_page import GREY, folder_colours, to_html
+from recto.vault.graph import GREY, Graph, Node, build_graph, describe_kinds, folder_colours, to_dot, to_html, to_json
 
 HOSTILE = "</script><script>alert(\"1\")</script> 'q' <b>&amp; \\ {{data}} ]]> \0\x07\ud800 \u2028 -->"
 
@@ -122,7 +121,7 @@ def test_a_page_counts_notes_and_attachments_and_says_how_many_are_left_out(monk
     graph = build_graph({"a.md": "A", "b.md": "B"}, links)
     said = data_of(to_html(graph))
     assert (said["told"], said["left_out"]) == ("2 notes, 1 attachment", "")
-    monkeypatch.setattr("recto.vault.graph_page.MAX_NODES", 2)
+    monkeypatch.setattr("recto.vault.graph.MAX_NODES", 2)
     said = data_of(to_html(graph))
     assert (said["told"], said["left_out"]) == ("2 notes", "1 attachment, 1 missing note")
 

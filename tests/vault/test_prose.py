@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.vault.prose import front_matter, mask_code
+from recto.vault.links import front_matter, mask_code
 
 
 @given(st.text(alphabet="`~%<>-! \n\r\t\\a1.", max_size=80))

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from recto.sources.pick import Pick
-from recto.sources.source import SourceId
+from recto.sources.source import Pick, SourceId
 from recto.window.account import PrefixReuse, RequestAccount, Section, SentRange
 
 PICK = {"kind": "rule", "name": "style", "tokens": 4, "because": "always", "mode": "always", "score": None}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.window.defuse import COMMON_CONTROL, ZERO_WIDTH_SPACE, defuse
+from recto.window.request import COMMON_CONTROL, ZERO_WIDTH_SPACE, defuse
 
 # few letters, so that control texts overlap, nest and repeat all the time
 words = st.text(alphabet="<|ab>", min_size=2, max_size=5)

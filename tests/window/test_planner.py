@@ -14,9 +14,8 @@ from recto.chat.conversation import View, units, view
 from recto.chat.message import Message
 from recto.errors import DoesNotFit
 from recto.strategy import DISCARD, HYBRID, STRATEGIES, SUMMARIZE, Strategy
-from recto.window.budget import Budget, Shares
-from recto.window.measure import NOTICE, SMALLEST_EXCERPT, SUMMARY, fit, level_sizes
-from recto.window.plan import Plan
+from recto.window.count import NOTICE, SMALLEST_EXCERPT, SUMMARY, fit, level_sizes
+from recto.window.plan import Budget, Plan, Shares
 from recto.window.planner import LITTLE, compact_now, plan_window, squeezed
 
 CURRENT = "now"

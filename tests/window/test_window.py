@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from recto.chat.blocks import Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.sources.pick import Pick
+from recto.sources.source import Pick
 from recto.sources.tools import CANCELLED
-from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.count import Count, estimate_message, estimate_text
+from recto.window.plan import Budget, Shares, limit_of, reserve_of
 from recto.window.window import SectionTally, current_entry, entries_of
 
 

@@ -1,13 +1,19 @@
 """Agent: a model, instructions, settings and the sources a conversation may use.
 
 A plain value. `agents.py` reads it from files.
+
+An agent's settings laid over the user's. Settings that conflict are ignored with a note, so that no agent file can
+end a chat.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from recto import settings as configuration
+from recto.errors import Invalid
+from recto.settings import Settings
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 
@@ -57,3 +63,75 @@ class Agent:
 
     def server(self, name: str) -> ServerConfig | None:
         return next((server for server in self.servers if server.name == name), None)
+
+
+def apply_agent(settings: Settings, agent: Agent) -> Settings:
+    """The settings with the agent's on top. Options still win; conflicting settings are ignored."""
+    return with_agent_settings(settings, without_conflicts(settings, agent))
+
+
+def without_conflicts(settings: Settings, agent: Agent) -> Agent:
+    """The agent without the settings that conflict with these or with each other, and a note for each."""
+    own, notes = _own_settings(settings, agent), list[str]()
+    while own and (error := _conflict(settings, agent, own)):
+        key = _culprit(settings, agent, own, error)
+        notes.append(_describe(settings, agent, own, key, error))
+        own = _without(own, key)
+    if not notes:
+        return agent
+    left = {key: value for key, value in agent.context.items() if key in own or settings.origin(key) == "option"}
+    return replace(agent, context=left, notes=(*agent.notes, *notes))
+
+
+def with_agent_settings(settings: Settings, agent: Agent) -> Settings:
+    """The settings with the agent's on top. Options still win. Raises Invalid where they conflict."""
+    return _merge(settings, agent, _own_settings(settings, agent))
+
+
+def _own_settings(settings: Settings, agent: Agent) -> dict[str, Any]:
+    return {key: value for key, value in agent.context.items() if settings.origin(key) != "option"}
+
+
+def _merge(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Settings:
+    return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
+
+
+def _origin(agent: Agent, key: str) -> str:
+    return agent.origins.get(key, f"agent {agent.name}")
+
+
+def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Invalid | None:
+    try:
+        _merge(settings, agent, own)
+    except Invalid as error:
+        return error
+    return None
+
+
+def _culprit(settings: Settings, agent: Agent, own: Mapping[str, Any], error: Invalid) -> str:
+    """The setting of the agent whose removal resolves this error.
+
+    Prefers the one that the error names; where that does not help, one that it conflicts with.
+    """
+    named = error.data.get("key")
+    ordered = sorted(own, key=lambda key: key != named)
+    for key in ordered:
+        rest = _conflict(settings, agent, _without(own, key))
+        if rest is None or rest.data.get("key") != named:
+            return key
+    return ordered[0]
+
+
+def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str, error: Invalid) -> str:
+    named = error.data.get("key")
+    if key == named or not isinstance(named, str):
+        return f"{error.message}; it is ignored"
+    value, origin = (
+        (own[named], _origin(agent, named)) if named in own else (settings.get(named), settings.origin(named))
+    )
+    set_by = "the default" if origin == "default" else f"set by {origin}"
+    return f"{_origin(agent, key)}: {key} = {own[key]!r} conflicts with {named} = {value!r} ({set_by}); it is ignored"
+
+
+def _without(own: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in own.items() if name != key}

@@ -19,7 +19,7 @@ from recto.errors import Invalid
 from recto.settings import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean
-from recto.vault.encoding import decode_text
+from recto.vault.folder import decode_text
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")
 STRATEGY_KEY = "context.strategy"

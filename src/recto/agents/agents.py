@@ -14,7 +14,7 @@ from typing import Any
 
 from recto import settings as configuration
 from recto import toml_file
-from recto.agents.agent import Agent
+from recto.agents.agent import Agent, apply_agent, with_agent_settings, without_conflicts
 from recto.agents.agent_file import (
     BUILT_IN_TOOLS,
     EMPTY_FILE,
@@ -30,24 +30,23 @@ from recto.agents.agent_file import (
     with_setting,
     without_setting,
 )
-from recto.agents.agent_settings import apply_agent, with_agent_settings, without_conflicts
 from recto.agents.agents_folder import (
     AGENTS_FOLDER,
     MCP_FILE,
     NAME_RULE,
     AgentFiles,
     AgentsFolder,
+    agent_toml,
     check_agent_name,
     is_agent_name,
+    make_agent,
 )
-from recto.agents.file_cache import FileCache, FileEntry, stat_file
 from recto.agents.layers import AgentLayer, merge_layers
-from recto.agents.new_agent import agent_toml, make_agent
-from recto.agents.source_file import name_key, read_source_file
+from recto.agents.source_file import FileCache, FileEntry, name_key, read_source_file, stat_file
 from recto.errors import Invalid, NotFound
 from recto.settings import Settings, Spec
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
-from recto.vault.encoding import decode_text
+from recto.vault.folder import decode_text
 
 AGENT_FILE = "agent.toml"
 

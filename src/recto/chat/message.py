@@ -1,11 +1,24 @@
-"""Message: a role and its blocks, with the model, usage and other facts about its origin."""
+"""Message: a role and its blocks, with the model, usage and other facts about its origin.
 
+MessageBuilder: builds the blocks of a message while it streams in, and collects the deltas to store meanwhile.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
-from recto.chat.blocks import Block, Compaction, References, Text, ToolCall, ToolResult
-from recto.chat.document_reference import DocumentReference
+from recto.chat.blocks import (
+    Block,
+    Compaction,
+    DocumentReference,
+    Made,
+    References,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 
 Role = Literal["system", "user", "assistant", "tool"]
 Status = Literal["done", "unfinished", "stopped", "error", "pending"]
@@ -84,3 +97,96 @@ class Message:
 def now() -> str:
     """The time in UTC as text that sorts: 2026-01-31T12:00:00.000Z."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+NOTHING_MORE: Mapping[str, Any] = {}
+Delta = list[Any]
+"""["text", text], ["thinking", text, signature, redacted], ["call", index, id, name, arguments] or
+["result", call id, name, text, is_error, further fields]. Plain JSON, because the store holds it as JSON."""
+
+
+@dataclass(slots=True)
+class MessageBuilder:
+    """Turns deltas into blocks; equal deltas give equal blocks. `take` returns the deltas that are not yet stored."""
+
+    made: Made | None = None
+    _blocks: list[Block] = field(default_factory=list)
+    _calls: dict[int, int] = field(default_factory=dict)
+    _steps: list[Delta] = field(default_factory=list)
+
+    def add(self, step: Delta) -> None:
+        self._apply(step)
+        if self._steps and step[0] == "text" and self._steps[-1][0] == "text":
+            self._steps[-1] = ["text", self._steps[-1][1] + step[1]]
+        else:
+            self._steps.append(step)
+
+    def take(self) -> list[Delta]:
+        steps, self._steps = self._steps, []
+        return steps
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(block for block in self._blocks if block.type != "text" or block.text)  # type: ignore[union-attr]
+
+    def _apply(self, step: Delta) -> None:
+        kind, *rest = step
+        if kind == "text":
+            self._text(rest[0])
+        elif kind == "thinking":
+            self._thinking(*rest)
+        elif kind == "call":
+            self._call(*rest)
+        else:
+            self._result(*rest)
+
+    def _text(self, text: str) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, Text):
+            self._blocks[-1] = Text(last.text + text, self.made)
+        else:
+            self._blocks.append(Text(text, self.made))
+
+    def _thinking(self, text: str, signature: str | None, redacted: str | None) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, Thinking) and last.signature is None and redacted is None:
+            self._blocks[-1] = Thinking(last.text + text, signature, last.redacted, self.made)
+        else:
+            self._blocks.append(Thinking(text, signature, redacted, self.made))
+
+    def _call(self, index: int, call_id: str, name: str, arguments: str) -> None:
+        if index not in self._calls:
+            self._calls[index] = len(self._blocks)
+            self._blocks.append(ToolCall(self._unique(call_id), name, arguments, self.made))
+            return
+        place = self._calls[index]
+        call = self._blocks[place]
+        assert isinstance(call, ToolCall)
+        self._blocks[place] = ToolCall(call.id or call_id, call.name or name, call.arguments + arguments, self.made)
+
+    def _unique(self, call_id: str) -> str:
+        """Renames a repeated id: the user's approval of one call must not apply to another."""
+        known = {block.id for block in self._blocks if isinstance(block, ToolCall)}
+        if not call_id or call_id not in known:
+            return call_id
+        return next(name for number in range(2, len(known) + 3) if (name := f"{call_id}_{number}") not in known)
+
+    def _result(
+        self, call_id: str, name: str, text: str, is_error: bool, more: Mapping[str, Any] = NOTHING_MORE
+    ) -> None:
+        known = {**more, "media": tuple(more.get("media", ()))}
+        self._blocks.append(ToolResult(call_id, name, text, is_error, **known))
+
+
+def result_delta(result: ToolResult) -> Delta:
+    """A tool result as a delta."""
+    optional = {"approval": result.approval, "whole": result.whole, "media": list(result.media)}
+    more = {name: value for name, value in optional.items() if value}
+    return ["result", result.call_id, result.name, result.text, result.is_error, *([more] if more else ())]
+
+
+def blocks_from(steps: list[Delta], made: Made | None = None) -> tuple[Block, ...]:
+    builder = MessageBuilder(made)
+    for step in steps:
+        builder.add(step)
+    return builder.blocks

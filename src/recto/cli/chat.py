@@ -104,7 +104,7 @@ def _at_terminal(chat: "ChatState") -> None:
 def _open_prompt(chat: "ChatState") -> "PromptSession[str]":
     # prompt_toolkit: a fifth of a second
     from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
-    from recto.cli.prompt import open_prompt
+    from recto.cli.questions import open_prompt
     from recto.cli.slash import COMMANDS
 
     completers = (

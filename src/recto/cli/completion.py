@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from recto.cli.slash_sources import NAMED
+from recto.cli.slash_commands import NAMED
 from recto.cli.suggestions import CachedSuggestions, Suggestion, Suggestions
 from recto.errors import RectoError
 from recto.sources.mentions import mentioned_sources

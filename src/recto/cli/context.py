@@ -8,7 +8,7 @@ import click
 
 from recto.cli import options, show
 from recto.cli.ask import open_listener
-from recto.cli.drawing.compactions import (
+from recto.cli.drawing.transcripts import (
     NO_SUMMARY,
     NOTHING_COMPACTED,
     block_in_words,
@@ -20,7 +20,7 @@ from recto.cli.drawing.compactions import (
     restored,
     undone_in_words,
 )
-from recto.cli.drawing.plans import FOLLOWS_SETTINGS, outlook, strategy_in_words
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
 from recto.cli.listener import follow
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryRequested
@@ -83,7 +83,7 @@ def stats(id: str | None, as_json: bool) -> None:
 
     Example: recto context stats
     """
-    from recto.cli.drawing.stats import stats_in_words  # statistics: other commands do without
+    from recto.cli.drawing.picks import stats_in_words  # statistics: other commands do without
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)

@@ -13,9 +13,9 @@ import click
 
 from recto.chat.blocks import ToolResult
 from recto.cli import show
-from recto.cli.drawing.compactions import event_in_words, remarks, request_in_words
-from recto.cli.drawing.plans import recalled_in_words
 from recto.cli.drawing.references import ReferenceListener
+from recto.cli.drawing.transcripts import event_in_words, remarks, request_in_words
+from recto.cli.drawing.windows import recalled_in_words
 from recto.cli.terminal import revealed
 from recto.events import (
     BRANCHED,

@@ -101,7 +101,7 @@ def pull(as_json: bool) -> None:
 
     Example: recto models pull
     """
-    from recto.providers.weights import pull_weights  # only for fetching
+    from recto.providers.embedded import pull_weights  # only for fetching
 
     path = pull_weights(locations.find_home(), lambda text: click.echo(show.visible(text), err=True))
     if as_json:

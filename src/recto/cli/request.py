@@ -7,7 +7,7 @@ import click
 
 from recto.cli import options, show
 from recto.errors import Invalid
-from recto.reports.numbers import ids_in
+from recto.reports.transcript import ids_in
 
 
 @click.group()
@@ -62,7 +62,7 @@ def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> N
         if as_json:
             show.emit(found.to_json())
             return
-        from recto.cli.drawing.differences import draw_difference  # rich: a tenth of a second
+        from recto.cli.drawing.requests import draw_difference  # rich: a tenth of a second
 
         names = reader.short_names(ids_in(found.to_json()))
     draw_difference(show.console(), found, names=names, whole=whole)

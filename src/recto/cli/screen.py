@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from recto.cli.drawing.compactions import event_in_words, remarks, request_in_words
 from recto.cli.drawing.references import ReferenceListener
+from recto.cli.drawing.transcripts import event_in_words, remarks, request_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines

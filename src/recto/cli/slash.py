@@ -7,15 +7,14 @@ from difflib import get_close_matches
 from rich.text import Text
 
 from recto.chat.message import Message
-from recto.cli import slash_context as context
-from recto.cli import slash_sources as sources
+from recto.cli import slash_commands as commands
 from recto.cli.chat_state import ChatState
-from recto.cli.drawing.hits import hit_lines
-from recto.cli.drawing.plans import FOLLOWS_SETTINGS
+from recto.cli.drawing.references import hit_lines
 from recto.cli.drawing.requests import draw_request
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS
 from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
-from recto.sources.attachment import read_attachment
+from recto.sources.documents import read_attachment
 from recto.strategy import STRATEGIES
 
 # Messages that `/search` shows.
@@ -135,27 +134,27 @@ class SlashCommand:
 
 COMMANDS = {
     "help": SlashCommand("list these commands", _help),
-    "context": SlashCommand("show what would be sent with your next message, and why", context.show_window),
-    "compact": SlashCommand("summarize all but the latest messages now; KEEP says what to keep", context.compact),
-    "uncompact": SlashCommand("take back the newest compaction", context.uncompact),
-    "summary": SlashCommand("show the summary of archived messages; edit changes it", context.summary, ("edit",)),
-    "pin": SlashCommand("keep a MESSAGE in every window; last is your last one", context.pin, ("last",)),
-    "unpin": SlashCommand("let a pinned MESSAGE be archived again; alone, list pinned messages", context.unpin),
-    "priority": SlashCommand("MESSAGE N: how much a message matters to hybrid, from 1 to 10", context.priority),
+    "context": SlashCommand("show what would be sent with your next message, and why", commands.show_window),
+    "compact": SlashCommand("summarize all but the latest messages now; KEEP says what to keep", commands.compact),
+    "uncompact": SlashCommand("take back the newest compaction", commands.uncompact),
+    "summary": SlashCommand("show the summary of archived messages; edit changes it", commands.summary, ("edit",)),
+    "pin": SlashCommand("keep a MESSAGE in every window; last is your last one", commands.pin, ("last",)),
+    "unpin": SlashCommand("let a pinned MESSAGE be archived again; alone, list pinned messages", commands.unpin),
+    "priority": SlashCommand("MESSAGE N: how much a message matters to hybrid, from 1 to 10", commands.priority),
     "strategy": SlashCommand(
-        "show what happens when the window is full; NAME changes it", context.strategy, STRATEGY_WORDS
+        "show what happens when the window is full; NAME changes it", commands.strategy, STRATEGY_WORDS
     ),
     "search": SlashCommand("find messages by words and meaning, in all conversations", _search),
-    "rules": SlashCommand("list rules; add, remove or mode NAME changes them", sources.rules, sources.WORDS),
+    "rules": SlashCommand("list rules; add, remove or mode NAME changes them", commands.rules, commands.WORDS),
     "references": SlashCommand(
         "the same for references, and list documents of the last turn; all: of all turns",
-        sources.references,
-        sources.WORDS,
+        commands.references,
+        commands.WORDS,
     ),
     "tools": SlashCommand(
         "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers shows their state",
-        sources.tools,
-        sources.TOOL_WORDS,
+        commands.tools,
+        commands.TOOL_WORDS,
     ),
     "document": SlashCommand("send a note with every message: PATH, or none to close it", _document, ("none",)),
     "attach": SlashCommand(
@@ -165,7 +164,7 @@ COMMANDS = {
     "redo": SlashCommand("return to what /undo took back", _redo),
     "fork": SlashCommand("continue from an earlier MESSAGE, on a new branch", _fork),
     "model": SlashCommand("show which model answers; NAME changes it", _model),
-    "clear": SlashCommand("start with an empty window; nothing is deleted", context.clear),
+    "clear": SlashCommand("start with an empty window; nothing is deleted", commands.clear),
     "request": SlashCommand("show what was sent last, or for a MESSAGE, and why", _request),
     "thinking": SlashCommand("on or off: show the model's thinking before it answers", _thinking, ("on", "off")),
     "quit": SlashCommand("leave the chat", _quit),

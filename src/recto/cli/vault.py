@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto.cli import options, show, vault_graph, vault_links, vault_search
+from recto.cli import options, show, vault_links, vault_search
 from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
     from recto.chat.conversation import Conversation
-    from recto.reports.document_stats import DocumentTally, Grouping
+    from recto.reports.source_report import DocumentTally, Grouping
     from recto.vault.vault import DocumentInfo, VaultChanges
     from recto.vault.vault_search import VaultIndexStatus
     from recto.vault_reader import VaultContents, VaultReader
@@ -219,7 +219,7 @@ for each in (
     vault_links.links,
     vault_links.backlinks,
     vault_links.broken,
-    vault_graph.graph,
+    vault_links.graph,
     vault_search.suggest,
 ):
     command.add_command(each)

@@ -11,8 +11,8 @@ from recto.store.store import Store
 from recto.summary.verification import recount_facts
 from recto.text import clean
 from recto.turn.context import LARGEST_SUMMARY, ResolvedModel
+from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.turn.user_message import pending_reply
 from recto.window.compaction_block import NO_COMPACTION, WrittenSummary, compaction_message, next_block, revised_block
 from recto.window.request import Entry
 

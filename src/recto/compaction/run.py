@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
-from recto.compaction.excerpts import excerpts
-from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
-from recto.compaction.summary_input import SummaryInput
-from recto.compaction.summary_writer import SummaryWriter
+from recto.compaction.summary_input import SummaryInput, excerpts
+from recto.compaction.summary_writer import SummaryWriter, as_sent, fitting_ledger, instructions_text
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
 from recto.sources.tools import RECALL
@@ -26,7 +24,7 @@ from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.turn.token_cache import Counted
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
-from recto.window.measure import SMALLEST_SUMMARY, SUMMARY
+from recto.window.count import SMALLEST_SUMMARY, SUMMARY
 from recto.window.plan import Cut
 from recto.window.planner import LITTLE
 from recto.window.request import Entry

@@ -29,9 +29,9 @@ from mcp import Client, MCPError
 from recto.errors import RectoError
 from recto.mcp.connection_state import RAW_TOOLS, ConnectionState
 from recto.mcp.http_transport import http_transport
+from recto.mcp.server_files import MAX_LISTED_TOOLS, ToolList, check_tools
 from recto.mcp.server_target import ServerTarget
 from recto.mcp.stdio import INVALID_ARGUMENTS, OWN_ERROR, stdio_transport
-from recto.mcp.tool_list import MAX_LISTED_TOOLS, ToolList, check_tools
 from recto.mcp.transport import cancel_tasks, filter_transport
 from recto.sources.tools import Arguments, Media, ToolOutput
 

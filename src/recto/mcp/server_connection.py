@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recto.errors import RectoError
-from recto.mcp.connection_state import ConnectionState, ServerState, ServerStatus
-from recto.mcp.server_files import ToolListCache
+from recto.mcp.connection_state import ConnectionState, ServerState, ServerStatus, StderrLog
+from recto.mcp.server_files import ToolList, ToolListCache
 from recto.mcp.server_target import ServerTarget
-from recto.mcp.stderr_log import StderrLog
-from recto.mcp.tool_list import ToolList
 from recto.sources.tools import Arguments, ToolOutput
 
 if TYPE_CHECKING:

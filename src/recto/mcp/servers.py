@@ -19,9 +19,17 @@ from recto.concurrency import LoopThread
 from recto.errors import Invalid, RectoError
 from recto.mcp.connection_state import ServerStatus
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection
-from recto.mcp.server_files import SERVERS_FOLDER, ToolListCache, Trust, cache_key, make_private_folder
+from recto.mcp.server_files import (
+    SERVERS_FOLDER,
+    ListedTool,
+    ToolList,
+    ToolListCache,
+    Trust,
+    cache_key,
+    make_private_folder,
+    tool_call_name,
+)
 from recto.mcp.server_target import ServerTarget, server_target
-from recto.mcp.tool_list import ListedTool, ToolList, tool_call_name
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
 from recto.sources.tools import Arguments, RemoteTool, ToolOutput

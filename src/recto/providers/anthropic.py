@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic_replies import AnthropicReader, json_arguments
-from recto.providers.attachments import fenced, is_document
+from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
 from recto.providers.http import Transport
-from recto.providers.media_tokens import anthropic_image_tokens, pdf_tokens
 from recto.providers.remote import ModelLookup, RemoteProvider
-from recto.providers.tool_schema import object_schema
+from recto.providers.request_fields import object_schema
 from recto.sources.source import Tool
 from recto.text import clean
 from recto.window.count import estimate_text

@@ -1,9 +1,16 @@
-"""Images and files in messages: how both formats write them, and which of them a model accepts."""
+"""Images and files in messages: how both formats write them, and which of them a model accepts.
 
+Estimates the tokens of images and PDFs from their bytes. Providers do not say exactly how they count.
+"""
+
+import binascii
+import math
 import re
+import struct
 from dataclasses import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
+from recto.providers.families import claude_version
 from recto.providers.model import Model
 from recto.window.request import Entry
 
@@ -77,3 +84,111 @@ def _supported(block: Block, model: Model) -> Block:
 
 def _accepts(model: Model, block: Image | File) -> bool:
     return model.images if isinstance(block, Image) else model.files or not is_document(block)
+
+
+Size = tuple[int, int]
+"""Width and height in pixels."""
+
+HEADER = 512 * 1024  # characters of base64: a photo may have a large preview before its size
+
+# OpenAI scales an image into 2048 x 2048, then its shorter side to 768, and counts tiles.
+OPENAI_LONGEST, OPENAI_SHORTER, OPENAI_TILE = 2048, 768, 512
+OPENAI_BASE, OPENAI_PER_TILE = 85, 170
+OPENAI_IMAGE = 765  # 1024 x 1024, for an unknown size
+
+# Anthropic scales an image down to a longest side and a token limit; both grew with 4.7.
+ANTHROPIC_PIXELS = 750
+ANTHROPIC_UNTIL_4_6, ANTHROPIC_SINCE_4_7 = (1568, 1600), (2576, 4784)
+
+PDF_PAGE = 3000  # Anthropic: 1500 to 3000 tokens of text per page, or an image of the page with less text
+PDF_PAGE_BYTES = 50_000  # for PDFs whose pages cannot be counted
+_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_PAGES = re.compile(rb"/Type\s*/Pages\b[^>]{0,200}?/Count\s+(\d{1,5})\b")
+_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # start of frame, whatever the coding
+
+
+def openai_image_tokens(base64: str) -> int:
+    """The tokens in high detail. OpenAI's smaller models count patches instead, with nearly the same result."""
+    size = pixel_size(_decoded(base64[:HEADER]))
+    if size is None:
+        return OPENAI_IMAGE
+    width, height = _within(size, OPENAI_LONGEST)
+    scale = min(1.0, OPENAI_SHORTER / min(width, height))
+    tiles = math.ceil(width * scale / OPENAI_TILE) * math.ceil(height * scale / OPENAI_TILE)
+    return OPENAI_BASE + OPENAI_PER_TILE * tiles
+
+
+def anthropic_image_tokens(base64: str, model: str) -> int:
+    """The tokens of an image; the model's maximum where the size is unknown."""
+    longest, max_tokens = ANTHROPIC_UNTIL_4_6 if claude_version(model) <= (4, 6) else ANTHROPIC_SINCE_4_7
+    size = pixel_size(_decoded(base64[:HEADER]))
+    if size is None:
+        return max_tokens
+    width, height = _within(size, longest)
+    return min(max_tokens, math.ceil(width * height / ANTHROPIC_PIXELS))
+
+
+def pdf_tokens(base64: str) -> int:
+    """Counts pages, or estimates them by size where they are compressed; a PDF by URL counts as one page."""
+    data = _decoded(base64)
+    declared = max((int(count) for count in _PAGES.findall(data)), default=0)
+    pages = max(len(_PAGE.findall(data)), declared) or math.ceil(len(data) / PDF_PAGE_BYTES)
+    return max(1, pages) * PDF_PAGE
+
+
+def pixel_size(data: bytes) -> Size | None:
+    """The size of a PNG, GIF, JPEG or WebP from its first bytes; None for anything else."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            size = struct.unpack_from(">II", data, 16)
+        elif data.startswith((b"GIF87a", b"GIF89a")):
+            size = struct.unpack_from("<HH", data, 6)
+        elif data.startswith(b"\xff\xd8"):
+            size = _jpeg_size(data)
+        elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            size = _webp_size(data)
+        else:
+            return None
+    except (struct.error, IndexError):
+        return None
+    return (size[0], size[1]) if min(size) > 0 else None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, ...]:
+    """Skips segments up to the one that starts a frame."""
+    place = 2
+    while True:
+        if data[place] != 0xFF:
+            raise struct.error("a marker is missing")
+        marker = data[place + 1]
+        if marker == 0xFF:  # padding
+            place += 1
+        elif marker in _JPEG_SIZES:
+            height, width = struct.unpack_from(">HH", data, place + 5)
+            return width, height
+        else:
+            alone = marker == 0x01 or 0xD0 <= marker <= 0xD8
+            place += 2 if alone else 2 + max(2, struct.unpack_from(">H", data, place + 2)[0])
+
+
+def _webp_size(data: bytes) -> tuple[int, ...]:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        width, height = struct.unpack_from("<HB", data, 24), struct.unpack_from("<HB", data, 27)
+        return 1 + width[0] + (width[1] << 16), 1 + height[0] + (height[1] << 16)
+    if kind == b"VP8L":
+        (packed,) = struct.unpack_from("<I", data, 21)
+        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
+    return tuple(side & 0x3FFF for side in struct.unpack_from("<HH", data, 26))
+
+
+def _within(size: Size, longest: int) -> tuple[float, float]:
+    scale = min(1.0, longest / max(size))
+    return size[0] * scale, size[1] * scale
+
+
+def _decoded(base64: str) -> bytes:
+    try:
+        return binascii.a2b_base64(base64[: len(base64) // 4 * 4])
+    except (binascii.Error, ValueError):
+        return b""

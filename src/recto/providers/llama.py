@@ -11,10 +11,9 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 
 from recto.errors import Unreachable
-from recto.providers.llama_server import LlamaServer, Props
-from recto.providers.model import Model
+from recto.providers.local_servers import LlamaServer, Props
+from recto.providers.model import Model, ReplyPart
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.provider import ReplyPart
 from recto.providers.template import PLAIN, Irregular, Shape, learn
 from recto.window.count import ZERO, Count, TokenCounter
 from recto.window.request import Piece, Purpose

@@ -11,12 +11,11 @@ from itertools import groupby
 from urllib.parse import urlsplit
 
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
-from recto.providers.attachments import as_text, data_url, split_data_url
+from recto.providers.attachments import as_text, data_url, openai_image_tokens, pdf_tokens, split_data_url
 from recto.providers.http import Transport
-from recto.providers.media_tokens import openai_image_tokens, pdf_tokens
 from recto.providers.openai_replies import OpenAIReader
 from recto.providers.remote import ModelLookup, RemoteProvider
-from recto.providers.tool_schema import object_schema
+from recto.providers.request_fields import object_schema
 from recto.sources.source import Tool
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads

@@ -11,9 +11,8 @@ from recto.chat.message import Usage
 from recto.errors import NoKey, NotFound, RateLimited
 from recto.ids import new_id
 from recto.providers.client import ErrorReply, ReplyHead, error_headers, is_too_long, sentence_of, status_of
-from recto.providers.http import ReportedError
-from recto.providers.provider import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.sse import ServerEvent
+from recto.providers.http import ReportedError, ServerEvent
+from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.wire import Json, dumps, loads
 
 FINISHES = {"function_call": "tool_calls", "content_filter": "refusal", "max_tokens": "length", "end_turn": "stop"}

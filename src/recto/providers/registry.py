@@ -13,11 +13,9 @@ from recto.providers.catalog import PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
-from recto.providers.llama_server import LlamaServer
-from recto.providers.local_server import LocalServer
-from recto.providers.ollama import OllamaProvider
+from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
+from recto.providers.model import Provider
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.provider import Provider
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
 from recto.window.request import Format

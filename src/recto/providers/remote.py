@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 from recto.errors import Invalid, NoKey, Refused
 from recto.providers.failure import RequestTarget
+from recto.providers.families import VocabularyCounter
 from recto.providers.http import Call, ReplyReader, Transport
-from recto.providers.model import Model
-from recto.providers.provider import ReplyPart
-from recto.providers.vocabulary import VocabularyCounter
+from recto.providers.model import Model, ReplyPart
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
 

@@ -25,11 +25,10 @@ from typing import NoReturn, get_args
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
 from recto.ids import new_id
+from recto.providers.families import VocabularyCounter
 from recto.providers.http import Sleep
-from recto.providers.model import ASSUMED_WINDOW, Model
+from recto.providers.model import ASSUMED_WINDOW, CallPart, Done, Model, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import OpenAIFormat
-from recto.providers.provider import CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.providers.vocabulary import VocabularyCounter
 from recto.window.request import Format, Piece, Purpose
 from recto.wire import Json, dumpb, dumps, loads
 

@@ -1,24 +1,37 @@
 """Message search for the user: over all conversations, including archived messages and branches.
 
 Recall is the counterpart for the model: it searches only the path of the current conversation.
+
+RecallQuery: decides whether a message needs archived messages, and which part of it is searched for.
+
+A message that asks nothing and is only about what is in the window recalls nothing: recalled text costs tokens, and the
+user's message is sent again without it in the next window.
+
+What of a conversation can be recalled, and messages found there as snippets: for the picker and the recall tool.
 """
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Literal, overload
 
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, Trail
 from recto.chat.message import Message
-from recto.chat.trail import Trail
+from recto.chat.priority import CHATTER, sentence_priority
 from recto.errors import Invalid
-from recto.recall.archive import Archive, ArchivedHit
+from recto.recall.archive import Archive, ArchivedHit, ArchiveScope, searchable_text, speaker
+from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
+from recto.search.terms import normalize_text, topic_words
 from recto.store.store import Store
+from recto.summary.machine_output import PROSE, classify_lines
 from recto.text import clean
+from recto.turn.session import ChatSession
+from recto.window.compaction_block import cleared_at
 
 MessagePlace = Literal["active", "archived", "branch"]
 """In the view of its conversation, covered by a compaction, or not on the path to the head."""
@@ -181,3 +194,152 @@ def _position(store: Store, id: str) -> ConversationPosition:
 def _newest_compaction(store: Store, head: str) -> Compaction | None:
     newest = store.tree.compaction(head)
     return newest.compaction if newest else None
+
+
+# A message with so many characters or lines may be a paste; at most MAX_EXAMINED characters of it are examined.
+MIN_PASTE_CHARACTERS, MIN_PASTE_LINES, MAX_EXAMINED = 300, 3, 20_000
+# Characters of the latest messages that count as present; words farther back may as well be recalled.
+RECENT_CHARACTERS = 200_000
+# A message this long carries its own context; whether it asks is judged by its start and end.
+SELF_CONTAINED, ENDS = 1000, 200
+# Words match by so many first letters, so that other forms match too.
+STEM_LETTERS = 5
+
+_ASKS = re.compile(
+    r"[?？؟]"
+    r"|^\W*(?:who|whom|whose|what|when|where|which|why|how|remind|recall|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie"
+    r"|qui|que|quoi|quand|où|quel\w*|pourquoi|comment|combien|quién|qué|cuándo|dónde|cuál|cómo|cuánto)\b"
+    r"|\b(?:remember|earlier|again|previous(?:ly)?|before|back then|last (?:time|week|month|year)|(?:we|i|you) "
+    r"(?:said|told|mentioned|discussed|agreed|decided|talked)|as (?:agreed|discussed|decided)"
+    r"|erinner\w*|vorhin|früher|damals|letzte\w*|wieder|rappel\w*|avant|dernière?|encore|recuerd\w*|antes|otra vez)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    text: str
+    """The text to search for."""
+    asks: bool
+    """Whether the message asks a question or refers to the past."""
+
+
+def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
+    """The query for a message: its text written by people, with the user's message before it where it is too short.
+    None for chatter, and for a pasted log or listing. `always` searches even where the message does not ask."""
+    text = written_by_people(message.text)
+    if not text or sentence_priority(text) == CHATTER:
+        return None
+    topics = topic_words(text)
+    if len(topics) < 2:
+        before = [earlier.text for earlier in history if earlier.role == "user" and earlier.text]
+        return RecallQuery("\n".join((text, *before[-1:])), asks=True)
+    is_long = len(text) > SELF_CONTAINED
+    asks = any(_ASKS.search(part) for part in ((text[:ENDS], text[-ENDS:]) if is_long else (text,)))
+    return RecallQuery(text, asks) if always or asks or not (is_long or _covers(history, topics)) else None
+
+
+def _covers(history: Sequence[Message], topics: set[str]) -> bool:
+    """Whether the latest messages contain at least four of five topic words."""
+    parts: list[str] = []
+    left = RECENT_CHARACTERS
+    for message in reversed(history):
+        if left <= 0:
+            break
+        parts.append(searchable_text(message)[:left])
+        left -= len(parts[-1])
+    recent = normalize_text("\n".join(parts))
+    return sum(word[:STEM_LETTERS] not in recent for word in topics) * 5 <= len(topics)
+
+
+def written_by_people(text: str) -> str:
+    """The lines that people wrote; empty where most of a long text is machine output."""
+    if len(text) < MIN_PASTE_CHARACTERS and text.count("\n") + 1 < MIN_PASTE_LINES:
+        return text
+    found = classify_lines(text[:MAX_EXAMINED])
+    ends = (*found.starts[1:], min(len(text), MAX_EXAMINED))
+    lines = [text[start:end] for start, end, kind in zip(found.starts, ends, found.kinds, strict=True) if kind == PROSE]
+    people = "".join(lines)
+    return people if len(people) * 2 > min(len(text), MAX_EXAMINED) else ""
+
+
+# How many passages are looked at: by the room, as if all were short.
+FEWEST_PASSAGES, MOST_PASSAGES, SHORT_PASSAGE = 40, 400, 16
+# So many of the best hits bring along the message that makes them understandable.
+WITH_NEIGHBOURS = 8
+FEW_WORDS = 6
+LONGEST_NEIGHBOUR = 600
+
+
+def passages_for(room: int) -> int:
+    """How many passages are worth reading for so many tokens of room."""
+    return min(max(FEWEST_PASSAGES, room // SHORT_PASSAGE), MOST_PASSAGES)
+
+
+def scope_of(store: Store, session: ChatSession, block: Compaction | None = None) -> ArchiveScope | None:
+    """What the Compaction in force covers after the last clear; None if that is nothing."""
+    tree, head = store.tree, session.head
+    if head is None:
+        return None
+    if block is None:
+        newest = tree.compaction(head)
+        block = newest.compaction if newest else None
+    if block is None or block.last is None:
+        return None
+    cleared = cleared_at(block)
+    first = tree.message(cleared).depth + 1 if cleared else 1
+    last = tree.message(block.last).depth
+    return ArchiveScope(session.conversation, tree.trail(head), first, last) if first <= last else None
+
+
+def with_neighbours(
+    store: Store, session: ChatSession, found: Sequence[ArchivedHit], scope: ArchiveScope
+) -> list[ArchivedHit]:
+    """Adds to the best hits the message that explains them: the question before a short answer, or the answer."""
+    out: list[ArchivedHit] = []
+    for place, each in enumerate(found):
+        out.append(each)
+        passage = each.hit.passage
+        if place < WITH_NEIGHBOURS and each.message.role in ("user", "assistant"):
+            step = -1 if passage.words < FEW_WORDS else 1 if passage.is_question else 0
+            out += _neighbour(store, session, each, step, scope) if step else []
+    return list({(each.message.id, each.hit.passage.start): each for each in reversed(out)}.values())[::-1]
+
+
+def _neighbour(
+    store: Store, session: ChatSession, each: ArchivedHit, step: int, scope: ArchiveScope
+) -> list[ArchivedHit]:
+    depth = each.message.depth + step
+    if session.head is None or not scope.first <= depth <= scope.last:
+        return []
+    near = store.tree.stretch(session.head, depth, depth)
+    if not near or near[0].role not in ("user", "assistant") or len(searchable_text(near[0])) > LONGEST_NEIGHBOUR:
+        return []
+    whole = replace(each.hit.passage, start=0, end=len(searchable_text(near[0])))
+    because = f"{'follows' if step > 0 else 'precedes'} #{each.message.said}, which says little alone"
+    return [ArchivedHit(replace(each.hit, passage=whole, because=because), near[0], each.home)]
+
+
+def snippet_of(each: ArchivedHit | Message) -> Snippet:
+    """A hit, or a whole message, as a snippet."""
+    message = each if isinstance(each, Message) else each.message
+    whole = searchable_text(message)
+    start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
+    role = "" if start == 0 and speaker(whole) else message.role
+    at, recent = _when(message.created)
+    text = whole[start:end]
+    snippet = Snippet(
+        message.id, message.said, role, at, text, start, end, len(whole), estimate_tokens(text), is_recent=recent
+    )
+    if isinstance(each, Message):
+        return snippet
+    return replace(snippet, score=each.hit.score, because=each.hit.because)
+
+
+def _when(created: str) -> tuple[str, bool]:
+    """The day and time on the user's clock, and whether that was today or yesterday."""
+    try:
+        at = datetime.fromisoformat(created).astimezone()
+    except ValueError:
+        return created, False
+    return at.strftime("%Y-%m-%d %H:%M"), (datetime.now(at.tzinfo).date() - at.date()).days <= 1

@@ -13,17 +13,15 @@ from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
-from recto.recall.recall_query import RecallQuery, recall_query
+from recto.recall.message_search import RecallQuery, passages_for, recall_query, scope_of, snippet_of, with_neighbours
 from recto.recall.recall_tool import recall_tool
-from recto.recall.scope import passages_for, scope_of, snippet_of, with_neighbours
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
-from recto.sources.pick import Insert, Pick
 from recto.sources.selection import OfferedTool, Selection, StablePicks
-from recto.sources.source import BUILT_IN_SERVER
+from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
 from recto.turn.assembly import Turn, with_insert
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, TurnInput
-from recto.turn.session_sources import SessionSources
+from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
 from recto.window.compaction_block import has_archive
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from recto.chat.message import Message
 from recto.errors import NotFound, RectoError
-from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope
-from recto.recall.indexed_message import searchable_text
-from recto.recall.scope import passages_for, scope_of, snippet_of, with_neighbours
+from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope, searchable_text
+from recto.recall.message_search import passages_for, scope_of, snippet_of, with_neighbours
 from recto.recall.snippets import Snippet, pack_snippets, snippets_text
 from recto.sources.tools import RECALL_TOOL, LocalTool
 from recto.store.store import Store

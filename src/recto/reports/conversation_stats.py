@@ -10,7 +10,7 @@ from recto.chat.message import Message
 from recto.providers.model import Prices
 from recto.reports.transcript import ArchivedPart
 from recto.store.records import Record
-from recto.window.budget import Budget
+from recto.window.plan import Budget
 from recto.window.window import Window
 
 USAGE = ("input", "output", "cache_read", "cache_write")

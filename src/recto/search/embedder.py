@@ -1,10 +1,14 @@
-"""Embedder: turns texts into vectors of their meaning. `normalize_vectors` checks every vector before it is used."""
+"""Embedder: turns texts into vectors of their meaning. `normalize_vectors` checks every vector before it is used.
+
+Embedders by name, each imported only when it is opened.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recto.errors import NoVectors
+from recto.errors import Invalid, NoVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,3 +83,18 @@ def load_numpy() -> Any:
 
 def _describe_shape(shape: tuple[int, ...]) -> str:
     return f"{shape[0]} vectors" if len(shape) == 2 else "something else"
+
+
+def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = None) -> Embedder | None:
+    """Opens an embedder by name; None for `none`. A `provider:model` needs an `address`."""
+    if name == NONE:
+        return None
+    if name == MINILM:
+        from recto.search.minilm import MiniLM  # only this embedder needs it
+
+        return MiniLM(home)
+    if address is None:
+        raise Invalid(f"{name!r} is not an embedder; use {MINILM}, {NONE} or provider:model.", name=name)
+    from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
+
+    return EmbeddingEndpoint(name, address)

@@ -17,7 +17,7 @@ from recto.errors import NoVectors, RectoError
 from recto.search.embedder import Embedder
 from recto.search.finder import VectorAnswer
 from recto.search.keyword_index import KeywordIndex, Passage, embedded_text
-from recto.search.vector_store import VectorStore
+from recto.search.vector_table import VectorStore
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from recto.sources.pick import Mode
-from recto.sources.source import Include, SourceId
+from recto.sources.source import Include, Mode, SourceId
 
 Sign = Literal["called", "quoted", "paraphrased", ""]
 SIGNS: tuple[Sign, ...] = ("called", "quoted", "paraphrased", "")

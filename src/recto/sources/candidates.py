@@ -10,9 +10,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from recto.search.text_vectors import HashedTexts
-from recto.sources.chunk_index import ChunkIndex, ChunkMatch, name_weight, question_stems
+from recto.sources.chunk_index import ChunkIndex, ChunkMatch, SourceChunk, name_weight, question_stems, source_chunks
 from recto.sources.source import Source, SourceId
-from recto.sources.source_chunks import SourceChunk, source_chunks
 
 if TYPE_CHECKING:
     import numpy as np

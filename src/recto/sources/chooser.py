@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recto.search.calibration import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.embedder import MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
+from recto.search.ranking import SAMPLE_QUESTIONS, SAMPLE_TEXTS, Calibration, calibrate
 from recto.search.text_vectors import HashedTexts, Similarities, TextVectors
 from recto.sources.candidates import CandidateCache, ChunkScore, ChunkScores
 from recto.sources.chunk_index import QuestionStems, question_stems

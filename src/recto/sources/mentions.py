@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from recto.sources.source import Reference, Rule, SourceKind
-from recto.vault.prose import mask_code
+from recto.vault.links import mask_code
 
 # A backslash escapes a mention, as everywhere in Markdown.
 _MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):(?:"([^"\n]{1,200})"|([^\s"`<>|@]{1,200}))', re.IGNORECASE)

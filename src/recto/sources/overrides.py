@@ -10,8 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from recto.errors import Invalid, NotFound
-from recto.sources.pick import Mode
-from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Source, SourceId
+from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Mode, Source, SourceId
 
 
 @dataclass(frozen=True, slots=True)

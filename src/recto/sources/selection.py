@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from recto.sources.overrides import SourceStatus
-from recto.sources.pick import Mode, Pick
-from recto.sources.source import Source, SourceId
+from recto.sources.source import Mode, Pick, Source, SourceId
 from recto.sources.tools import RunnableTool
 
 RULES = "Follow these rules in every reply:"

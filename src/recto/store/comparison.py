@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from recto.store.compared_request import ComparedPick, ComparedRequest, SentMessage
-from recto.store.prefix import SharedPrefix, prefix_of
+from recto.store.prefix import ComparedPick, ComparedRequest, SentMessage, SharedPrefix, prefix_of
 from recto.window.account import RequestAccount
 from recto.window.window import SECTIONS
 

@@ -10,13 +10,13 @@ from itertools import takewhile
 from sqlalchemy import Connection, select
 
 from recto.chat.blocks import Compaction
+from recto.chat.conversation import Trail
 from recto.chat.message import Message, now
-from recto.chat.trail import Trail
 from recto.ids import new_id
-from recto.store.compared_request import SentMessage
-from recto.store.document_uses import note_uses
+from recto.store.prefix import SentMessage
 from recto.store.rows import AnyRow, message_columns, message_of, message_row
 from recto.store.schema import messages
+from recto.store.source_uses import note_uses
 from recto.store.statements import (
     BEGIN_BRANCH,
     COMPACTION_AT,

@@ -14,12 +14,11 @@ from sqlalchemy.exc import IntegrityError
 from recto import wire
 from recto.errors import Altered, NotFound
 from recto.store.blobs import Blobs
-from recto.store.compared_request import ComparedRequest
 from recto.store.comparison import Difference, compare
 from recto.store.database import Database
 from recto.store.packing import NO_DICTIONARY, PackDictionary, make_dictionary, pack, pack_with, quoted_messages
 from recto.store.paths import sent_messages
-from recto.store.prefix import kept_prefix
+from recto.store.prefix import ComparedRequest, kept_prefix
 from recto.store.rebuild import (
     Rebuilder,
     encode_account,

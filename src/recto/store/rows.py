@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Row, select
 from recto import wire
 from recto.chat.blocks import Block, Compaction, Made, Thinking
 from recto.chat.conversation import Conversation
-from recto.chat.message import Message, Tokens, Usage
-from recto.chat.message_builder import blocks_from
+from recto.chat.message import Message, Tokens, Usage, blocks_from
 from recto.errors import NotFound
 from recto.store.schema import deltas
 from recto.store.statements import BARE_PATH, CONVERSATION_BY_ID, ID_OF, MESSAGE_BY_ID

@@ -1,6 +1,8 @@
 """SourceUses: which rules, references and tools were in each request, and the signs of their use in the reply.
 
 The account of a request has more details of each source; this module answers questions over all requests.
+
+DocumentUses: which documents the messages of which conversations refer to, and when.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +29,14 @@ from sqlalchemy import (
     update,
 )
 
+from recto.chat.blocks import Block, References, ReferenceType
 from recto.errors import Invalid, NotFound
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
-from recto.sources.pick import Mode
-from recto.sources.source import SOURCE_KINDS, SourceId
+from recto.sources.source import SOURCE_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import Statement, in_list
 from recto.store.rows import read_numbered
-from recto.store.schema import conversations, requests, source_names, source_uses
+from recto.store.schema import conversations, messages, requests, source_names, source_uses, uses
 from recto.store.statements import BY_NUMBER
 
 
@@ -315,3 +317,59 @@ def _merged(rows: Sequence[SourceUse]) -> list[SourceUse]:
 def _stat(row: dict[str, Any]) -> SourceStats:
     id = SourceId(row.pop("kind"), row.pop("name"), row.pop("server"))
     return SourceStats(id, **row | {"last_used": row["last_used"] or ""})
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentUse:
+    """A document that a message refers to; `path` is None for a broken link."""
+
+    vault: str
+    path: str | None
+    wikilink: str
+    reference_type: ReferenceType
+    conversation: str
+    message: str
+    created: str
+
+
+class DocumentUses:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def uses(self, vault: str | None = None, conversation: str | None = None) -> list[DocumentUse]:
+        """All uses, oldest first; optionally only of a vault (its folder) or in a conversation."""
+        columns = (uses.c.vault, uses.c.path, uses.c.wikilink, uses.c.direct)
+        query = (
+            select(*columns, conversations.c.id, messages.c.id.label("message"), messages.c.created)
+            .join(messages, messages.c.n == uses.c.message)
+            .join(conversations, conversations.c.n == messages.c.conversation)
+            .order_by(uses.c.message, uses.c.n)
+        )
+        if vault is not None:
+            query = query.where(uses.c.vault == vault)
+        if conversation is not None:
+            query = query.where(conversations.c.id == conversation)
+        with self._database.read() as connection:
+            return [
+                DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
+                for folder, path, wikilink, direct, home, message, created in connection.execute(query)
+            ]
+
+
+def note_uses(connection: Connection, number: int, blocks: tuple[Block, ...]) -> None:
+    """Stores the documents that a message refers to, in place of those stored before."""
+    rows = [
+        {
+            "message": number,
+            "vault": block.vault,
+            "path": reference.relative_path,
+            "wikilink": reference.wikilink,
+            "direct": int(reference.reference_type == "direct"),
+        }
+        for block in blocks
+        if isinstance(block, References)
+        for reference in block.references
+    ]
+    if rows:
+        connection.execute(delete(uses).where(uses.c.message == number))
+        connection.execute(insert(uses), rows)

@@ -4,12 +4,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from recto.store.blobs import Blobs
+from recto.store.blobs import Blobs, TokenCounts
 from recto.store.database import BUSY_TIMEOUT_S, Database
-from recto.store.document_uses import DocumentUses
 from recto.store.records import Records
-from recto.store.source_uses import SourceUses
-from recto.store.token_counts import TokenCounts
+from recto.store.source_uses import DocumentUses, SourceUses
 from recto.store.tree import Tree
 
 

@@ -9,14 +9,11 @@ from sqlalchemy import Connection, insert, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Conversation
-from recto.chat.message import Message, now
-from recto.chat.message_builder import Delta
-from recto.chat.trail import Trail
+from recto.chat.conversation import Conversation, Trail
+from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
 from recto.store.database import Database
-from recto.store.document_uses import note_uses
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
@@ -41,6 +38,7 @@ from recto.store.rows import (
     read_numbered,
 )
 from recto.store.schema import conversations, messages, requests
+from recto.store.source_uses import note_uses
 from recto.store.statements import (
     AFTER,
     BY_NUMBER,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recto.summary.decisions import content_terms
+from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
-from recto.summary.numbers_and_dates import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
 
 # After this many characters only the words of further texts are stored.
 _MAX_STORED = 8_000_000

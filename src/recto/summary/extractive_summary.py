@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from recto.chat.priority import CHATTER
-from recto.summary.corrections import find_corrections
+from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_noise
-from recto.summary.sentence_cues import rate_sentence
 from recto.summary.sentence_score import (
     LEADING_SENTENCES,
+    SentenceSelection,
     TermWeights,
     frequent_sentences,
     score_sentence,
+    select_required,
     term_weights,
 )
-from recto.summary.sentence_selection import SentenceSelection, select_required
-from recto.summary.sentences import sentences, terms
+from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
     LineReader,

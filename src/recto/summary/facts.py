@@ -9,18 +9,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
-from recto.summary.numbers_and_dates import (
+from recto.summary.entities import (
     DATE_PATTERN,
     LETTER,
     NUMBER_PATTERN,
     TIME_PATTERN,
+    NameSpan,
+    find_names,
+    kind_of_name,
     normalize_date,
+    normalize_name,
     normalize_number,
     normalize_time,
     unit_end,
 )
-from recto.summary.proper_names import NameSpan, find_names, kind_of_name, normalize_name
+from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
 from recto.summary.sentences import word_set
 
 _MAX_LENGTH = 160

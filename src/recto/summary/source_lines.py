@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from recto.chat.priority import CHATTER
 from recto.summary.machine_output import is_machine_made, is_noise
-from recto.summary.sentence_cues import is_heading, is_question, rate_sentence, refers_back
-from recto.summary.sentences import FENCES, tagged_sentences, terms
+from recto.summary.sentences import FENCES, is_heading, is_question, rate_sentence, refers_back, tagged_sentences, terms
 from recto.summary.truncation import leading_lines, trailing_lines
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "

@@ -11,11 +11,11 @@ from itertools import chain
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.summary.decisions import find_answers, find_decisions
+from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, find_facts
 from recto.summary.ledger import ITEM_SEPARATOR, LedgerEntry, describe_fact, fact_end, parse_item, parse_ledger
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines
-from recto.summary.numbers_and_dates import LETTER
 
 MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)

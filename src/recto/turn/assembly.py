@@ -6,16 +6,15 @@ from itertools import pairwise
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.sources.pick import Insert, Pick
+from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
 from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.account import RequestAccount, SentRange
-from recto.window.budget import Budget
 from recto.window.compaction_block import PASSING
 from recto.window.count import Count, proportional_shares
-from recto.window.plan import Plan
+from recto.window.plan import Budget, Plan
 from recto.window.planner import plan_window
 from recto.window.request import Piece, with_marks
 from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry, excerpted

@@ -5,21 +5,26 @@ from functools import partial
 from pathlib import Path
 
 from recto import settings as configuration
-from recto.agents.agent import Agent
-from recto.agents.agent_settings import apply_agent
+from recto.agents.agent import Agent, apply_agent
 from recto.concurrency import StoreThread
 from recto.errors import Invalid
 from recto.providers.http import RetryPolicy
-from recto.providers.model import ASSUMED_WINDOW, Model, accepted
-from recto.providers.provider import Provider
+from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
 from recto.providers.registry import open_provider, split_name
 from recto.settings import ContextSettings, Settings
 from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
 from recto.store.store import Store
 from recto.text import clean
-from recto.turn.context import Preambles, ResolvedModel, TurnContext, budget_for
-from recto.turn.options import NO_OPTIONS, CallOptions, with_parameters
+from recto.turn.context import (
+    NO_OPTIONS,
+    CallOptions,
+    Preambles,
+    ResolvedModel,
+    TurnContext,
+    budget_for,
+    with_parameters,
+)
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
 from recto.turn.token_cache import TokenCache
 from recto.window.request import Parameters

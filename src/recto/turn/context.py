@@ -1,25 +1,27 @@
 """TurnContext: what stays the same through all requests of a turn: the model, how it counts, preamble and budget.
 
 Values only; `builder.py` makes them.
+
+CallOptions: what one call asks for besides its message.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
-from recto.providers.model import ASSUMED_WINDOW, Model
-from recto.providers.provider import Provider
+from recto.providers.model import ASSUMED_WINDOW, Model, Provider
 from recto.settings import ContextSettings
 from recto.sources.selection import StablePicks
+from recto.sources.source import Tool
 from recto.sources.tools import Toolbox
 from recto.sources.vault_tools import READ_DOCUMENT
 from recto.strategy import DISCARD, STRATEGIES, Strategy
 from recto.turn.preamble import Preamble
 from recto.turn.token_cache import TokenCache
-from recto.window.budget import Budget, Shares, limit_of, reserve_of
 from recto.window.compaction_block import has_archive
-from recto.window.measure import SMALLEST_SUMMARY
+from recto.window.count import SMALLEST_SUMMARY
+from recto.window.plan import Budget, Shares, limit_of, reserve_of
 from recto.window.request import Parameters
 
 # The reply that is asked for where a wire format wants a number and nobody gave one.
@@ -203,3 +205,25 @@ def _summary(room: int, context: ContextSettings) -> int:
     """The longest summary as sent: what is asked for, no more than 30 % of the room, and enough to say something."""
     asked = context.summary_tokens or min(int(room * context.summary_ratio), LONGEST_SUMMARY)
     return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What is left out follows the conversation, its agent and the settings."""
+
+    model: str | None = None
+    strategy: str | None = None
+    parameters: Parameters = Parameters()  # noqa: RUF009  frozen
+    """Fields that are not None are sent in place of the settings' own."""
+    tools: tuple[Tool, ...] = ()
+    """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
+
+
+NO_OPTIONS = CallOptions()
+
+
+def with_parameters(base: Parameters, given: Parameters) -> Parameters:
+    """`base` with every field that `given` sets."""
+    names = [spec.name for spec in fields(given)]
+    changed = {name: value for name in names if (value := getattr(given, name)) not in (None, ())}
+    return replace(base, **changed)

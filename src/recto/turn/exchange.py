@@ -13,13 +13,13 @@ from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolCallsPending
 from recto.ids import new_id
-from recto.providers.provider import Attempt, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.tools import ToolRun
 from recto.store.store import Store
 from recto.turn.assembly import Turn
-from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
-from recto.turn.incoming import IncomingMessage, delta_of
+from recto.turn.document_picker import Citations
+from recto.turn.messages import IncomingMessage, delta_of
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
 from recto.turn.source_uses import UseTracker, evidence

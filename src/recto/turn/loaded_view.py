@@ -10,7 +10,7 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.store.store import Store
 from recto.turn.token_cache import Counted, TokenCache
-from recto.window.measure import SUMMARY
+from recto.window.count import SUMMARY
 from recto.window.request import Entry
 from recto.window.window import NO_EXCERPTS, entries_of, summary_entry
 

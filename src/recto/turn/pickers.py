@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 from recto.chat.message import Message
 from recto.sources.overrides import SourceOverrides
-from recto.sources.pick import Insert, Pick
 from recto.sources.selection import StablePicks
+from recto.sources.source import Insert, Pick
 from recto.turn.assembly import Turn
-from recto.turn.context import ResolvedModel, TurnContext
-from recto.turn.options import NO_OPTIONS, CallOptions
+from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.session import ChatSession
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 from recto.chat.blocks import Text
 from recto.errors import DoesNotFit
-from recto.sources.pick import Pick
 from recto.sources.selection import REFERENCES, RULES, Selection, sources_text
-from recto.sources.source import Tool
+from recto.sources.source import Pick, Tool
 from recto.turn.token_cache import TokenCache
 from recto.window.count import ZERO, Count, proportional_shares
 from recto.window.request import Entry, Parameters, Piece

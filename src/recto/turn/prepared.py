@@ -11,13 +11,12 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.errors import DoesNotFit, Overflow
 from recto.providers.attachments import unsupported
-from recto.sources.pick import Insert, Pick
+from recto.sources.source import Insert, Pick
 from recto.store.store import Store
 from recto.turn.assembly import Turn, WindowNotes, count_current, plan_turn
-from recto.turn.citations import Citations
-from recto.turn.context import TurnContext, tightened
+from recto.turn.context import NO_OPTIONS, CallOptions, TurnContext, tightened
+from recto.turn.document_picker import Citations
 from recto.turn.loaded_view import LoadedView, extend_view, load_view
-from recto.turn.options import NO_OPTIONS, CallOptions
 from recto.turn.pickers import Picker, Room, TurnInput
 from recto.turn.preamble import naming_largest
 from recto.turn.session import ChatSession

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar, Unpack
 
-from recto.sources.pick import Mode
-from recto.sources.source import SourceId
+from recto.sources.source import Mode, SourceId
 from recto.store.store import Store
 from recto.turn.loaded_view import LoadedView
 from recto.turn.token_cache import TokenCache

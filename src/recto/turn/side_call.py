@@ -13,9 +13,8 @@ from recto.chat.message import now
 from recto.concurrency import StoreThread
 from recto.errors import ProviderError, RectoError, StoreError, Unreachable
 from recto.ids import new_id
-from recto.providers.model import accepted
-from recto.providers.provider import Attempt, CallPart, Done, TextPart
-from recto.sources.pick import Pick
+from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted
+from recto.sources.source import Pick
 from recto.store.store import Store
 from recto.text import clean
 from recto.turn.context import TurnContext

@@ -9,11 +9,9 @@ from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.concurrency import StoreThread
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
-from recto.store.blobs import Blobs
-from recto.store.token_counts import TokenCounts
+from recto.store.blobs import Blobs, TokenCounts
 from recto.window.count import ZERO, Count, TokenCounter
-from recto.window.defuse import defuse
-from recto.window.request import Entry, Format, Piece
+from recto.window.request import Entry, Format, Piece, defuse
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from recto.settings import ToolSettings
-from recto.sources.pick import Pick
 from recto.sources.selection import OfferedTool
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import BUILT_IN_SERVER, SourceId
+from recto.sources.source import BUILT_IN_SERVER, Pick, SourceId
 from recto.sources.tools import LocalTool
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK, reading_tools, writing_tools
 from recto.turn.context import ResolvedModel

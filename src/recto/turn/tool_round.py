@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from recto.chat.blocks import Block, ToolCall, ToolResult
-from recto.chat.message import Message, Role, Tokens
-from recto.chat.message_builder import result_delta
+from recto.chat.message import Message, Role, Tokens, result_delta
 from recto.errors import RectoError
 from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarted, Unanswered
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import SourceId, Tool
 from recto.sources.tools import CANCELLED, Toolbox, ToolRun, arguments_of
-from recto.turn.incoming import IncomingMessage
+from recto.turn.messages import IncomingMessage
 
 Verdict = Literal["", "allowed", "always", "denied", "unanswered", "forbidden"]
 MAY_RUN = ("", "allowed", "always")

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid, NotFound
-from recto.vault.catalog_entry import LINK_COLUMNS, FileStamp, link_from_row, put_entry, read_entry
-from recto.vault.catalog_file import CatalogEmptied, CatalogFile
+from recto.vault.catalog_file import (
+    LINK_COLUMNS,
+    CatalogEmptied,
+    CatalogFile,
+    FileStamp,
+    link_from_row,
+    put_entry,
+    read_entry,
+)
 from recto.vault.folder import Folder, FolderEntry, is_note
 from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import Link

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from recto.vault.prose import front_matter, mask_code
+from recto.vault.links import front_matter, mask_code
 
 MAX_FRONT_MATTER_CHARS = 64_000
 MAX_NESTING = 100

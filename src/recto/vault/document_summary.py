@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recto.vault.document import Document
-from recto.vault.prose import mask_code
+from recto.vault.links import mask_code
 
 MAX_SUMMARY_CHARS = 100
 # How much of a note is searched for a paragraph, and how much of a paragraph is read: no summary needs more.

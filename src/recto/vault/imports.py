@@ -11,9 +11,8 @@ from pathlib import Path
 
 from recto.errors import Invalid, NotFound
 from recto.text import clean
-from recto.vault.encoding import SNIFFED_BYTES, why_not_text
-from recto.vault.folder import MAX_NOTE_BYTES
-from recto.vault.prose import mask_code
+from recto.vault.folder import MAX_NOTE_BYTES, SNIFFED_BYTES, why_not_text
+from recto.vault.links import mask_code
 
 Exists = Callable[[str], bool]
 

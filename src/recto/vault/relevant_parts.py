@@ -13,7 +13,7 @@ from recto.search.passages import MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
 from recto.search.terms import query_terms, topic_words, word_forms, words
 from recto.vault.document import Document, Heading
-from recto.vault.note_chunks import NoteChunk, note_chunks
+from recto.vault.indexer import NoteChunk, note_chunks
 
 # Endings that do not change what a word is about, the longest first: about what the index's stemmer removes.
 _ENDING = re.compile(r"(?:ations?|ings?|ments?|ness|ies|ied|ers?|ed|es|ly|[sey])$")

@@ -20,9 +20,16 @@ from recto.search.hybrid_index import HybridIndex, OpenEmbedder
 from recto.vault.catalog import Progress
 from recto.vault.document import Document
 from recto.vault.folder import is_note
-from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer, chunks_by_hash, find_chunk
+from recto.vault.indexer import (
+    PARTITION,
+    IndexedState,
+    NoteChunk,
+    VaultIndexer,
+    chunks_by_hash,
+    find_chunk,
+    line_number,
+)
 from recto.vault.links import Link
-from recto.vault.note_chunks import NoteChunk, line_number
 from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
 

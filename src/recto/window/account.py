@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from recto.sources.pick import Pick
+from recto.sources.source import Pick
 
 
 @dataclass(frozen=True, slots=True)

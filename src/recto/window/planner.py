@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from recto.chat.conversation import View
 from recto.strategy import DISCARD, Strategy
-from recto.window.budget import Budget
-from recto.window.measure import (
+from recto.window.count import (
     NOTICE,
     SMALLEST_SUMMARY,
     Group,
@@ -22,7 +21,7 @@ from recto.window.measure import (
     shrink,
     start_of_last,
 )
-from recto.window.plan import NOTHING, Band, Cut, Lift, Plan, Range
+from recto.window.plan import NOTHING, Band, Budget, Cut, Lift, Plan, Range
 
 LITTLE = 0.1
 """Share of the room: a compaction that frees less has freed little."""

@@ -6,11 +6,10 @@ from typing import Any
 
 from recto.chat.blocks import Block, Compaction, Image, References, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.sources.pick import Pick
+from recto.sources.source import Pick
 from recto.sources.tools import CANCELLED
 from recto.window.account import RequestAccount, Section
-from recto.window.budget import Budget
-from recto.window.plan import Plan
+from recto.window.plan import Budget, Plan
 from recto.window.request import Entry
 
 SECTIONS = (

@@ -5,10 +5,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from recto.cli.drawing.differences import draw_difference
-from recto.store.compared_request import ComparedPick, SentMessage
+from recto.cli.drawing.requests import draw_difference
 from recto.store.comparison import Difference, PickChange, ValueChange
-from recto.store.prefix import PiecePosition, SharedPrefix
+from recto.store.prefix import ComparedPick, PiecePosition, SentMessage, SharedPrefix
 
 STYLE = ComparedPick("rules", "rule", "style", sha256="a")
 API = ComparedPick("sources", "reference", "api", mode="agent", score=0.87, tokens=38, because="holds minute")

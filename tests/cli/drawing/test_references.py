@@ -5,7 +5,7 @@ from pathlib import Path
 from click import unstyle
 from rich.text import Text
 
-from recto.chat.document_reference import DocumentReference
+from recto.chat.blocks import DocumentReference
 from recto.cli.drawing.references import references_shown
 
 BUDGET = DocumentReference("[[Budget]]", "Budget.md", summary="The money for 2026.")

@@ -9,8 +9,7 @@ import click
 from recto.agents.agent import Agent
 from recto.agents.agents import Agents
 from recto.cli.show import counted, literal, shortened, visible
-from recto.sources.secrets import HIDDEN, without_secret_address, without_secrets
-from recto.sources.server_config import ServerConfig, ToolConfig
+from recto.sources.server_config import HIDDEN, ServerConfig, ToolConfig, without_secret_address, without_secrets
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, Include, TextSource
 
 BADGES = {"always": "green", "manual": "cyan", "agent": "magenta"}

@@ -13,7 +13,7 @@ from rich.text import Text
 from recto.cli.drawing.picks import badge
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import revealed
-from recto.sources.secrets import without_secrets
+from recto.sources.server_config import without_secrets
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from recto.summary.entities import normalize_date, normalize_number
 from recto.summary.facts import find_facts
-from recto.summary.numbers_and_dates import normalize_date, normalize_number
 
 
 @pytest.mark.parametrize(

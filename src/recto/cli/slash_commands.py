@@ -1,0 +1,233 @@
+"""Slash commands about sources: list, add and remove rules, references and tools, and change their modes.
+
+Slash commands about the window: show it, compact, take back, edit, pin, set priorities, choose a strategy.
+"""
+
+from rich.rule import Rule
+from rich.text import Text
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.cli import options
+from recto.cli.chat_state import ChatState
+from recto.cli.drawing import sources as lists
+from recto.cli.drawing.references import message_references
+from recto.cli.drawing.transcripts import (
+    NO_SUMMARY,
+    NOTHING_COMPACTED,
+    block_in_words,
+    compaction_facts,
+    undone_in_words,
+)
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, draw_window, facts_table, outlook, strategy_in_words
+from recto.cli.listener import Lines, follow
+from recto.cli.markdown import Page
+from recto.cli.screen import Screen
+from recto.cli.show import shortened, visible
+from recto.cli.terminal import edited
+from recto.errors import Invalid
+from recto.sources.source import SourceKind
+
+ALL = "all"
+VERBS = ("add", "remove", "mode")
+WORDS = (*VERBS, ALL)
+ASK = "ask"
+TOOL_WORDS = (*WORDS, ASK, "servers")
+# Without `all`, at most this many available sources are listed.
+FOLD = 12
+# `/references` looks for documents in this many of the latest messages.
+LATEST = 200
+NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
+PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
+
+
+def rules(chat: ChatState, argument: str) -> None:
+    _sources(chat, "rules", argument)
+
+
+def references(chat: ChatState, argument: str) -> None:
+    """Lists references; below them the documents of the last turn, or of all turns."""
+    _sources(chat, "references", argument)
+    if argument in ("", ALL):
+        chat.console.print(Rule(style="dim") if chat.console.is_terminal else "")
+        _documents(chat, argument)
+
+
+def tools(chat: ChatState, argument: str) -> None:
+    verb, _, name = argument.partition(" ")
+    if verb == ASK and name.strip():
+        chat.tell(lists.approval_in_words(chat.talk.ask_again(name)))
+        return
+    if argument != "servers":
+        if argument in ("", ALL):
+            chat.desk.servers.refresh()
+        _sources(chat, "tools", argument)
+        return
+    servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+    servers.draw(chat.console)
+    if not servers:
+        chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
+
+
+def _sources(chat: ChatState, command: str, argument: str) -> None:
+    verb, _, rest = argument.partition(" ")
+    name = rest.strip()
+    if verb in ("", ALL) and not name:
+        _list(chat, command, fold=None if verb else FOLD)
+    elif verb == "mode" and " " in name:
+        name, _, mode = name.rpartition(" ")
+        chat.tell(lists.include_in_words(chat.talk.set_include(_id(command, name), mode)))
+    elif verb in ("add", "remove") and name:
+        _move(chat, verb, _id(command, name))
+    else:
+        more = f", {ASK} NAME, servers" if command == "tools" else ""
+        raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
+
+
+def _id(command: str, name: str) -> str:
+    """The id for a typed name, with or without quotes and kind: `/rules add rule:latin` works too."""
+    typed, colon, rest = name.strip().partition(":")
+    unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
+    if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
+        unquoted = unquoted[1:-1].strip()
+    return f"{NAMED[command]}:{unquoted}"
+
+
+def _move(chat: ChatState, verb: str, id: str) -> None:
+    if verb == "add":
+        chat.tell(f"{chat.talk.add_source(id).source.id} is included from the next message on")
+    else:
+        chat.tell(f"{chat.talk.remove_source(id).source.id} is no longer included")
+
+
+def _list(chat: ChatState, command: str, fold: int | None) -> None:
+    kind = NAMED[command]
+    with chat.console.status("looking…"):
+        found = chat.talk.sources((kind,))
+    lists.draw_items(chat.console, found.items, fold=fold, more=f" (/{command} all shows them)")
+    if found.items:
+        chat.tell(f"{lists.LEGEND} · /{command} add NAME, remove NAME, mode NAME MODE")
+    else:
+        chat.tell(f"{chat.talk.agent.name} has {lists.NONE[kind]}")
+    for text in found.notes:
+        chat.tell(f"· {text}")
+
+
+def _documents(chat: ChatState, argument: str) -> None:
+    """Lists the documents of the last turn that has any; with `all`, of every turn."""
+    found = chat.talk.messages(limit=None if argument == ALL else LATEST)
+    turns = [message for message in found if message.references]
+    if not turns:
+        chat.tell("no documents were referred to")
+        return
+    if argument != ALL:
+        last = max(at for at, message in enumerate(found) if message.references)
+        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
+        turns = found[starts[-1] if starts else last : last + 1]
+    for line in message_references(turns, is_terminal=chat.console.is_terminal, fold=None):
+        chat.console.print(Text.from_ansi(line))
+
+
+LAST = "last"
+
+
+def show_window(chat: ChatState, argument: str) -> None:
+    with chat.console.status("counting…"):
+        window = chat.talk.window(argument, strategy=chat.strategy, attachments=tuple(chat.attachments))
+    drawn = chat.talk.numbered(window.to_json())
+    draw_window(chat.console, drawn, outlook=outlook(chat.talk.context_settings, window.plan))
+
+
+def compact(chat: ChatState, argument: str) -> None:
+    is_screen = chat.console.is_terminal and not chat.console.is_dumb_terminal
+    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if is_screen else Lines()
+    follow(chat.talk.stream_compaction(argument), listener, chat.watch)
+    if block := chat.talk.compaction():
+        chat.resized(block)
+
+
+def uncompact(chat: ChatState, argument: str) -> None:
+    before = chat.talk.compaction()
+    block = chat.talk.uncompact()
+    chat.resized(block)
+    chat.tell(undone_in_words(before, block))
+
+
+def clear(chat: ChatState, argument: str) -> None:
+    block = chat.talk.clear()
+    chat.resized(block)
+    chat.tell(f"{block_in_words(block)}; the model starts anew, nothing is deleted")
+
+
+def summary(chat: ChatState, argument: str) -> None:
+    if argument not in ("", "edit"):
+        raise Invalid("/summary takes edit, or nothing")
+    block = chat.talk.summary_block()
+    if argument:
+        _edit(chat, block)
+        return
+    chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
+    chat.console.print()
+    chat.console.print(Page(visible(block.summary) or NO_SUMMARY))
+
+
+def _edit(chat: ChatState, block: Compaction) -> None:
+    if not options.has_keyboard():
+        raise Invalid("there is no keyboard to edit with; `recto context summary --text FILE` replaces a summary")
+    text = edited(block.summary)
+    if text is None:
+        chat.tell("the summary is unchanged")
+        return
+    chat.tell(block_in_words(chat.talk.edit_summary(text)))
+
+
+def pin(chat: ChatState, argument: str) -> None:
+    if not argument:
+        chat.offer("pin")
+        chat.tell("/pin MESSAGE keeps one of them in every window, /pin last your last one")
+        return
+    message = _last(chat) if argument == LAST else chat.talk.message(argument)
+    chat.resized(chat.talk.pin(message.id))
+    chat.tell(f"pinned, in every window from now on: {_text(message)} (/unpin #{message.said} ends that)")
+
+
+def _last(chat: ChatState) -> Message:
+    found = next((message for message in chat.talk.path() if message.role == "user"), None)
+    if found is None:
+        raise Invalid("there is no message yet to pin")
+    return found
+
+
+def unpin(chat: ChatState, argument: str) -> None:
+    if argument:
+        message = chat.talk.message(argument)
+        chat.resized(chat.talk.unpin(message.id))
+        chat.tell(f"no longer pinned: {_text(message)}")
+        return
+    block = chat.talk.compaction()
+    pinned = [chat.talk.message(id) for id in block.pinned] if block else []
+    for message in pinned:
+        chat.tell(f"#{message.said}  {_text(message)}")
+    chat.tell("/unpin MESSAGE unpins one of them" if pinned else "nothing is pinned")
+
+
+def priority(chat: ChatState, argument: str) -> None:
+    named, _, number = argument.partition(" ")
+    if not number.strip().isdecimal():
+        raise Invalid("/priority takes a MESSAGE and a whole number from 1 to 10; /pin lists messages")
+    message = chat.talk.message(named)
+    chat.talk.set_priority(message.id, int(number))
+    chat.tell(f"priority {int(number)}: {_text(message)}")
+
+
+def strategy(chat: ChatState, argument: str) -> None:
+    if argument:
+        chat.talk.use_strategy(None if argument == FOLLOWS_SETTINGS else argument)
+        # the option that the chat was started with would win over the conversation's choice
+        chat.strategy = None if argument == FOLLOWS_SETTINGS else argument
+    used = chat.talk.strategy_in_force(chat.strategy)
+    chat.tell(strategy_in_words(chat.talk.strategy, used) + ("" if argument else "; /strategy NAME changes that"))
+
+
+def _text(message: Message) -> str:
+    return shortened(message.text, 60) or f"#{message.said}"

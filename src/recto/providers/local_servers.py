@@ -1,0 +1,246 @@
+"""LocalServer: short JSON requests to a model server on this machine or in its network. Knows no particular API.
+
+LlamaServer: asks a llama.cpp server for its properties, for rendered templates and for tokens.
+
+OllamaProvider: uses Ollama through the OpenAI format, and asks its own API how much of a prompt it reads.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from recto.errors import NotFound, Unreachable
+from recto.providers.model import Model, ReplyPart
+from recto.providers.openai import OpenAIProvider
+from recto.providers.template import TemplateMessage
+from recto.window.count import TokenCounter
+from recto.window.request import Purpose
+from recto.wire import Json, dumpb, loads
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
+
+PROBE_S = 2.0
+ANSWER_S = 60.0
+
+
+class LocalServer:
+    def __init__(self, root: str, key: str | None = None) -> None:
+        """`root` is the address without the /v1 of the OpenAI format."""
+        self.root = root.rstrip("/")
+        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+
+    async def ask(self, method: str, path: str, body: Json = None, timeout_s: float = ANSWER_S) -> tuple[int, Json]:
+        """The status and the answer, which is None where it is not JSON. Raises Unreachable."""
+        import httpx2  # slow, and only to ask
+
+        content = None if body is None else dumpb(body)
+        try:
+            try:
+                response = await self._client().request(method, path, content=content, timeout=timeout_s)
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError) as why:
+                if isinstance(why, httpx2.ConnectError):
+                    raise
+                # the server had dropped an idle connection: a new one works
+                response = await self._client().request(method, path, content=content, timeout=timeout_s)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as why:
+            raise Unreachable(f"The server at {self.root} cannot be reached; check that it runs.") from why
+        return response.status_code, _json(response.content)
+
+    async def close(self) -> None:
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
+
+    def _client(self) -> "AsyncClient":
+        import httpx2  # slow, and only to ask
+
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            headers = {"content-type": "application/json", **self._headers}
+            # no proxy for a server in our network; and without TLS there is nothing to verify
+            secure = self.root.startswith("https:")
+            client = httpx2.AsyncClient(base_url=self.root, headers=headers, trust_env=False, verify=secure)
+            self._clients[loop] = client
+        return self._clients[loop]
+
+
+def _json(content: bytes) -> Json:
+    try:
+        return loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+BATCH_TEXTS = 500
+BATCH_CHARACTERS = 1_000_000
+# No token has this number, and the server returns numbers among the texts unchanged.
+SEPARATOR = -1
+MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Props:
+    """The properties that a server reports."""
+
+    window: int | None
+    template: str
+    model: str
+    """The file name of the weights."""
+    tools: bool
+    images: bool
+    markers: tuple[str, ...]
+    """Texts of the template that look like control tokens, and the tokens at the start and end of a text."""
+
+
+class LlamaServer(LocalServer):
+    async def props(self) -> Props | None:
+        """None for a server that is not llama.cpp. Raises Unreachable where no server answers."""
+        status, answer = await self.ask("GET", "/props", timeout_s=PROBE_S)
+        if status != 200 or not isinstance(answer, dict):
+            return None
+        return _read_props(answer)
+
+    async def render(self, messages: Sequence[TemplateMessage], reply: bool) -> str | None:
+        """The conversation rendered by the chat template; None where the template refuses it."""
+        items = [{"role": role, "content": content} for role, content in messages]
+        body = {"messages": items, "add_generation_prompt": reply}
+        status, answer = await self.ask("POST", "/apply-template", body)
+        prompt = answer.get("prompt") if status == 200 and isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
+
+    async def tokens(self, content: str | list[str | int], *, whole: bool = False) -> list[int]:
+        """The tokens of a text, control texts included; `whole` adds tokens of every prompt, such as the first one."""
+        body = {"content": content, "add_special": whole, "parse_special": True}
+        status, answer = await self.ask("POST", "/tokenize", body)
+        tokens = answer.get("tokens") if status == 200 and isinstance(answer, dict) else None
+        if not isinstance(tokens, list):
+            raise Unreachable(f"The llama.cpp server at {self.root} cannot count tokens (status {status}).")
+        return tokens
+
+    async def counts(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text, many texts in one call."""
+        return [number for batch in _batches(texts) for number in await self._counts(batch)]
+
+    async def control(self, props: Props) -> tuple[str, ...]:
+        """The markers that the tokenizer reads as a single token."""
+        counts = await self.counts(props.markers)
+        return tuple(marker for marker, tokens in zip(props.markers, counts, strict=True) if tokens == 1)
+
+    async def _counts(self, batch: Sequence[str]) -> list[int]:
+        runs = [0]
+        for token in await self.tokens([part for text in batch for part in (text, SEPARATOR)]):
+            runs[-1] += token != SEPARATOR
+            if token == SEPARATOR:
+                runs.append(0)
+        if len(runs) == len(batch) + 1:
+            return runs[:-1]
+        return [len(await self.tokens(text)) for text in batch]
+
+
+def _read_props(answer: Mapping[str, Any]) -> Props | None:
+    settings = answer.get("default_generation_settings")
+    if not isinstance(settings, dict):
+        return None
+    window, template, path = settings.get("n_ctx"), answer.get("chat_template"), answer.get("model_path")
+    template = template if isinstance(template, str) else ""
+    caps = answer.get("chat_template_caps")
+    takes = answer.get("modalities")
+    ends = [token for name in ("bos_token", "eos_token") if isinstance(token := answer.get(name), str) and token]
+    return Props(
+        window=window if type(window) is int and window > 0 else None,
+        template=template,
+        model=re.split(r"[/\\]", path)[-1] if isinstance(path, str) else "",
+        tools=not isinstance(caps, dict) or caps.get("supports_tools") is not False,
+        images=isinstance(takes, dict) and takes.get("vision") is True,
+        markers=tuple(dict.fromkeys((*ends, *MARKER.findall(template)))),
+    )
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) >= BATCH_TEXTS or size + len(text) > BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+# The part of a prompt that Ollama reads by default. It silently cuts off the rest, whatever the model could read; so no
+# larger window is assumed before the model runs.
+DEFAULT_WINDOW = 4096
+
+
+class OllamaProvider:
+    def __init__(self, talk: OpenAIProvider, server: LocalServer) -> None:
+        self.name, self.format = talk.name, talk.format
+        self._talk, self._server = talk, server
+
+    async def model(self, name: str) -> Model:
+        """The model with its window and abilities as Ollama reports them, if it runs."""
+        model = await self._talk.model(name)
+        try:
+            status, shown = await self._server.ask("POST", "/api/show", {"model": model.id}, PROBE_S)
+            running = (await self._server.ask("GET", "/api/ps", timeout_s=PROBE_S))[1]
+        except Unreachable:
+            return model
+        if status == 404 and isinstance(shown, dict) and "error" in shown:
+            raise NotFound(f"Ollama has no model {model.id}; run `ollama pull {model.id}`.", model=model.name)
+        return _with_reported(model, shown, running) if isinstance(shown, dict) else model
+
+    async def counter(self, model: Model) -> TokenCounter:
+        return await self._talk.counter(model)
+
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
+        async with aclosing(self._talk.stream(body, purpose)) as parts:
+            async for part in parts:
+                yield part
+
+    async def close(self) -> None:
+        await self._talk.close()
+        await self._server.close()
+
+
+def _with_reported(model: Model, shown: Json, running: Json) -> Model:
+    abilities = shown.get("capabilities")
+    if isinstance(abilities, list):
+        model = replace(model, tools=model.tools and "tools" in abilities, images=model.images or "vision" in abilities)
+    if model.window_from == "models.toml":
+        return model
+    if window := _running_window(running, model.id) or _set_window(shown.get("parameters")):
+        return replace(model, window=window, window_from="the server")
+    return replace(model, window=min(_trained_window(shown) or DEFAULT_WINDOW, DEFAULT_WINDOW), window_from="built in")
+
+
+def _running_window(running: Json, id: str) -> int | None:
+    """The actual window of a loaded model."""
+    models = running.get("models") if isinstance(running, dict) else None
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, dict) and model.get("name") in (id, f"{id}:latest"):
+            return _whole(model.get("context_length"))
+    return None
+
+
+def _set_window(parameters: Json) -> int | None:
+    """`num_ctx` of the model's own file, which Ollama returns as lines of text."""
+    found = re.search(r"^num_ctx\s+(\d+)\s*$", parameters, re.MULTILINE) if isinstance(parameters, str) else None
+    return _whole(int(found[1])) if found else None
+
+
+def _trained_window(shown: Json) -> int | None:
+    facts = shown.get("model_info")
+    values = facts.items() if isinstance(facts, dict) else ()
+    return next((_whole(value) for name, value in values if name.endswith(".context_length")), None)
+
+
+def _whole(value: Json) -> int | None:
+    return value if type(value) is int and value > 0 else None
