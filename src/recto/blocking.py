@@ -23,7 +23,8 @@ from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.conversation_stats import ConversationStats
-from recto.reports.source_report import DocumentTally, Grouping, SourceReport
+from recto.reports.document_stats import DocumentTally, Grouping
+from recto.reports.source_report import SourceReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.search.hybrid_index import Progress
 from recto.settings import ContextSettings, Settings

@@ -22,7 +22,8 @@ from recto.mcp.servers import McpServers
 from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.source_report import DocumentTally, Grouping, SourceReport
+from recto.reports.document_stats import DocumentTally, Grouping
+from recto.reports.source_report import SourceReport
 from recto.search.hybrid_index import Progress
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT

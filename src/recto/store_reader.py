@@ -14,7 +14,7 @@ from recto.chat.blocks import ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
-from recto.reports.source_report import DocumentTally, Grouping, tally_documents, unnamed_documents
+from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.records import Record

@@ -1,6 +1,6 @@
 """Which documents conversations use, counted from references."""
 
-from recto.reports.source_report import tally_documents, unnamed_documents
+from recto.reports.document_stats import tally_documents, unnamed_documents
 from recto.store.source_uses import DocumentUse
 
 

@@ -36,6 +36,17 @@ def test_a_migrated_store_has_the_shape_of_a_fresh_schema(tmp_path: Path) -> Non
     assert shape(tmp_path / "migrated.db") == shape(tmp_path / "fresh.db")
 
 
+def test_a_store_in_a_file_loads_no_other_dialect(tmp_path: Path) -> None:
+    Store(tmp_path / "recto.db").close()  # migrations load them all
+    code = f"""
+import sys
+from recto.store.store import Store
+Store({str(tmp_path / "recto.db")!r}).close()
+print("sqlalchemy.dialects.postgresql" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_opening_makes_the_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
     path = tmp_path / "new/home/recto.db"
     Store(path).close()

@@ -66,6 +66,12 @@ def test_a_new_database_gets_the_whole_schema_and_opens_again(url: str) -> None:
         assert [each.id for each in again.tree.conversations()] == [home]
 
 
+def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> None:
+    with store.database.read() as connection:
+        query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
+        assert set(connection.execute(query).scalars()) == {"messages_request", "source_uses_learnt"}
+
+
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
     with Store(url) as store, store.database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))

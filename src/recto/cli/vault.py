@@ -13,7 +13,7 @@ from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
     from recto.chat.conversation import Conversation
-    from recto.reports.source_report import DocumentTally, Grouping
+    from recto.reports.document_stats import DocumentTally, Grouping
     from recto.vault.vault import DocumentInfo, VaultChanges
     from recto.vault.vault_search import VaultIndexStatus
     from recto.vault_reader import VaultContents, VaultReader

@@ -10,7 +10,15 @@ from pathlib import Path
 from sqlalchemy import Connection, MetaData, exc, inspect, text
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
-from recto.store.dialect import Failure, engine_of, failure_of, file_of, is_migrated_from_the_first, url_of
+from recto.store.dialect import (
+    Failure,
+    engine_of,
+    failure_of,
+    file_of,
+    is_migrated_from_the_first,
+    share_conditions,
+    url_of,
+)
 from recto.store.schema import REVISIONS, metadata
 
 BUSY_TIMEOUT_S = 5.0
@@ -130,7 +138,7 @@ def _create_tables(connection: Connection) -> None:
     # tables that reference each other are altered after creation, which changes the metadata: done on a copy
     copy = MetaData()
     for table in metadata.tables.values():
-        table.to_metadata(copy)
+        share_conditions(table.to_metadata(copy), connection.dialect)
     copy.create_all(connection)
 
 

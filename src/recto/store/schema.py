@@ -47,12 +47,7 @@ messages = Table(
     Column("branch", Integer, nullable=False, server_default=text("0")),
     Index("messages_parent", "parent"),
     Index("messages_place", "conversation", "branch", "depth"),
-    Index(
-        "messages_request",
-        "request",
-        sqlite_where=text("request IS NOT NULL"),
-        postgresql_where=text("request IS NOT NULL"),
-    ),
+    Index("messages_request", "request", sqlite_where=text("request IS NOT NULL")),
 )
 
 # The deltas of an unfinished message; merged into its blocks at the end.
@@ -146,12 +141,7 @@ source_uses = Table(
     # Null until the reply was examined; empty when it shows no sign of use.
     Column("sign", TEXT),
     # For learning which sources to choose: few rows, read from the newest.
-    Index(
-        "source_uses_learnt",
-        "request",
-        sqlite_where=text("sign > '' AND mode <> 'always'"),
-        postgresql_where=text("sign > '' AND mode <> 'always'"),
-    ),
+    Index("source_uses_learnt", "request", sqlite_where=text("sign > '' AND mode <> 'always'")),
     sqlite_with_rowid=False,
 )
 
