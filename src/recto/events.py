@@ -15,6 +15,8 @@ from recto.chat.message import Message
 from recto.sources.source import Tool
 from recto.window.window import Window
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 BRANCHED = "this conversation was continued elsewhere in the meantime; your message starts a new branch"
@@ -225,9 +227,6 @@ Event = (
     | ToolCallsPending
     | Replied
 )
-
-
-log = logging.getLogger(__name__)
 
 
 def log_event(event: Event) -> None:

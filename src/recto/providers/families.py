@@ -21,6 +21,8 @@ from recto.providers.model import Model
 from recto.window.count import ZERO, Count, estimate_message, estimate_text
 from recto.window.request import Contents, Format, Piece
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class CountingRule:
@@ -135,8 +137,6 @@ def claude_version(name: str) -> tuple[int, int]:
     found = re.search(r"(?<!\d)(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)
 
-
-log = logging.getLogger(__name__)
 
 FRAME = 3
 OTHER_FRAME = 4  # ChatML, Llama 3 and Mistral put four control tokens around a message

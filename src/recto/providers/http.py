@@ -25,6 +25,8 @@ from recto.wire import Json, loads
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, HTTPError, Response
 
+log = logging.getLogger(__name__)
+
 
 FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
 MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -98,9 +100,6 @@ class EventReader:
         events = [ServerEvent("\n".join(self._data), self._name or "message")] if self._data else []
         self._data, self._name, self._size = [], "", 0
         return events
-
-
-log = logging.getLogger(__name__)
 
 
 log = logging.getLogger(__name__)

@@ -25,6 +25,8 @@ from recto.sources.tools import RECALL
 from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
+log = logging.getLogger(__name__)
+
 TALK, TOOLS = 0, 1
 """Channels: tool results do not come between a question and its answer."""
 # No reply takes that long: its process must have died.
@@ -80,8 +82,6 @@ def _local(created: str) -> str:
     except ValueError:
         return created
 
-
-log = logging.getLogger(__name__)
 
 # How many messages are indexed at once in the background.
 BATCH = 64

