@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,11 +38,14 @@ ORDER = [
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
-def modules() -> Iterator[tuple[Path, str, ast.Module]]:
+@cache
+def modules() -> list[tuple[Path, str, ast.Module]]:
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
         relative = path.relative_to(SOURCE)
         if relative.name not in ("__init__.py", "__main__.py") or len(relative.parts) > 1:
-            yield relative, relative.parts[0].removesuffix(".py"), ast.parse(path.read_text())
+            found.append((relative, relative.parts[0].removesuffix(".py"), ast.parse(path.read_text())))
+    return found
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
