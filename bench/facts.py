@@ -190,7 +190,7 @@ def _give(desk: Desk, talk: Talk, writer: Lossy) -> None:
 
 
 def _covered(talk: Talk, block: Compaction) -> list[Message]:
-    said = [message for message in talk.messages() if not message.compaction]
+    said = talk.messages(limit=None, with_system=False)
     last = [message.id for message in said].index(block.last or "")
     return said[: last + 1]
 

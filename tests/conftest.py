@@ -1,13 +1,16 @@
 """Real parts, small: a home in a temporary folder and models that answer from a script."""
 
+import asyncio
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+import threading
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
+from tests.providers.conftest import Loopback
 
 from recto.blocking import Desk, open_desk
 
@@ -27,6 +30,7 @@ hypothesis_settings.load_profile("recto")
 
 Open = Callable[..., Desk]
 Script = Callable[..., str]
+Serve = Callable[..., Loopback]
 
 
 def mostly_slow(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
@@ -44,6 +48,7 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECTO_HOME", str(tmp_path / "home"))
     # the real embedder has tests of its own: opening it in every other one would take longer than the test
     monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "none")
+    monkeypatch.setenv("RECTO_STORE_BACKUP", "off")  # has tests of its own
     monkeypatch.chdir(tmp_path)
 
 
@@ -82,7 +87,7 @@ def desk(tmp_path: Path) -> Iterator[Open]:
     """Opens desks on one home and closes them at the end."""
     opened: list[Desk] = []
 
-    def make(model: str, vault: Path | None = None, **settings: Any) -> Desk:
+    def make(model: str | None, vault: Path | None = None, **settings: Any) -> Desk:
         made = open_desk(
             home=tmp_path / "home",
             model=model,
@@ -95,3 +100,27 @@ def desk(tmp_path: Path) -> Iterator[Open]:
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers on loopback that run beside the test."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    servers: list[Loopback] = []
+
+    def wait(work: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def start(*answers: Any, **more: Any) -> Loopback:
+        servers.append(Loopback(*answers, **more))
+        wait(servers[-1].__aenter__())
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        wait(server.__aexit__(None, None, None))
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

@@ -1,15 +1,13 @@
 """Cache marks where they pay, through the whole engine and over a real connection, in Anthropic's format."""
 
-import asyncio
 import json
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Open
+from tests.conftest import Open, Serve
 from tests.providers.conftest import Answer, Loopback
 
 from recto.blocking import Desk, Talk
@@ -35,39 +33,24 @@ def said(text: str, stop: str = "end_turn", *blocks: dict[str, Any]) -> Answer:
 
 @pytest.fixture
 def over_loopback(
-    desk: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Callable[..., tuple[list[bytes], Desk, Talk]]]:
+    desk: Open, serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[list[bytes], Desk, Talk]]:
     """Sends messages to a server that gives these answers; what it received, and where it is kept."""
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "Page.md").write_text("The mast is 9 m tall.")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
 
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    servers: list[Loopback] = []
-
-    def wait(work: Coroutine[Any, Any, Any]) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result()
-
     def run(answers: list[Answer], messages: list[str], **settings: Any) -> tuple[list[bytes], Desk, Talk]:
-        server = Loopback(*answers)
-        wait(server.__aenter__())
-        servers.append(server)
+        server = serve(*answers, routes={})
         monkeypatch.setenv("RECTO_ANTHROPIC_BASE_URL", server.url)
         at = desk("anthropic:claude-sonnet-4-5", vault=vault, **settings)
         talk = at.conversation()
         for text in messages:
             talk.ask(text)
-        return [received.body for received in server.received], at, talk
+        return [received.body for received in server.received if received.body], at, talk
 
-    yield run
-    for server in servers:
-        wait(server.__aexit__(None, None, None))
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    return run
 
 
 def marked_roles(body: bytes) -> list[str]:

@@ -17,6 +17,7 @@ from recto.chat.message import Message
 from recto.errors import DoesNotFit, Invalid, NotFound, Overflow, RateLimited, Unreachable
 from recto.events import (
     Appended,
+    Branched,
     ContextCompacted,
     ContextUsage,
     Event,
@@ -218,7 +219,7 @@ def test_a_full_window_is_cut_once_and_then_stands_still(desk: Open, script: Scr
     assert 2 <= len(compactions) <= 12
     assert [event.compaction_number for event in compactions] == list(range(1, len(compactions) + 1))
     assert all(event.context_size_after <= 256 < 512 < event.context_size_before for event in compactions)
-    path = talk.messages()
+    path = talk.messages(limit=None)
     assert len([message for message in path if message.compaction is None]) == 120
     assert all(difference is None for _, difference in at.verify())
     broken = [at.record(id).account.broken_by for id in at.store.records.ids()]
@@ -232,8 +233,8 @@ def test_archived_counts_are_the_messages_left_out(desk: Open, script: Script) -
         found = [e for e in talk.stream("word " * 60) if isinstance(e, ContextCompacted)]
         if found:
             break
-    said = [message for message in talk.messages() if message.compaction is None]
-    block = next(message.compaction for message in talk.messages() if message.compaction)
+    said = [message for message in talk.messages(limit=None) if message.compaction is None]
+    block = next(message.compaction for message in talk.messages(limit=None) if message.compaction)
     covered = [message.id for message in said].index(block.last or "") + 1
     assert found[0].messages_archived == block.messages_archived == covered
 
@@ -425,7 +426,7 @@ def test_what_is_loaded_is_the_view_of_the_whole_path(desk: Open, script: Script
     for number in range(20):
         talk.ask(f"question {number} " + "word " * 15)
         sent = next(iter(talk.session.loaded.values())).view
-        seen = view(talk.messages()[:-1])  # a reply is not part of its own request
+        seen = view(talk.messages(limit=None)[:-1])  # a reply is not part of its own request
         assert sent.older == 0
         assert sent.compaction == seen.compaction
         assert [message.id for message in sent.tail] == [message.id for message in seen.tail]
@@ -586,8 +587,60 @@ def test_a_branch_is_told_in_the_notes_of_the_reply(desk: Open, script: Script) 
     one.ask("start")
     two = at.conversation(one.id)
     one.ask("faster")
-    assert any("starts a new branch" in note for note in two.ask("slower").notes)
-    assert two.ask("again").notes == ()
+    reply = two.ask("slower")
+    assert reply.notes == (
+        "this conversation was continued elsewhere in the meantime; your message starts a new branch after #2",
+    )
+    assert reply.branched
+    assert (two.message(reply.branched.after or "").text, reply.branched.number) == ("r", 2)
+    again = two.ask("again")
+    assert (again.notes, again.branched) == ((), None)
+
+
+def test_of_four_talks_that_send_at_once_three_are_told_where_their_branch_begins(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    first = at.conversation()
+    first.ask("start")
+    first.pin("#1")
+    talks = [at.conversation(first.id) for _ in range(4)]
+    replies = [talk.ask("all at once") for talk in talks]
+    assert [reply.branched and reply.branched.number for reply in replies] == [None, 2, 2, 2]
+    assert {reply.branched.after for reply in replies if reply.branched} == {first.head}
+
+
+def test_a_branch_that_a_pin_has_started_is_told_with_the_next_message(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "r"}))
+    one = at.conversation()
+    one.ask("start")
+    two = at.conversation(one.id)
+    one.ask("faster")
+    two.pin("#1")
+    branched = two.ask("slower").branched
+    assert branched
+    assert branched.number == 2
+
+
+@pytest.mark.parametrize("kind", [Sent, ToolStarted])
+def test_a_branch_that_a_reply_or_a_tool_has_started_is_told(
+    desk: Open, script: Script, vault: Path, kind: type
+) -> None:
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    at = desk(script({"text": "r"}, call, {"text": "late"}), vault=vault)
+    talk = at.conversation()
+    talk.ask("start")
+    before = talk.head
+
+    async def heard() -> list[Event]:
+        """At the first event of this kind another client moves the head."""
+        events: list[Event] = []
+        async for event in talk.asynchronous.stream("meanwhile"):
+            if isinstance(event, kind) and not any(isinstance(each, kind) for each in events):
+                at.store.tree.move(talk.id or "", before)
+            events.append(event)
+        return events
+
+    (branch,) = [event for event in at.run(heard()) if isinstance(event, Branched)]
+    assert branch.number == (3 if kind is Sent else 4)
 
 
 def test_tools_that_come_and_go_are_named_as_what_broke_the_prefix(desk: Open, script: Script, vault: Path) -> None:
@@ -690,23 +743,6 @@ def test_a_provider_that_reports_no_usage_gets_our_counts(desk: Open, script: Sc
     reply = desk(script({"text": "ok", "usage": None})).conversation().ask("x")
     assert not reply.usage.reported
     assert reply.usage.input == reply.window.total
-
-
-def test_where_we_only_estimate_what_the_provider_reported_counts(desk: Open, script: Script, vault: Path) -> None:
-    call = {"name": "read_document", "arguments": {"path": "Welcome.md"}}
-    model = script(
-        {"tool_calls": [call], "usage": {"input": 900, "output": 5}},
-        {"text": "first", "usage": {"input": 1100, "output": 5}},
-        {"text": "second", "usage": {"input": 10, "output": 5}},
-        limit=2048,
-    )
-    talk = desk(model, vault=vault).conversation()
-    counted = talk.ask("hello").window.total
-    assert not talk.window("x").exact
-    assert counted < 700
-    # 1100 were reported where we counted less than 700: what is left of the room of 1536 is too little for this
-    notes = talk.ask("word " * 500).notes
-    assert any("over the 1536 that the window has room for" in note for note in notes)
 
 
 def test_counts_are_made_once_and_then_come_from_the_store(

@@ -5,6 +5,7 @@ compacted, taken back, and however the summariser fails, every window fits, adds
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +76,8 @@ class Life:
     talk: Talk
     said: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    buoys: int = 0
+    """Each message names another one."""
 
     def do(self, what: str, which: int) -> None:
         try:
@@ -92,7 +95,7 @@ class Life:
             only_pins(why)
 
     def _at(self, what: str, place: int) -> None:
-        path = [message for message in self.talk.messages() if not message.compaction]
+        path = [message for message in self.talk.messages(limit=None) if not message.compaction]
         if not path:
             return
         chosen = path[place % len(path)].id
@@ -102,13 +105,14 @@ class Life:
             getattr(self.talk, what)(chosen)
 
     def _say(self, text: str) -> None:
-        for event in self.talk.stream(text):
+        self.buoys += 1
+        for event in self.talk.stream(f"{text}\nBuoy {self.buoys} is out."):
             if isinstance(event, Sent):
                 self._check_window(event)
             elif isinstance(event, Replied):
                 assert event.message.usage is not None
                 assert event.message.usage.input == event.window.total, "exact is what the provider reports"
-        self.said |= {message.id: message.text for message in self.talk.messages() if not message.compaction}
+        self.said |= {message.id: message.text for message in self.talk.messages(limit=None) if not message.compaction}
 
     def _check_window(self, event: Sent) -> None:
         window, record = event.window, self.desk.record(event.request)
@@ -117,16 +121,24 @@ class Life:
         body = self.desk.rebuild(event.request)
         check_pairs(json.loads(body)["messages"])
         self._check_recalled(record, window, json.loads(body)["messages"])
+        self._check_current(json.loads(body)["messages"])
         if self.requests:
             self._check_prefix(self.requests[-1], event.request, body)
         self.requests.append(event.request)
+
+    def _check_current(self, messages: list[dict[str, Any]]) -> None:
+        """The message that is answered is sent once, and no summary tells it."""
+        named = re.compile(rf"Buoy {self.buoys}\b")
+        assert sum(len(named.findall(text(message))) for message in messages) <= 1, "an excerpt may leave it out"
+        block = self.talk.compaction()
+        assert not block or not named.search(" ".join((block.summary, *block.ledger)))
 
     def _check_recalled(self, record: Record, window: Window, messages: list[dict[str, Any]]) -> None:
         """What is recalled is covered, on this path, behind no clear, verbatim, and nowhere else in the window."""
         section = next((section for section in window.sections if section.name == "recalled"), None)
         if section is None:
             return
-        path = {message.id: message for message in self.talk.messages()}
+        path = {message.id: message for message in self.talk.messages(limit=None)}
         block = self.talk.compaction()
         first = path[block.cleared].depth if block and block.cleared else 0
         last = path[block.last].depth if block and block.last else 0
@@ -162,7 +174,7 @@ class Life:
             assert body.startswith(stable)
 
     def check(self) -> None:
-        path = self.talk.messages()
+        path = self.talk.messages(limit=None)
         said = [message for message in path if not message.compaction]
         for id, text in self.said.items():
             assert self.desk.store.tree.message(id).text == text, "nothing is lost"
@@ -218,7 +230,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         reads = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Note.md"}}]}
         recalls = {"tool_calls": [{"name": "recall", "arguments": {"query": "boats and masts"}}]}
         told = {"text": "It is about boats. " * 5}
-        answers = [{"text": "Fine."}, reads, told, {"text": "Good."}, recalls, told] * 8
+        answers = [{"text": "Fine."}, *[reads] * 5, told, {"text": "Good."}, recalls, told, reads, told] * 8
         script = {"limit": LIMIT, "steps": [*answers, step | {"when": "summary"}]}
         (home / f"{name}.json").write_text(json.dumps(script))
     return home

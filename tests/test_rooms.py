@@ -12,7 +12,8 @@ SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
     {"errors", "ids", "text", "locations", "strategy", "varint"},
-    {"concurrency", "toml_file"},
+    {"concurrency", "toml_file", "home_files"},
+    {"project_access"},
     {"settings"},
     {"settings_file", "chat"},
     {"search"},
@@ -24,7 +25,8 @@ ORDER = [
     {"wire"},
     {"providers", "store"},
     {"events", "reports"},
-    {"store_reader", "vault_reader"},
+    {"arguments"},
+    {"store_files", "store_reader", "vault_reader"},
     {"turn"},
     {"compaction", "recall"},
     {"engine"},

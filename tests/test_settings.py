@@ -16,7 +16,7 @@ def write(path: Path, text: str) -> Path:
 def test_later_layers_win_and_each_value_says_where_it_came_from(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     write(home / "config.toml", 'model = "openai:a"\n[context]\nlow_water = 0.4\n[reply]\nmax_tokens = 10')
-    write(project / ".recto/config.toml", 'model = "openai:b"\n[reply]\nmax_tokens = 20')
+    write(project / ".recto/config.toml", 'system_prompt = "b"\n[reply]\nmax_tokens = 20')
     loaded = settings.load(home, project, {"RECTO_REPLY_MAX_TOKENS": "30"}, {"model": "openai:c", "vault": None})
     assert (loaded.model, loaded.origin("model")) == ("openai:c", "option")
     assert (loaded.reply.max_tokens, loaded.origin("reply.max_tokens")) == (30, "RECTO_REPLY_MAX_TOKENS")
@@ -97,11 +97,6 @@ def test_a_folder_in_place_of_the_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(Invalid, match="cannot read"):
         settings.load(tmp_path, None, {})
-
-
-def test_paths_in_a_project_file_start_at_the_project(tmp_path: Path) -> None:
-    write(tmp_path / "p/.recto/config.toml", 'vault = "notes"')
-    assert settings.load(tmp_path / "h", tmp_path / "p", {}).vault == str(tmp_path / "p/notes")
 
 
 def test_the_project_is_the_nearest_folder_with_a_recto_folder(tmp_path: Path) -> None:
@@ -222,18 +217,3 @@ def test_values_from_several_files_are_checked_together_and_each_keeps_its_file(
     assert (both.context.low_water, both.origin("context.low_water")) == (0.9, "two.toml")
     with pytest.raises(Invalid, match=r"^two\.toml: context\.low_water = 0\.9"):
         settings.changed(settings.load(tmp_path, None, {}), {"context.low_water": 0.9}, origins)
-
-
-@pytest.mark.parametrize("key", ["tools.allow_write", "references.outside"])
-def test_a_project_cannot_give_itself_rights_over_files(tmp_path: Path, key: str) -> None:
-    group, name = key.split(".")
-    project = tmp_path / "project"
-    (project / ".recto").mkdir(parents=True)
-    (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = true\n")
-    with pytest.raises(Invalid, match="a project cannot switch on"):
-        settings.load(tmp_path / "home", project, {})
-    (project / ".recto/config.toml").write_text(f"[{group}]\n{name} = false\n")
-    assert settings.load(tmp_path / "home", project, {}).get(key) is False
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/config.toml").write_text(f"[{group}]\n{name} = true\n")
-    assert settings.load(tmp_path / "home", None, {}).get(key) is True

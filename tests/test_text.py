@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.text import REPLACEMENT, clean
+from recto.text import REPLACEMENT, clean, without_key
 
 
 def test_nul_and_lone_surrogates_become_replacement_characters() -> None:
@@ -24,3 +25,42 @@ def test_clean_text_can_always_be_stored_and_sent(raw: str | bytes) -> None:
 def test_good_text_is_left_as_it_is(text: str) -> None:
     assert clean(text) == (text, 0)
     assert clean(text.encode()) == (text, 0)
+
+
+KEY = "sk-proj-4f9XyZ8821abcdEFGH"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"Incorrect API key provided: {KEY}.",
+        "Incorrect API key provided: sk-proj-4f9X************EFGH. Find yours there.",
+        "key 'sk-proj-4f9XyZ88...' is not valid",
+        "key sk-p…EFGH is not valid",
+        "key ********EFGH is not valid",
+        "Received API Key = sk-...EFGH, Key Hash (Token) = 88dc",
+        "cut off in the middle: sk-proj-4f9XyZ",
+        f"{KEY}{KEY}, {KEY}-and-more",
+    ],
+)
+def test_nothing_of_a_key_is_left(told: str) -> None:
+    left = without_key(told, KEY)
+    assert "***" in left
+    assert not any(KEY[:n] in left for n in range(4, len(KEY)))
+    assert "EFGH" not in left
+
+
+@pytest.mark.parametrize("told", ["the project sk-1 is not yours", "ask the skipper...", "", "a" * 100, "... and more"])
+def test_a_text_without_the_key_stays_as_it_is(told: str) -> None:
+    assert without_key(told, KEY) == told
+
+
+@pytest.mark.parametrize("key", [None, "", "test", "sk-1234"])
+def test_what_is_too_short_for_a_key_tears_no_words_apart(key: str | None) -> None:
+    told = "a test of sk-1234 for testers"
+    assert without_key(told, key) == told
+
+
+@given(st.text("abk-*.", max_size=60), st.text("abk-", min_size=8, max_size=12))
+def test_a_key_is_found_wherever_it_stands(around: str, key: str) -> None:
+    assert key not in without_key(f"{around} {key} {around}", key, "#")

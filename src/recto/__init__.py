@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Busy,
         DoesNotFit,
         Invalid,
+        MessagesLost,
         NoKey,
         NotFound,
         NoVectors,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recto.events import (
         Appended,
         ApprovalAsked,
+        Branched,
         CompactionProposed,
         ContextCompacted,
         ContextUsage,
@@ -65,10 +67,10 @@ _DOOR = {
     "recto.sources.source": "Tool",
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",
-    "recto.errors": "Altered Busy DoesNotFit Invalid NoKey NoVectors NotFound Overflow ProviderError RateLimited "
-    "RectoError Refused StoreError TooNew Unreachable",
-    "recto.events": "Appended ApprovalAsked CompactionProposed ContextCompacted ContextUsage Event Noticed Referenced "
-    "Replied Retrying Sent SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished "
+    "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
+    "RateLimited RectoError Refused StoreError TooNew Unreachable",
+    "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
+    "Referenced Replied Retrying Sent SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished "
     "ToolStarted",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
@@ -95,6 +97,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "Compaction",
     "Event",
     "Appended",
+    "Branched",
     "Referenced",
     "Noticed",
     "ContextUsage",
@@ -125,6 +128,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "Busy",
     "TooNew",
     "Altered",
+    "MessagesLost",
     "__version__",
 ]
 

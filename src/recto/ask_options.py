@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
@@ -12,6 +12,7 @@ from recto import wire
 from recto.chat.blocks import DocumentReference, File, Image, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
 from recto.errors import Invalid
+from recto.events import Branched
 from recto.sources.documents import read_attachment
 from recto.sources.source import Tool
 from recto.text import clean
@@ -34,6 +35,8 @@ class Reply:
     """The message that it answers, with the documents that it names."""
     pending_calls: tuple[ToolCall, ...] = ()
     """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
+    branched: Branched | None = None
+    """Where this message or its reply left the conversation's path, because another client had gone on with it."""
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
@@ -74,12 +77,12 @@ def call_options(**given: Unpack[AskOptions]) -> CallOptions:
         raise Invalid(f"there is no option {unknown[0]}; there are: {', '.join(AskOptions.__annotations__)}")
     if (strategy := given.get("strategy")) is not None:
         configuration.check("context.strategy", strategy, "strategy")
-    stop = given.get("stop", ())
+    stop, tools = (_listed(name, given.get(name) or ()) for name in ("stop", "tools"))
     parameters = Parameters(
         max_tokens=given.get("max_tokens"),
         temperature=given.get("temperature"),
         top_p=given.get("top_p"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stop,
         response_format=given.get("response_format"),
         reasoning_effort=given.get("reasoning_effort"),
         tool_choice=given.get("tool_choice"),
@@ -87,10 +90,18 @@ def call_options(**given: Unpack[AskOptions]) -> CallOptions:
     for name, is_good, allowed in _CHECKS:
         if (value := getattr(parameters, name)) is not None and not is_good(value):
             raise Invalid(f"{name} must be {allowed}, not {value!r}", option=name)
-    tools = tuple(given.get("tools", ()))
     for tool in tools:
         _check_tool(tool)
     return CallOptions(given.get("model"), strategy, parameters, tools)
+
+
+def _listed(name: str, values: object) -> tuple[Any, ...]:
+    """Several values; a text is one."""
+    if isinstance(values, str):
+        return (values,)
+    if not isinstance(values, Sequence | Set) or isinstance(values, bytes):
+        raise Invalid(f"{name} must be a list, not {values!r}", option=name)
+    return tuple(values)
 
 
 def _is_between(low: float, high: float) -> Callable[[Any], bool]:
@@ -100,8 +111,8 @@ def _is_between(low: float, high: float) -> Callable[[Any], bool]:
 _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("temperature", _is_between(0, 2), "a number from 0 to 2"),
     ("top_p", _is_between(0, 1), "a number from 0 to 1"),
-    ("max_tokens", lambda value: isinstance(value, int) and value > 0, "a whole number above 0"),
-    ("stop", lambda value: all(isinstance(each, str) and each for each in value), "texts that are not empty"),
+    ("max_tokens", lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    ("stop", lambda value: all(map(_is_sendable, value)), "texts that are not empty and can be sent"),
     ("response_format", lambda value: isinstance(value, ResponseFormat), "a ResponseFormat"),
     ("reasoning_effort", lambda value: value in get_args(Effort), f"one of {', '.join(get_args(Effort))}"),
     (
@@ -110,6 +121,10 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         f"a NamedTool, or one of {', '.join(get_args(ToolChoice))}",
     ),
 )
+
+
+def _is_sendable(text: object) -> bool:
+    return isinstance(text, str) and text != "" and not clean(text)[1]
 
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -130,8 +145,9 @@ def _check_tool(tool: object) -> None:
 async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> Given:
     if not attachments:
         return given
-    if isinstance(attachments, str | Path | Image | File):
-        attachments = (attachments,)
+    attachments = (
+        (attachments,) if isinstance(attachments, Path | Image | File) else _listed("attachments", attachments)
+    )
     if wrong := next((each for each in attachments if not isinstance(each, str | Path | Image | File)), None):
         raise Invalid(f"an attachment is a path, an Image or a File, not {wrong!r}", option="attachments")
     blocks = [

@@ -37,10 +37,12 @@ from recto.store.records import Record
 from recto.store.store import Store
 from recto.store_reader import SentText
 from recto.talk import AsyncTalk
+from recto.talk_reader import Wanted
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
 from recto.vault.vault import Vault
 from recto.vault.vault_search import FoundDocument, VaultHits, VaultSearch
+from recto.window.calibration import TokenCalibration
 from recto.window.window import Window
 
 T = TypeVar("T")
@@ -159,19 +161,11 @@ class Talk:
     def path(self) -> Iterator[Message]:
         return self._loop.iterate(self._talk.path())
 
-    def messages(self, *, limit: int | None = None) -> list[Message]:
-        return self._loop.run(self._talk.messages(limit=limit))
+    def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
+        return self._loop.run(self._talk.messages(**wanted))
 
-    def transcript(
-        self,
-        *,
-        since: str | None = None,
-        before: str | None = None,
-        limit: int | None = None,
-        with_tools: bool = True,
-    ) -> list[TranscriptEntry]:
-        found = self._talk.transcript(since=since, before=before, limit=limit, with_tools=with_tools)
-        return self._loop.run(found)
+    def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
+        return self._loop.run(self._talk.transcript(**wanted))
 
     def archived(self) -> ArchivedPart:
         return self._loop.run(self._talk.archived())
@@ -287,8 +281,8 @@ class Desk:
     def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> Talk:
         return Talk(self._loop.run(self._desk.conversation(id, agent=agent)), self._loop)
 
-    def latest(self) -> Talk | None:
-        talk = self._loop.run(self._desk.latest())
+    def latest(self, *, unsent: bool = False) -> Talk | None:
+        talk = self._loop.run(self._desk.latest(unsent=unsent))
         return Talk(talk, self._loop) if talk else None
 
     def talk_with(self, message: str, conversation: str | None = None) -> Talk:
@@ -327,6 +321,9 @@ class Desk:
 
     def model(self, name: str) -> Model:
         return self._loop.run(self._desk.model(name))
+
+    def calibration(self, model: str) -> TokenCalibration:
+        return self._loop.run(self._desk.calibration(model))
 
     def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
         return self._loop.run(self._desk.trust(server, agent))

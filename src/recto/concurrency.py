@@ -83,10 +83,12 @@ class WorkerThread:
 NICE = 10
 # A pause between two steps, so that a turn in the same process runs at once.
 PAUSE_S = 0.002
+# How long a worker waits for more to do before its thread ends.
+IDLE_S = 30.0
 
 
 class BackgroundWorker:
-    """Works in the background at low priority while there is something to do; an idle worker has no thread."""
+    """Works in the background at low priority, in one thread; after a while without work the thread ends."""
 
     def __init__(self, step: Callable[[], bool], name: str) -> None:
         """`step` does a part of the work and returns whether more is left; it must not raise."""
@@ -106,16 +108,17 @@ class BackgroundWorker:
     def _run(self) -> None:
         with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-        while not self._stopped.is_set():
+        while self._should_continue():
             self._woken.clear()
             while not self._stopped.is_set() and self._step():
                 time.sleep(PAUSE_S)
-            if self._stopped.is_set() or not self._should_continue():
-                return
 
     def _should_continue(self) -> bool:
-        """False ends the thread; True when the worker was woken meanwhile."""
+        """Waits until the worker is woken; False ends the thread."""
+        self._woken.wait(IDLE_S)
         with self._lock:
+            if self._stopped.is_set():
+                return False
             if self._woken.is_set():
                 return True
             self._thread = None
@@ -124,6 +127,7 @@ class BackgroundWorker:
     def close(self, timeout_s: float = 5.0) -> None:
         with self._lock:
             self._stopped.set()
+            self._woken.set()
             thread = self._thread
         if thread is not None:
             thread.join(timeout_s)

@@ -14,9 +14,11 @@ from typing import Any, Self
 from recto import locations
 from recto import settings as configuration
 from recto.agents.agents import Agents
+from recto.arguments import checked, checked_door
 from recto.chat.conversation import Conversation
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
+from recto.home_files import private_home
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
 from recto.providers.model import Model
@@ -37,11 +39,13 @@ from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
+from recto.window.calibration import TokenCalibration, learned
 
 # without a handler Python prints warnings to stderr; the application decides where the log goes
 logging.getLogger("recto").addHandler(logging.NullHandler())
 
 
+@checked_door
 class AsyncDesk:
     """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
 
@@ -49,7 +53,8 @@ class AsyncDesk:
         self.home, self.project, self.settings = home, project, settings
         if settings.vault:
             Vault(Path(settings.vault).expanduser()).close()  # a wrong one is refused before anything is opened
-        self.store = Store(locations.find_store(home))
+        with private_home(home):
+            self.store = Store(locations.find_store(home))
         self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
@@ -64,8 +69,10 @@ class AsyncDesk:
             return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
         return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
 
-    async def latest(self) -> AsyncTalk | None:
-        found = await self.engine.store_thread.do(self.store.tree.latest)
+    async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
+        """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
+        passed over unless `unsent`."""
+        found = await self.engine.store_thread.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
     async def _talk(self, conversation: Conversation) -> AsyncTalk:
@@ -163,7 +170,12 @@ class AsyncDesk:
 
     async def model(self, name: str) -> Model:
         """What is known about `provider:model`. NotFound when nobody knows it."""
-        return await self.engine.builder.provider(name).model(name)
+        return await self.engine.builder.model(name)
+
+    async def calibration(self, model: str) -> TokenCalibration:
+        """How far estimates for a model are off, and from how many replies that is known."""
+        reports = await self.engine.store_thread.do(self.engine.store.usage_reports.latest, model)
+        return learned([report for report in reports if report.meter == reports[0].meter])
 
     async def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
         """Lets an MCP server run that comes with the project, exactly as it is described there now."""
@@ -269,6 +281,7 @@ def _named_model(engine: Engine) -> str:
     return engine.settings.model if engine.settings.origin("model") == "option" else ""
 
 
+@checked
 def new_desk(
     *,
     home: str | Path | None = None,
@@ -280,7 +293,8 @@ def new_desk(
     place = Path(home).expanduser() if home else locations.find_home()
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
     flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
-    return AsyncDesk(home=place, project=root, settings=configuration.load(place, root, flags=flags))
+    loaded = configuration.load(place, root, flags=flags)
+    return AsyncDesk(home=place, project=root, settings=loaded)
 
 
 async def open_async(

@@ -14,7 +14,7 @@ from pathlib import Path
 from recto import locations
 from recto.agents.agents import Agents
 from recto.chat.blocks import Text
-from recto.chat.message import Message, Tokens, now
+from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
 from recto.compaction.run import CompactionRun
 from recto.concurrency import StoreThread
@@ -30,6 +30,7 @@ from recto.settings import Settings
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
 from recto.sources.source import SourceId
+from recto.store.backup import DailyBackup
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
@@ -38,6 +39,8 @@ from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
 from recto.turn.exchange import Exchange
+from recto.turn.incoming_message import OpenStreams
+from recto.turn.message_tokens import count_results, message_tokens
 from recto.turn.messages import Given, append_message, user_message
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
@@ -88,6 +91,8 @@ class Engine:
         self.revisions = Revisions(store, self.store_thread, self.resolve)
         self.use_tracker = UseTracker(store, self.store_thread, self._embedder)
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
+        self.backup = DailyBackup(store.database.file if settings.store.backup else None)
+        self.streams = OpenStreams(store, self.store_thread)
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
@@ -111,11 +116,16 @@ class Engine:
         self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
+        waited = session.pending
         appended = await append_message(self.store, self.store_thread, session, user_message(given))  # 1 append
+        self.backup.wake()
         for event in appended.events:
             yield event
         turn_input = await self._input(session, appended.message, options)
         prepared = await self._prepare(turn_input, is_continued=appended.is_continued)  # 2 find, 3 pick
+        results = session.head if appended.is_continued else appended.message.parent
+        if waited and results:
+            await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
         if prepared.message.references and not appended.is_continued:
             yield Referenced(prepared.message)
         for note in session.new_notes((*prepared.context.notes, *prepared.notes), always=prepared.notes):
@@ -127,15 +137,16 @@ class Engine:
             async with aclosing(compaction.run()) as events:  # 6 compact, then plan again
                 async for event in events:
                     yield event
-            cache = prepared.context.token_cache
+            cache = prepared.context.token_cache.root
             session.apply(loaded={cache: compaction.turn.loaded} if compaction.is_stored else {})
             turn = await prepared.fill(compaction.turn)  # what is recalled, in the room that is left
-            for note in session.new_notes([picker.fill_note for picker in prepared.pickers if picker.fill_note]):
+            late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
+            for note in session.new_notes([*prepared.count_notes, *late]):
                 yield Noticed(note)
             request = await self._record(session, turn, prepared.message)  # 7 window, recorded before it leaves
             for event in _sent(session, turn, request):
                 yield event
-            exchange = Exchange(prepared, turn, request, approvals, self.use_tracker)
+            exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:
@@ -197,7 +208,7 @@ class Engine:
         """Which model answers next, and as which agent: its files are read at every turn."""
         agent = await asyncio.to_thread(self.agents.read_or_last, session.agent)
         name = options.model or session.model or agent.model or self.settings.model
-        return await self.builder.resolve(name, agent, session.strategy, options)
+        return await self.builder.resolve(name, agent, session.strategy, options, session.conversation)
 
     async def _input(
         self, session: ChatSession, message: Message | None, options: CallOptions, *, is_draft: bool = False
@@ -225,7 +236,7 @@ class Engine:
         pickers = self._pickers(turn, citations)
         context = await self._context(turn, pickers)
         prepared = PreparedTurn(
-            self.store, self.store_thread, turn.session, message, context, pickers, citations, current
+            self.store, self.store_thread, turn.session, message, context, pickers, citations, self.builder, current
         )
         prepared.options = turn.options
         return prepared
@@ -269,7 +280,9 @@ class Engine:
         )
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
         whole = (await count_current(cache, message, ())).own.tokens
-        counted = replace(message, tokens=Tokens(whole, turn.current.counted.count.tokens, tools))
+        tokens = await message_tokens(cache, message.role, message.blocks, whole)
+        tokens = replace(tokens, augmented=turn.current.counted.count.tokens, descriptions=tools)
+        counted = replace(message, tokens=tokens)
 
         def write() -> tuple[None, SessionChanges]:
             cache.save()
@@ -304,7 +317,9 @@ class Engine:
         await self.document_summaries.close()
         await self.use_tracker.close()
         await asyncio.to_thread(self.vaults.close)
+        await asyncio.to_thread(self.backup.close)
         await self.builder.close()
+        await self.streams.flush()
         self.store_thread.close()
 
 

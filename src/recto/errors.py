@@ -6,7 +6,7 @@ RectoError
 ├── DoesNotFit        needed, room, largest                  → cut more, or a larger model
 ├── ProviderError     ├ NoKey ├ RateLimited ├ Unreachable ├ Refused ├ Overflow
 ├── NoVectors         embedder missing, unreachable or wrong  → search by words alone
-└── StoreError        ├ Busy ├ TooNew ├ Altered
+└── StoreError        ├ Busy ├ TooNew ├ Altered ├ MessagesLost
 """
 
 
@@ -17,6 +17,11 @@ class RectoError(Exception):
         super().__init__(message)
         self.message = message
         self.data = data
+
+    def add(self, sentence: str) -> None:
+        """Says one thing more, in the same line."""
+        self.message = f"{self.message.rstrip('.')}; {sentence}"
+        self.args = (self.message,)
 
     @property
     def type(self) -> str:
@@ -43,10 +48,14 @@ class ProviderError(RectoError):
     """The provider failed; `partial` is True when part of a reply had arrived before."""
 
     partial: bool = False
+    sent: bool = True
+    """False when the request never left, as without a key or a connection."""
 
 
 class NoKey(ProviderError):
     """The provider requires a key and none is set."""
+
+    sent = False
 
 
 class RateLimited(ProviderError):
@@ -83,6 +92,10 @@ class Busy(StoreError):
 
 class TooNew(StoreError):
     """The store was written by a newer version; it is not touched."""
+
+
+class MessagesLost(StoreError):
+    """The store holds fewer messages than were stored in it; it is not touched."""
 
 
 class Altered(StoreError):

@@ -19,8 +19,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BRANCHED = "this conversation was continued elsewhere in the meantime; your message starts a new branch"
-
 
 @dataclass(frozen=True, slots=True)
 class Appended:
@@ -28,6 +26,21 @@ class Appended:
 
     message: Message
     branched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """Another client has gone on with the conversation: what this one has just stored starts a branch."""
+
+    after: str | None
+    """The message that the branch follows; None where it begins the conversation anew."""
+    number: int
+    """Its number, as in `#4`; 0 for None."""
+
+    @property
+    def text(self) -> str:
+        where = f"after #{self.number}" if self.number else "at the beginning"
+        return f"this conversation was continued elsewhere in the meantime; your message starts a new branch {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +224,7 @@ class Replied:
 
 Event = (
     Appended
+    | Branched
     | Referenced
     | Noticed
     | ContextUsage
@@ -275,7 +289,7 @@ def _said(event: Event) -> str:
     match event:
         case Appended(message=message) | Replied(message=message):
             return message.text
-        case Noticed(text=text):
+        case Noticed(text=text) | Branched(text=text):
             return text
         case Referenced(message=message):
             return ", ".join(each.relative_path or each.wikilink for each in message.references)

@@ -21,3 +21,7 @@ def new_id() -> str:
         _last = max(stamp, _last + 1)
         number = _last
     return "".join(_DIGITS[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def is_id(text: str) -> bool:
+    return len(text) == 26 and all(digit in _DIGITS for digit in text)

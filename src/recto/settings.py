@@ -6,12 +6,14 @@ Plain dataclasses rather than a validation library: every command imports this, 
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from recto import toml_file
 from recto.errors import Invalid
+from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
 from recto.strategy import STRATEGIES, SUMMARIZE
 
 SYSTEM_PROMPT = (
@@ -28,8 +30,6 @@ def _setting(
     return field(default=default, metadata={"help": help, "low": low, "high": high, "among": among})
 
 
-USER_ONLY = ("tools.allow_write", "references.outside")
-"""Settings that only the user may switch on, not a project."""
 MIN_SUMMARY_TOKENS = 96
 
 
@@ -120,6 +120,11 @@ class EmbeddedSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    backup: bool = _setting(True, "back the store up once a day, and keep the backups of a week")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     model: str = _setting("embedded:smollm2", "model that answers, as provider:model")
     vault: str = _setting("", "folder of notes to chat over")
@@ -131,8 +136,11 @@ class Settings:
     references: ReferenceSettings = ReferenceSettings()
     search: SearchSettings = SearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
+    store: StoreSettings = StoreSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
     """Key -> origin of its value; keys that are not listed have their default."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Key -> why the project's value is not used."""
 
     def get(self, key: str) -> Any:
         _spec(key)
@@ -212,7 +220,7 @@ def _specs_of(group: Any, prefix: str) -> Iterator[Spec]:
         if known:
             key = prefix + entry.name
             yield Spec(key, entry.default, known["help"], known["low"], known["high"], known["among"])
-        elif entry.name != "origins":
+        elif is_dataclass(entry.default):
             yield from _specs_of(entry.default, f"{prefix}{entry.name}.")
 
 
@@ -232,20 +240,7 @@ def check(key: str, value: Any, where: str = "value") -> Any:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The checked settings of one TOML file by dotted key; empty when the file does not exist."""
-    return read_text(file_text(path), str(path))
-
-
-def file_text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        return ""
-    except NotADirectoryError as why:
-        raise Invalid(f"{path.parent} is not a folder; set RECTO_HOME to one", file=str(path)) from why
-    except UnicodeDecodeError as why:
-        raise Invalid(f"{path} is not valid TOML: {why}", file=str(path)) from why
-    except OSError as why:
-        raise Invalid(f"cannot read {path}: {why.strerror}", file=str(path)) from why
+    return read_text(toml_file.file_text(path), str(path))
 
 
 def read_text(text: str, where: str) -> dict[str, Any]:
@@ -282,22 +277,45 @@ def load(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
+    user = home / USER_FILE
+    below = _resolve_paths(read_file(user), home)
+    theirs, refused = _of_project(home, project, below) if project else ({}, {})
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for found, origin in _layers(home, project, environment, flags or {}):
+    for found, origin in (
+        (below, str(user)),
+        (theirs, str(project_file(project)) if project else ""),
+        *_asked(environment, flags or {}),
+    ):
         values.update(found)
         origins.update(dict.fromkeys(found, origin))
-    return _build(values, origins)
+    # a variable or an option says it anyway
+    notes = {key: why for key, why in refused.items() if origins.get(key, str(user)) == str(user)}
+    return replace(_build(values, origins), notes=notes)
 
 
-def _layers(
-    home: Path, project: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], str]]:
-    for folder in (home, project / ".recto" if project else None):
-        if folder:
-            path = folder / "config.toml"
-            found = _resolve_paths(read_file(path), project or Path.cwd() if folder != home else home)
-            yield found if folder == home else _refuse_user_only(found, path), str(path)
+def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
+    """What the project's file sets."""
+    if os.path.realpath(project / ".recto") == os.path.realpath(home):  # it is the user's own
+        return []
+    path, access = project_file(project), ProjectAccess(home, project)
+    return [access.setting(key, value, path, project) for key, value in read_file(path).items()]
+
+
+def _of_project(home: Path, project: Path, below: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values that hold, and why the others do not."""
+    access = ProjectAccess(home, project)
+    values: dict[str, Any] = {}
+    refused: dict[str, str] = {}
+    for each in project_settings(home, project):
+        if problem := access.refusal(each, below.get(each.key, _spec(each.key).default)):
+            refused[each.key] = problem
+        else:
+            values[each.key] = each.place or each.value
+    return values, refused
+
+
+def _asked(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     for spec in specs():
         name = "RECTO_" + spec.key.upper().replace(".", "_")
         if environment.get(name):
@@ -305,20 +323,9 @@ def _layers(
     yield {key: check(key, value, "option") for key, value in flags.items() if value is not None}, "option"
 
 
-def _refuse_user_only(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Refuses settings that a project may not set: a copied folder must not grant itself access to files."""
-    for key in USER_ONLY:
-        if values.get(key):
-            raise Invalid(
-                f"{path}: a project cannot switch on {key}; use an option, or the config.toml of RECTO_HOME",
-                key=key,
-            )
-    return values
-
-
 def _resolve_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Resolves paths in a settings file relative to its folder, not to where the command runs."""
-    for key in ("vault", "system_prompt_file"):
+    for key in PATHS:
         if values.get(key):
             values[key] = str(folder / os.path.expanduser(values[key]))
     return values

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from recto import settings, toml_file
-
-FILE = "config.toml"
-# Typed paths are meant from the current folder; a file means them from where it belongs.
-PATHS = ("vault", "system_prompt_file")
+from recto.home_files import private_home
+from recto.project_access import PATHS, USER_FILE, ProjectAccess, project_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +20,17 @@ class SettingChange:
 def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
     """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
     typed = settings.check(key, value, "config set")
-    path = (project / ".recto" if project else home) / FILE
+    path = project_file(project) if project else home / USER_FILE
     if key in PATHS and typed:
+        # typed paths are meant from the current folder; a file means them from where it belongs
         typed = _rooted(typed, project)
-    text = toml_file.with_value(settings.file_text(path), path, key.split("."), typed)
+    text = toml_file.with_value(toml_file.file_text(path), path, key.split("."), typed)
     settings.check_text(text, str(path))
-    toml_file.write(path, text)
+    if project:
+        access = ProjectAccess(home, project)
+        access.accept([access.setting(key, typed, path, project)])
+    with private_home(home):
+        toml_file.write(path, text)
     return SettingChange(key, typed, path)
 
 

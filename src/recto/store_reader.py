@@ -10,10 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from recto import locations
+from recto.arguments import checked_door
 from recto.chat.blocks import ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
+from recto.home_files import private_home
 from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
@@ -37,6 +39,7 @@ class SentText:
     text: str
 
 
+@checked_door
 class StoreReader:
     def __init__(self, store: Store, home: Path, project: Path | None) -> None:
         self._store, self._tree, self._records = store, store.tree, store.records
@@ -84,9 +87,9 @@ class StoreReader:
         """A JSON value for people, with short names in place of ids."""
         return with_short_names(value, self.short_names(ids_in(value), head))
 
-    def tool_result(self, message: Message, *, call: int = 1, media: int | None = None) -> bytes:
+    def tool_result(self, results: Message, *, call: int = 1, media: int | None = None) -> bytes:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
-        found = _chosen_result(message, call)
+        found = _chosen_result(results, call)
         if media is None:
             return self._store.blobs.get(found.whole) if found.whole else found.text.encode()
         if media > len(found.media):
@@ -125,6 +128,10 @@ class StoreReader:
         """For each request (all of them by default): None when it rebuilds, else what differs."""
         ids = self._records.ids() if requests is None else [self.request_id(each) for each in requests]
         return self._records.differences(ids)
+
+    def unsent(self) -> set[str]:
+        """The ids of the requests that never left."""
+        return self._records.unsent()
 
     def sent_source(self, named: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
@@ -178,7 +185,8 @@ def open_reader(home: str | Path | None = None, project: str | Path | None = Non
     """A reader on `home` (default: RECTO_HOME or ~/.recto)."""
     place = Path(home).expanduser() if home else locations.find_home()
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
-    return StoreReader(Store(place / locations.STORE_FILE), place, root)
+    with private_home(place):
+        return StoreReader(Store(locations.find_store(place)), place, root)
 
 
 def message_by_number(store: Store, home: Conversation, head: str | None, number: int) -> Message:

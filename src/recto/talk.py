@@ -7,13 +7,13 @@ from typing import Unpack
 
 from recto import settings as configuration
 from recto import source_changes
+from recto.arguments import checked_door
 from recto.ask_options import AskOptions, Reply, call_options, with_attachments
 from recto.chat.blocks import Compaction, ToolCall
 from recto.chat.message import Message
-from recto.errors import Invalid, Unreachable
+from recto.errors import Invalid, RectoError, Unreachable
 from recto.events import (
-    BRANCHED,
-    Appended,
+    Branched,
     ContextCompacted,
     Event,
     Noticed,
@@ -30,6 +30,7 @@ from recto.turn.messages import Given, user_message
 from recto.turn.session import ChatSession
 
 
+@checked_door
 class AsyncTalk(AsyncTalkReader):
     """One conversation, from one client's place in it. It is stored with its first message."""
 
@@ -46,16 +47,16 @@ class AsyncTalk(AsyncTalkReader):
 
     async def use(self, model: str) -> None:
         """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
-        await self._engine.builder.provider(model).model(model)
-        self.session.apply(model=model, declined=0)
+        await self._engine.builder.model(model)
         await self._keep(model=model)
+        self.session.apply(model=model, declined=0)
 
     async def use_strategy(self, name: str | None) -> None:
         """Another strategy for this conversation from the next message on; None follows the settings again."""
         if name is not None:
             configuration.check("context.strategy", name, "strategy")
-        self.session.apply(strategy=name)
         await self._keep(strategy=name)
+        self.session.apply(strategy=name)
 
     async def watch_vault(self) -> None:
         """Keeps the vault's catalogue and search index up to date in the background, while the talk lasts."""
@@ -139,18 +140,24 @@ class AsyncTalk(AsyncTalkReader):
         given = await with_attachments(given, options.get("attachments", ()))
         user_message(given)  # refused before a conversation is made for it
         session = await self._stored()
-        async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
-            async for event in events:
-                log_event(event)
-                yield event
-                if isinstance(event, Question):
-                    event.settle()
+        try:
+            async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
+                async for event in events:
+                    log_event(event)
+                    yield event
+                    if isinstance(event, Question):
+                        event.settle()
+        except RectoError as why:
+            if session.head and not await self._engine.store_thread.do(self._tree.was_sent, session.conversation):
+                why.add(f"your message is kept in {self.name}")
+            raise
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         """The whole reply. Nobody is asked about tools or compactions meanwhile."""
         last: Replied | None = None
         pending: tuple[ToolCall, ...] = ()
         asked: Message | None = None
+        branched: Branched | None = None
         notes: list[str] = []
         async for event in self.stream(given, can_ask=False, **options):
             if isinstance(event, Replied):
@@ -161,13 +168,14 @@ class AsyncTalk(AsyncTalkReader):
                 notes.append(event.text)
             elif isinstance(event, ContextCompacted):
                 notes.extend(event.notes)
-            elif isinstance(event, Appended) and event.branched:
-                notes.append(BRANCHED)
+            elif isinstance(event, Branched):
+                branched = event
+                notes.append(event.text)
             elif isinstance(event, ToolCallsPending):
                 pending = event.calls
         if last is None:
             raise Unreachable("the model gave no reply")
-        return Reply(last.message.text, last.message, last.window, last.request, tuple(notes), asked, pending)
+        return Reply(last.message.text, last.message, last.window, last.request, tuple(notes), asked, pending, branched)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""

@@ -5,15 +5,18 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from typing import TypeVar, Unpack
+from datetime import datetime
+from typing import TypedDict, TypeVar, Unpack
 
 from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent
+from recto.arguments import checked_door
 from recto.ask_options import AskOptions, call_options, with_attachments
 from recto.chat.blocks import Compaction
-from recto.chat.message import Message
+from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
+from recto.ids import is_id
 from recto.providers.model import Prices
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.transcript import (
@@ -39,12 +42,31 @@ from recto.vault.vault_search import FoundDocument, VaultHits
 from recto.window.window import Window
 
 T = TypeVar("T")
+# so many messages are given where nobody says how many
+LATEST = 100
+
+
+class Wanted(TypedDict, total=False):
+    """Which messages of a path are wanted."""
+
+    limit: int | None
+    """The last so many, 100 unless given; None for all."""
+    since: str | int | datetime | None
+    """From this time or message on: 2026-01-31T18:00, #12, or an id."""
+    before: str | int | datetime | None
+    with_tools: bool
+    """With the results of tools; True unless given."""
+    with_system: bool
+    """With compactions and other messages of the system; True unless given."""
+
+
 # messages read at a time on a walk along a path
 PAGE = 500
 # What a conversation is about now: its user's last messages, no longer than a long question.
 LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
 
 
+@checked_door
 class AsyncTalkReader:
     def __init__(self, engine: Engine, session: ChatSession, reader: StoreReader, number: int | None = None) -> None:
         self._engine, self._tree, self._settings = engine, engine.store.tree, engine.settings
@@ -168,28 +190,34 @@ class AsyncTalkReader:
                 yield message
             at = page[-1].parent if len(page) == PAGE else None
 
-    async def messages(self, *, limit: int | None = None) -> list[Message]:
-        """The path to the head, oldest first; with `limit`, only its last messages."""
-        found: list[Message] = []
-        if limit == 0:
-            return found
-        async for message in self.path():
-            found.append(message)
-            if len(found) == limit:
-                break
-        return found[::-1]
+    async def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
+        """The last messages of the path to the head, oldest first; `Wanted` says which."""
+        found = await transcript(self.path(), ArchivedPart(), await self._filter(**wanted))
+        return [entry.message for entry in found]
 
-    async def transcript(
-        self,
-        *,
-        since: str | None = None,
-        before: str | None = None,
-        limit: int | None = None,
-        with_tools: bool = True,
-    ) -> list[TranscriptEntry]:
-        """The path, oldest first, each message with whether it is still sent; with `limit`, only the last ones."""
-        wanted = TranscriptFilter(since, before, limit, with_tools)
-        return await transcript(self.path(), await self.archived(), wanted)
+    async def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
+        """The same, each message with whether it is still sent."""
+        return await transcript(self.path(), await self.archived(), await self._filter(**wanted))
+
+    async def _filter(self, **wanted: Unpack[Wanted]) -> TranscriptFilter:
+        limit = wanted.get("limit", LATEST)
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise Invalid(f"a limit of {limit} is not allowed; it is a whole number, or None for all messages")
+        since, before = await self._bound(wanted.get("since")), await self._bound(wanted.get("before"))
+        with_tools, with_system = wanted.get("with_tools", True), wanted.get("with_system", True)
+        return TranscriptFilter(since, before, limit, with_tools, with_system)
+
+    async def _bound(self, given: str | int | datetime | None) -> str | int | None:
+        """A time as stored, or the depth of a message that is named by number or id."""
+        if given is None:
+            return None
+        named = str(given)
+        if number_in(named) is not None or is_id(named):
+            return (await self.message(named)).depth
+        try:
+            return stored_time(named)
+        except (ValueError, OverflowError) as why:
+            raise Invalid(f"{named} is neither a time such as 2026-01-31T18:00 nor a message such as #12") from why
 
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""
@@ -250,7 +278,8 @@ class AsyncTalkReader:
 
     def _records(self) -> list[Record]:
         records = self._engine.store.records
-        return [records.record(id) for id in records.ids(self.id)] if self.id else []
+        found = [records.record(id) for id in records.ids(self.id)] if self.id else []
+        return [record for record in found if record.was_sent]
 
     async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
         """The strategy in force and how full the window is; without the model an error in its place."""
@@ -262,7 +291,7 @@ class AsyncTalkReader:
 
     async def _prices(self, model: str) -> Prices | None:
         try:
-            return (await self._engine.builder.provider(model).model(model)).prices
+            return (await self._engine.builder.model(model)).prices
         except RectoError:  # a model that is no longer there has no price
             return None
 

@@ -1,9 +1,16 @@
-"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL."""
+"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text."""
 
 import re
 
 _BAD = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+# A shorter value is no key, and removing it would tear ordinary words apart.
+SHORTEST_KEY = 8
+_KEY_START = 3
+# How providers mask the middle or the end of a key that they repeat.
+_MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
+_MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})[*•….x]*([\w-]{2,})")
+_REST = re.compile(r"[\w-]*")
 
 
 def clean(text: str | bytes) -> tuple[str, int]:
@@ -21,3 +28,27 @@ def clean(text: str | bytes) -> tuple[str, int]:
             # valid UTF-8 has no surrogates, and searching for NUL alone is ten times as fast
             return (valid, 0) if "\0" not in valid else (valid.replace("\0", REPLACEMENT), valid.count("\0"))
     return _BAD.subn(REPLACEMENT, text)
+
+
+def without_key(text: str, key: str | None, mask: str = "***") -> str:
+    """The text without a key: neither the whole, nor its beginning, nor what a provider left of it in masking it."""
+    if not key or len(key) < SHORTEST_KEY:
+        return text
+    parts, at = [], 0
+    while (start := text.find(key[:_KEY_START], at)) >= 0:
+        end = start + _same(text[start : start + len(key)], key)
+        masked = _MASKED.match(text, end)
+        if end - start < SHORTEST_KEY and masked is None:
+            parts.append(text[at : start + 1])
+            at = start + 1
+            continue
+        rest = masked or _REST.match(text, end)
+        parts += [text[at:start], mask]
+        at = rest.end() if rest else end
+    text = "".join(parts) + text[at:]
+    return _MASKED_START.sub(lambda found: mask if key.endswith(found[1]) else found[0], text)
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters at the beginning are the same."""
+    return next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))

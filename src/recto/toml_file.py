@@ -3,14 +3,41 @@
 Knows no settings: the caller checks the values.
 """
 
+import errno
 import os
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from recto.errors import Invalid
+
+MAX_BYTES = 2_000_000
+
+
+def file_text(path: Path) -> str:
+    """Empty where there is no file. Raises Invalid where it cannot be read."""
+    try:
+        return read_ordinary_file(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except NotADirectoryError as why:
+        raise Invalid(f"{path.parent} is not a folder; set RECTO_HOME to one", file=str(path)) from why
+    except UnicodeDecodeError as why:
+        raise Invalid(f"{path} is not valid TOML: {why}", file=str(path)) from why
+    except OSError as why:
+        raise Invalid(f"cannot read {path}: {why.strerror}", file=str(path)) from why
+
+
+def read_ordinary_file(path: Path) -> bytes:
+    """The bytes of an ordinary file. Raises OSError: a pipe would wait for ever, and a device never ends."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
+    with path.open("rb") as file:
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise OSError(errno.EFBIG, "it is larger than 2 MB", str(path))
+    return raw
 
 
 def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
@@ -68,14 +95,16 @@ def _parsed(text: str, path: Path) -> Any:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes the file atomically; a link stays a link, and permissions are kept."""
+    """Writes the file atomically; a link stays a link, permissions are kept, a new file is as private as its folder."""
+    import tempfile  # only to write a file
+
     place = path.resolve()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=".toml")
         try:
             _write(handle, text)
-            os.chmod(beside, place.stat().st_mode if place.exists() else 0o644)
+            os.chmod(beside, place.stat().st_mode if place.exists() else 0o644 & place.parent.stat().st_mode)
             os.replace(beside, place)
         except OSError:
             os.unlink(beside)

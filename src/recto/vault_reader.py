@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from recto import locations
 from recto.errors import Invalid, NotFound
+from recto.home_files import private_home
 from recto.settings import Settings, load
 from recto.text import clean
 from recto.vault.document import block_text, section_text
@@ -167,9 +168,10 @@ def open_vault_reader(folder: str | None = None) -> VaultReader:
     home = locations.find_home()
     settings = load(home, locations.find_project(Path.cwd()), flags={"vault": folder})
     if not settings.vault:
-        raise Invalid(NO_VAULT)
+        raise Invalid(settings.notes.get("vault", NO_VAULT))
     root = Path(settings.vault).expanduser()
-    vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
+    with private_home(home):
+        vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
     return VaultReader(vault, settings, home)
 
 

@@ -68,7 +68,7 @@ def block_from_json(data: dict[str, Json]) -> Block:
     values = {name: value for name, value in data.items() if name in known}
     if made := values.get("made"):
         values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger", "references", "media"):
+    for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized"):
         if name in values:
             values[name] = tuple(values[name])
     if "attachments" in values:
@@ -96,7 +96,10 @@ def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
         "parent": message.parent,
         "role": message.role,
         "text": message.text,
-        "blocks": [block_to_json(block) for block in message.blocks],
+        "blocks": [
+            block_to_json(block) | {"tokens": tokens}
+            for block, tokens in zip(message.blocks, message.block_tokens, strict=True)
+        ],
         "status": message.status,
         "active": active,
         "tokens": message.tokens.own,
@@ -105,6 +108,7 @@ def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
         "created": message.created,
         "augmented_tokens": message.tokens.augmented,
         "tool_tokens": message.tokens.tools,
+        "tool_description_tokens": message.tokens.descriptions,
         "usage": asdict(message.usage) if message.usage else None,
         "model": message.model,
         "provider": message.provider,

@@ -14,6 +14,7 @@ from recto.agents import agent_file, layers
 from recto.agents.agent import MemorySwitches
 from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
+from recto.agents.project_trust import trust_settings
 from recto.sources.tools import RECALL
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.vault.vault import Vault
@@ -50,6 +51,7 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
         "agent.toml", 'model = "a:b"\ndescription = "mine"\n[context]\nthreshold = 0.7\n[memory]\nfiles = false\n'
     )
     other = theirs("agent.toml", 'model = "c:d"\n[context]\nlow_water = 0.4\n[memory]\nfacts = false\n')
+    trust_settings(agents)
     agent = agents.read("clerk")
     assert (agent.model, agent.description) == ("c:d", "mine")
     assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4}

@@ -21,6 +21,8 @@ class Terminal:
             termios.tcsetwinsize(0, (30, 100))
             os.execve(sys.executable, [sys.executable, "-m", "recto", *args], dict(os.environ))
         self._seen = ""
+        self.raw = ""
+        """Everything that was sent, as it was sent."""
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -62,6 +64,7 @@ class Terminal:
     def _take(self, text: str) -> None:
         """As a terminal does, it says where the cursor is when it is asked: the toolbar waits for that."""
         self._seen += text
+        self.raw += text
         if self._seen.endswith(WHERE) or WHERE in text:
             self.type("\x1b[1;1R")
 

@@ -17,7 +17,7 @@ def test_json_is_one_object_with_the_promised_fields(run: Run, script: Script) -
     assert list(answer)[:7] == ["conversation", "message", "request", "text", "references", "usage", "tokens"]
     assert answer["text"] == "Yes."
     assert answer["references"] == []
-    assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write"}
+    assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "reasoning"}
     assert set(answer["tokens"]) == {"total", "limit", "reserve", "exact"}
     assert answer["tokens"]["total"] == answer["usage"]["input"]
 

@@ -70,3 +70,15 @@ def test_a_provider_that_cannot_be_reached_is_told_and_the_message_kept(
     told = failure(run("ask", "-m", "nowhere:x", "--set", "reply.tries=1", "hello"))
     assert told.count("recto: ") == 1
     assert rows(run("conversations", "show", "--json"))[0]["text"] == "hello"
+
+
+@pytest.mark.parametrize("id", ["", " ", "a\ud800b"])
+@pytest.mark.parametrize(
+    "command", [["ask", "hello", "-c"], ["conversations", "fork"], ["conversations", "show"], ["request", "show"]]
+)
+def test_an_id_that_names_nothing_is_told_in_one_line(run: Run, script: Script, command: list[str], id: str) -> None:
+    run("ask", "-m", script({"text": "Yes."}), "hello")
+    told = failure(run(*command, id))
+    assert told.startswith("recto: ")
+    assert told.count("\n") == 1
+    assert len(rows(run("conversations", "list", "--json"))) == 1

@@ -15,7 +15,7 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
-from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter, note_names
+from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter, file_paths, note_names
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
 from recto.sources.mentions import mentioned_sources
@@ -109,12 +109,21 @@ def test_a_name_that_holds_a_sign_is_completed_too(vault: Vault) -> None:
     assert offered(links, "[[C# tips#asy") == ["[[C# tips#Async await]]"]
 
 
-@pytest.mark.parametrize("name", ["a [[b", "a]] b", "a|b", "a^b", "a\nb", "a\x1bb", " a", "a ", "a`b`[[", "a]"])
+@pytest.mark.parametrize(
+    "name", ["a [[b", "a]] b", "a|b", "a^b", "a\nb", "a\x1bb", "a\u202eb", " a", "a ", "a`b`[[", "a]"]
+)
 def test_a_name_that_no_link_can_hold_is_not_offered(vault: Vault, name: str) -> None:
     vault.write(f"odd/{name}.md", "---\naliases: [Peculiar]\n---\n")
     links = LinkCompleter(lambda: vault)
     offers = [*offered(links, "[[a"), *offered(links, "[[odd"), *offered(links, "[[pecul")]
     assert not [each for each in offers if "odd/" in each or name in each or "Peculiar" in each]
+
+
+@pytest.mark.parametrize("name", ["a\x1bb", "a\x9bb", "a\u202eb", 'a"b'])
+def test_a_file_whose_name_steers_the_terminal_or_cannot_be_quoted_is_not_offered(tmp_path: Path, name: str) -> None:
+    for each in (name, "apple"):
+        (tmp_path / f"{each}.txt").write_text("x")
+    assert [each.insert for each in file_paths([tmp_path])] == ["apple.txt"]
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

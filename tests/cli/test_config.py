@@ -125,3 +125,42 @@ def test_a_home_that_is_a_file_is_named(run: Run, home: Path) -> None:
     home.write_text("")
     for command in (["config", "show"], ["config", "set", "reply.tries", "3"]):
         assert "is not a folder; set RECTO_HOME" in failure(run(*command))
+
+
+def test_trust_shows_the_values_and_where_they_lead(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / ".recto/config.toml"
+    file.parent.mkdir()
+    file.write_text('model = "openai:theirs"\nvault = "notes"\n')
+    shown = run("config", "show")
+    assert shown.stderr.count("`recto config trust` accepts it") == 2
+    assert "model = 'openai:theirs' is ignored" in run("config", "get", "model").stderr
+    assert "vault = 'notes' is ignored" in failure(run("vault", "status"))
+    assert run("config", "trust", "vault").stdout.splitlines() == [
+        'vault = "notes" is trusted',
+        f"  leads to  {tmp_path / 'notes'}",
+        f"  said in   {file}",
+    ]
+    assert run("vault", "status").exit_code == 0
+    row = one(run("config", "trust", "model", "--json"))
+    assert row == {
+        "key": "model",
+        "value": "openai:theirs",
+        "agent": "",
+        "file": str(file),
+        "path": "",
+        "trusted": True,
+    }
+    assert one(run("config", "get", "model", "--json"))["value"] == "openai:theirs"
+    assert 'model = "openai:theirs" is no longer trusted, and ignored' in run("config", "distrust", "model").stdout
+    assert one(run("config", "get", "model", "--json"))["value"] != "openai:theirs"
+    file.write_text("")
+    assert "sets nothing that needs your trust" in run("config", "trust").stderr
+
+
+def test_the_model_that_would_answer_is_shown_with_the_one_that_is_not_trusted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".recto").mkdir()
+    (tmp_path / ".recto/config.toml").write_text('model = "openai:theirs"\n')
+    shown = run("models", "show")
+    assert "embedded:smollm2" in shown.stdout
+    assert "openai:theirs" in shown.stderr

@@ -159,3 +159,27 @@ def test_a_result_of_which_the_model_saw_the_beginning_is_printed_whole(run: Run
 def test_what_is_not_there_is_told(run: Run, message: str) -> None:
     assert "holds 2 tool results, not 3" in failure(run("conversations", "result", message, "--call", "3"))
     assert "gave 1 pictures or files, not 2" in failure(run("conversations", "result", message, "--media", "2"))
+
+
+def test_show_takes_numbers_ids_and_times_as_bounds(run: Run, said: list[dict[str, Any]]) -> None:
+    def shown(*options: str) -> list[str]:
+        return [row["id"] for row in rows(run("conversations", "show", "--json", *options))]
+
+    ids = [row["id"] for row in said]
+    assert shown("--since", "#3", "--before", "6") == ids[2:5]
+    assert shown("--since", ids[9]) == ids[9:]
+    assert shown("--before", "2001-01-01") == []
+    assert shown("--limit", "2") == ids[-2:]
+    run("context", "clear")
+    assert len(shown()) == len(ids) + 1
+    assert shown("--no-system") == ids
+    assert "soon is no time" in run("conversations", "show", "--since", "soon").stderr
+
+
+def test_show_says_that_there_is_more(run: Run, script: Script) -> None:
+    talk(run, script(REPLY, SUMMARY), 51)
+    shown = run("conversations", "show")
+    assert "only the last 100 messages: --all or --limit shows more" in shown.stderr
+    assert "#2 assistant" not in shown.stdout
+    assert "#2 assistant" in run("conversations", "show", "--all").stdout
+    assert "only the last" not in run("conversations", "show", "--limit", "3").stderr

@@ -37,7 +37,7 @@ def test_show_has_the_promised_fields(run: Run, script: Script) -> None:
     answer = one(run("ask", "-m", script({"text": "Yes."}), "hello", "--json"))
     asked, replied = rows(run("conversations", "show", answer["conversation"], "--json"))
     assert list(asked)[:11] == list(replied)[:11] == FIELDS
-    assert asked["blocks"] == [{"type": "text", "text": "hello"}]
+    assert asked["blocks"] == [{"type": "text", "text": "hello", "tokens": asked["tokens"]}]
     assert (asked["parent"], replied["parent"]) == (None, asked["id"])
     assert (replied["id"], replied["request"]) == (answer["message"], answer["request"])
     assert asked["tokens"] > 0

@@ -4,7 +4,7 @@ import pytest
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.cli.listener import in_words, tool_named
-from recto.events import ToolFinished
+from recto.events import Branched, ToolFinished
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,9 @@ def test_a_tool_is_named_with_its_server(called: str, shown: str) -> None:
 def test_a_call_is_told_with_how_it_ended(result: ToolResult, told: str) -> None:
     call = ToolCall("1", "github__create_issue", '{"title": "Leak"}')
     assert in_words(ToolFinished(call, result)) == f'github:create_issue {{"title": "Leak"}} → {told}'
+
+
+def test_a_branch_is_told_in_one_line_with_where_it_begins() -> None:
+    told = "this conversation was continued elsewhere in the meantime; your message starts a new branch"
+    assert in_words(Branched("01", 4)) == f"{told} after #4"
+    assert in_words(Branched(None, 0)) == f"{told} at the beginning"

@@ -17,6 +17,7 @@ from recto.cli import log, main, slash
 from recto.cli.chat_state import ChatState
 from recto.cli.log import REDACTED, redact
 from recto.cli.show import console
+from recto.home_files import CRASH_FILE
 
 KEY = "sk-proj-4f9XyZ8821abcdEFGH"
 TOOL = {"name": "read_document", "arguments": {"path": "Welcome"}}
@@ -219,5 +220,5 @@ def test_help_tells_of_the_log_and_imports_none(spawn: Spawn) -> None:
 
 def test_the_page_about_trouble_names_what_there_is() -> None:
     page = (Path(__file__).parents[2] / "docs" / "troubleshooting.md").read_text()
-    for named in (*(f"`{level}`" for level in log.LEVELS), "RECTO_LOG", "RECTO_LOG_FILE", "--log", log.CRASH_FILE):
+    for named in (*(f"`{level}`" for level in log.LEVELS), "RECTO_LOG", "RECTO_LOG_FILE", "--log", CRASH_FILE):
         assert named in page

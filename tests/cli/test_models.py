@@ -1,17 +1,55 @@
 import json
+import re
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run, failure, one, rows
-from tests.conftest import Script
+from tests.conftest import Script, Serve
+from tests.providers.conftest import Loopback
 
 from recto.providers.embedded import find_weights
 
 
 def test_the_embedded_model_comes_first(run: Run) -> None:
-    found = rows(run("models", "list", "--json"))
+    found = rows(run("models", "list", "--all", "--json"))
     assert found[0]["name"] == "embedded:smollm2"
     assert len(found) > 100
-    assert {"window", "window_from", "prices", "prices_from", "exact", "tokenizer"} <= found[0].keys()
+    assert {"window", "window_from", "prices", "prices_from", "exact", "tokenizer", "aliases"} <= found[0].keys()
+
+
+def test_the_list_holds_what_can_be_used_now_and_counts_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run("models", "list")
+    assert [line.split()[0] for line in first.stdout.splitlines()] == ["embedded:smollm2"]
+    assert re.search(r"note: 1,\d\d\d more models of providers without a key", first.stderr)
+    assert "--all" in first.stderr
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
+    monkeypatch.setenv("RECTO_OPENROUTER_API_KEY", "k" * 20)
+    second = run("models", "list")
+    lines = second.stdout.splitlines()
+    assert any(line.startswith("anthropic:claude-sonnet") for line in lines)
+    assert sum(line.startswith("openrouter:") for line in lines) == 20
+    assert re.search(r"\d\d\d more of openrouter; a word narrows the list", second.stderr)
+    assert len(run("models", "list", "--all").stdout.splitlines()) > 1000
+    assert len(run("models", "list", "a").stdout.splitlines()) == 100
+
+
+def test_the_list_holds_what_servers_offer_and_the_names_that_the_user_gave(
+    run: Run, serve: Serve, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = {"object": "list", "data": [{"id": "qwen3", "max_model_len": 40_960}, {"id": "openai/gpt-4o"}]}
+    server = serve(routes={"/v1/models": [Loopback.whole(offered)]})
+    monkeypatch.setenv("RECTO_MY_BOX_BASE_URL", server.url)
+    monkeypatch.setenv("RECTO_GONE_BASE_URL", "http://127.0.0.1:9/v1")
+    home.mkdir()
+    (home / "models.toml").write_text('["The Big One"]\nprovider = "my-box"\nid = "qwen3"\n')
+    lines = run("models", "list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["embedded:smollm2", "my-box:openai/gpt-4o", "my-box:qwen3"]
+    assert "128,000 (genai-prices)" in lines[1]
+    assert "40,960 (the server)" in lines[2]
+    assert lines[2].endswith("= The Big One")
+    [row] = rows(run("models", "list", "big one", "--json"))
+    assert (row["name"], row["aliases"]) == ("my-box:qwen3", ["The Big One"])
+    assert "40,960 tokens (the server)" in run("models", "show", "the big one").stdout
 
 
 def test_a_word_narrows_the_list(run: Run) -> None:
@@ -19,6 +57,21 @@ def test_a_word_narrows_the_list(run: Run) -> None:
     assert lines
     assert all("gpt-4o" in line for line in lines)
     assert any("128,000 (genai-prices)" in line and "$2.5 in, $10 out" in line for line in lines)
+
+
+def test_a_name_of_the_users_own_works_with_the_option_the_setting_and_the_chat(
+    run: Run, script: Script, home: Path
+) -> None:
+    home.mkdir()
+    for name, text in (("One", "I am one."), ("Number Two", "I am two.")):
+        id = script({"text": text}, {"text": text}).removeprefix("scripted:")
+        with (home / "models.toml").open("a") as file:
+            file.write(f'["{name}"]\nprovider = "scripted"\nid = "{id}"\n')
+    assert run("ask", "-m", "number two", "Who?").stdout == "I am two.\n"
+    assert run("config", "set", "model", "One").exit_code == 0
+    assert run("ask", "Who?").stdout == "I am one.\n"
+    assert "I am two." in run("chat", input="/model Number Two\nWho?\n").stdout
+    assert "give it this name in models.toml in RECTO_HOME" in failure(run("ask", "-m", "Number Three", "Who?"))
 
 
 def test_show_says_where_each_number_is_from(run: Run, home: Path) -> None:
@@ -54,3 +107,20 @@ def test_pull_leaves_weights_that_are_here_alone(run: Run, home: Path) -> None:
     done = run("models", "pull", "--json")
     assert json.loads(done.stdout) == {"model": "embedded:smollm2", "path": str(there)}
     assert "already there" in done.stderr
+
+
+def test_show_tells_the_error_of_estimates_and_the_replies_it_is_from(run: Run, script: Script) -> None:
+    model = script({"text": "ok"}, exact=False)
+    assert "calibrated" not in run("models", "show", model).stdout
+    run("chat", "-m", model, input="one\ntwo\nthree\n")
+    assert "from 3 replies, off by " in run("models", "show", model).stdout
+    told = one(run("models", "show", model, "--json"))["calibration"]
+    assert told["replies"] == 3
+    assert told["error"] < 0.2
+    assert ", learned from 3 replies" in " ".join(run("context", "show", "-m", model).stdout.split())
+
+
+def test_show_tells_that_exact_counts_were_contradicted(run: Run, script: Script) -> None:
+    model = script({"text": "ok", "usage": {"input": 77, "output": 1}})
+    run("ask", "-m", model, "hello")
+    assert "contradicted by 1 report" in run("models", "show", model).stdout

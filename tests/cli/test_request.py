@@ -68,7 +68,9 @@ def test_verify_proves_all_or_some(run: Run, script: Script) -> None:
     model = script({"text": "Yes."})
     ids = [one(run("ask", "-m", model, "hello", "--json"))["request"] for _ in range(2)]
     assert run("request", "verify", "--all").stdout == "".join(f"ok {id}\n" for id in ids)
-    assert rows(run("request", "verify", ids[0], "--json")) == [{"request": ids[0], "ok": True, "difference": None}]
+    assert rows(run("request", "verify", ids[0], "--json")) == [
+        {"request": ids[0], "ok": True, "difference": None, "sent": True}
+    ]
     assert "Name the requests" in failure(run("request", "verify"), 2)
     assert "01X" in failure(run("request", "verify", "01X"))
 

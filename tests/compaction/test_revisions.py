@@ -12,7 +12,7 @@ from tests.conftest import Open, Script, examples
 from recto import wire
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
-from recto.compaction.revisions import BlockRevision
+from recto.compaction.revisions import BlockRevision, fork_to
 from recto.errors import Invalid
 from recto.ids import new_id
 from recto.store.store import Store
@@ -29,7 +29,7 @@ class Revising:
         self._store, self._session = store, session
 
     def __getattr__(self, name: str) -> Callable[..., Compaction]:
-        change = getattr(BlockRevision(self._store, self._session), name)
+        change = getattr(BlockRevision(self._store, self._session.conversation, self._session.head), name)
         return lambda *args: self._session.commit(self._store, lambda: change(*args))
 
 
@@ -68,11 +68,11 @@ class Life:
         self._append(compaction_message(block, self.session.head or ""))
 
     def fork(self, message: str) -> None:
-        self.session.apply(head=self.store.tree.move(self.session.conversation, message))
+        self.session.commit(self.store, lambda: (None, fork_to(self.store, self.session, message)))
 
     def _append(self, message: Message) -> None:
         placed = self.store.tree.append(self.session.conversation, message)
-        self.session.apply(**moved(placed.message.id, placed.moved))
+        self.session.apply(**moved(placed))
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_at_the_threshold_the_beginning_becomes_a_summary_and_the_latest_message
     assert compacted.context_size_after <= 0.5 * usage.limit
     verbatim = [message["content"].rpartition("[End of what was recalled.]\n\n")[2] for message in messages[2:]]
     assert len(verbatim) >= 6
-    said = [message.text for message in talk.messages() if not message.compaction][:-1]
+    said = [message.text for message in talk.messages(limit=None) if not message.compaction][:-1]
     assert verbatim == said[len(said) - len(verbatim) :]
     assert all(difference is None for _, difference in at.verify())
 
@@ -123,7 +123,7 @@ def test_a_second_compaction_is_asked_about_the_first_summary_and_what_came_afte
     _, two = summary_requests(at, talk)
     contents = [str(message["content"]) for message in two["messages"]]
     assert "14 boats" in contents[1]
-    said = [message for message in talk.messages() if not message.compaction]
+    said = [message for message in talk.messages(limit=None) if not message.compaction]
     covered = [message.id for message in said].index(first.last or "") + 1
     assert contents[2] == said[covered].text
     assert not any(SAID.format(0) in content for content in contents)
@@ -142,7 +142,7 @@ def test_every_message_is_covered_or_verbatim_after_many_compactions(desk: Open,
         window = of(Sent, events)[-1].window
         assert window.total <= window.limit - window.reserve
     assert talk.compaction() is not None
-    said = [message for message in talk.messages() if not message.compaction]
+    said = [message for message in talk.messages(limit=None) if not message.compaction]
     assert len(said) == 120
     covered = talk.archived()
     active = [message for message in said if covered.active(message)]
@@ -231,7 +231,7 @@ def test_a_summary_model_of_its_own_gets_a_transcript_in_slices_that_fit_its_win
     transcripts = " ".join(body["messages"][1]["content"] for body in asked if body["model"] in small)
     block = talk.compaction()
     assert block is not None
-    covered = [message for message in talk.messages() if not message.compaction][: block.messages_archived]
+    covered = [message for message in talk.messages(limit=None) if not message.compaction][: block.messages_archived]
     flat = " ".join(transcripts.split())
     assert all(" ".join(message.text.split())[:60] in flat for message in covered)
     assert block.checks["covered"] == block.checks["seen"] == len(covered)
@@ -297,7 +297,7 @@ def test_recent_messages_that_are_huge_are_covered_and_all_are_accounted_for(des
         window = of(Sent, events)[-1].window
         assert window.total <= window.limit - window.reserve
     covered = talk.archived()
-    said = [message for message in talk.messages() if not message.compaction]
+    said = [message for message in talk.messages(limit=None) if not message.compaction]
     block = talk.compaction()
     assert block is not None
     assert sum(covered.active(message) for message in said) + block.messages_archived == 8
@@ -660,7 +660,7 @@ def test_a_fork_between_what_is_covered_and_the_compaction_keeps_it(desk: Open, 
     at = desk(script(REPLY, SUMMARY, limit=1200))
     talk = at.conversation()
     fill(talk)
-    said = [message for message in talk.messages() if not message.compaction]
+    said = [message for message in talk.messages(limit=None) if not message.compaction]
     talk.fork(said[-3].id)
     block = talk.compaction()
     assert isinstance(block, Compaction)

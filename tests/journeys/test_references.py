@@ -315,6 +315,37 @@ def test_a_missing_heading_is_told_also_beside_the_whole_note(desk: Open, script
     assert any("has no heading Nowhere" in note for note in reply.notes)
 
 
+def test_a_missing_heading_takes_nothing_from_a_part_that_was_named_before(
+    desk: Open, script: Script, vault: Path
+) -> None:
+    at = desk(script({"text": "ok"}), vault=vault)
+    talk = at.conversation()
+    (vault / "Tags.md").write_text("# Tags\n\nAll of them.\n\n## Nested tags\n\nWith a slash.\n\n## Other\n\nMore.\n")
+    reply = talk.ask("[[Tags#Nested tags]] vs [[Tags#Nope]]")
+    assert [each.wikilink for each in reply.references] == ["[[Tags#Nested tags]]"]
+    assert "Tags.md has no heading Nope" in reply.notes
+    assert "With a slash." in last(at, talk)
+    assert "More." not in last(at, talk)
+    talk = at.conversation()
+    reply = talk.ask("[[Tags#Nope]] vs [[Tags#Nested tags]]")
+    assert [each.wikilink for each in reply.references] == ["[[Tags#Nope]]"]
+    assert "Tags.md has no heading Nope: the whole document is used" in reply.notes
+    assert last(at, talk).count("With a slash.") == 1
+    talk = at.conversation()
+    talk.ask("[[Tags#Nested tags]] and all of [[Tags]]")
+    assert "More." in last(at, talk)
+
+
+def test_two_notes_of_one_name_are_found_under_two_links(desk: Open, script: Script, vault: Path) -> None:
+    for folder in ("north", "south"):
+        (vault / folder).mkdir()
+        (vault / folder / "Harbour.md").write_text(f"# Harbour\n\nThe {folder} quay has a crane for masts.\n")
+    calls = [{"name": "find_documents", "arguments": {"query": "quay crane masts", "limit": 2}}]
+    reply = desk(script({"tool_calls": calls}, {"text": "ok"}), vault=vault).conversation().ask("Where is a crane?")
+    found = {each.relative_path: each.wikilink for each in reply.references}
+    assert found == {"north/Harbour.md": "[[Harbour]]", "south/Harbour.md": "[[south/Harbour]]"}
+
+
 def test_references_of_a_round_come_in_the_order_of_its_calls(desk: Open, script: Script, vault: Path) -> None:
     calls = [
         {"name": "find_documents", "arguments": {"query": "mainsail", "limit": 1}},

@@ -22,6 +22,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     chunks: tuple[bytes, ...] = ()
     end: End = "whole"
+    again: bytes = b""
+    """Sent again and again until the client leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,10 @@ class Received:
 
 
 class Loopback:
-    """Gives its answers in order, the last one again and again."""
+    """Gives its answers in order, the last one again and again; of `routes` those of the path, in the same way."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = answers
+    def __init__(self, *answers: Answer, routes: dict[str, list[Answer]] | None = None) -> None:
+        self.answers, self.routes = answers, routes
         self.received: list[Received] = []
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -55,6 +57,11 @@ class Loopback:
     def error(status: int, payload: Json, **headers: str) -> Answer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return Answer(status, {"content-type": "application/json", **named}, (dumps(payload).encode(),))
+
+    @staticmethod
+    def whole(payload: Json) -> Answer:
+        """An answer that is no stream."""
+        return Loopback.error(200, payload)
 
     @staticmethod
     def page(status: int, text: str) -> Answer:
@@ -82,6 +89,11 @@ class Loopback:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
 
+    def stop_listening(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
         self._tasks.add(asyncio.create_task(self._serve(reader, writer, self._connections)))
@@ -101,7 +113,7 @@ class Loopback:
         request, *lines = head.rstrip("\r\n").split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        answer = self.answers[min(len(self.received), len(self.answers) - 1)]
+        answer = self._next(request.split()[1])
         self.received.append(Received(request.split()[1], headers, body, connection))
         await self._answer(writer, answer)
         if answer.end == "hanging":
@@ -109,6 +121,16 @@ class Loopback:
         if answer.end == "aborted":
             writer.transport.abort()
         return answer.end == "whole"
+
+    def _next(self, target: str) -> Answer:
+        """Where there are routes, a path that is none of them and is only read is not known."""
+        targets = [each.target for each in self.received]
+        if self.routes is None:
+            return self.answers[min(len(targets), len(self.answers) - 1)]
+        chats = ("/v1/chat/completions", "/v1/messages")
+        answers = self.routes.get(target) or (self.answers if target in chats else [Loopback.error(404, {})])
+        place = sum(each in chats if target in chats else each == target for each in targets)
+        return answers[min(place, len(answers) - 1)]
 
     async def _answer(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
         if answer.status is None:
@@ -120,6 +142,10 @@ class Loopback:
             writer.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
             await writer.drain()
             await asyncio.sleep(0)  # so that the client may read them one by one
+        while answer.again:
+            writer.write(f"{len(answer.again):x}\r\n".encode() + answer.again + b"\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
         if answer.end.startswith("whole"):
             writer.write(b"0\r\n\r\n")
         await writer.drain()

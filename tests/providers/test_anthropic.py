@@ -12,8 +12,8 @@ from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinki
 from recto.chat.message import Usage
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.anthropic_replies import AnthropicReader
-from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
+from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
 from recto.window.request import (
     MAX_MARKS,
@@ -170,8 +170,9 @@ def test_the_results_of_a_round_are_one_user_message() -> None:
 def test_ids_of_other_providers_are_made_acceptable_on_both_sides() -> None:
     [asked] = entry("assistant", ToolCall("functions.look:0", "look", "{}"))
     [told] = entry("tool", ToolResult("functions.look:0", "look", "x"))
-    assert json.loads(asked)["content"][0]["id"] == "functions_look_0"
-    assert json.loads(told)["content"][0]["tool_use_id"] == "functions_look_0"
+    id = json.loads(asked)["content"][0]["id"]
+    assert id.isalnum()
+    assert json.loads(told)["content"][0]["tool_use_id"] == id
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
@@ -395,6 +396,14 @@ def test_parallel_calls_are_numbered_among_calls_only() -> None:
 def test_a_call_that_comes_whole_keeps_its_input() -> None:
     parts = read(start(0, "tool_use", id="a", name="look", input={"at": "hill"}), stop(0))
     assert parts == [CallPart(0, "a", "look"), CallPart(0, arguments='{"at":"hill"}')]
+
+
+def test_ids_and_names_become_text_and_a_missing_id_is_made_up() -> None:
+    blocks: list[dict[str, Json]] = [{"id": 7, "name": None}, {"name": "look"}, {"id": None, "name": "look"}]
+    parts = read(*(event for block in blocks for event in (start(0, "tool_use", **block), stop(0))))
+    first, *others = [part for part in parts if isinstance(part, CallPart) and part.id]
+    assert first == CallPart(0, "7", "")
+    assert len({part.id for part in others}) == 2
 
 
 def test_blocks_and_events_that_are_not_known_are_passed_over() -> None:

@@ -28,8 +28,9 @@ from recto.providers.anthropic_replies import (
 )
 from recto.providers.client import ReplyHead
 from recto.providers.failure import RequestTarget, from_status, from_stream
-from recto.providers.http import EventReader, ReportedError
+from recto.providers.http import ReportedError
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart
+from recto.providers.sse import EventReader
 from recto.wire import dumpb, loads
 
 HEAD = ReplyHead("msg_1", "acme:m")

@@ -80,7 +80,7 @@ LOST: dict[str, tuple[Entry, Entry]] = {
     ),
     "signs in ids": (
         Entry("assistant", (ToolCall("c:1", "look", "{}"),)),
-        Entry("assistant", (ToolCall("c_1", "look", "{}"),)),
+        Entry("assistant", (ToolCall("7c9d30055", "look", "{}"),)),
     ),
     "blank texts": (Entry("user", (Text(" "), Text("Hi"))), Entry("user", (Text("Hi"),))),
 }

@@ -83,6 +83,79 @@ def test_a_model_that_nobody_knows_is_still_a_model(home: Path) -> None:
     assert (model.tokenizer, model.factor, model.exact) == ("o200k_base", 1.1, False)
 
 
+@pytest.mark.parametrize(
+    ("id", "window", "most"),
+    [
+        ("gpt-4o", 128_000, 16_384),
+        ("openai/gpt-4o", 128_000, 16_384),
+        ("azure/gpt-4o", 128_000, None),
+        ("anthropic/claude-sonnet-4-5", 200_000, 64_000),
+        ("litellm_proxy/claude-sonnet-4-5", 200_000, 64_000),
+        ("bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0", 200_000, None),
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", 200_000, None),
+        ("vertex_ai/gemini-2.5-pro", 1_048_576, 65_536),
+        ("gemini/gemini-2.5-flash", 1_048_576, 65_536),
+        ("groq/llama-3.3-70b-versatile", 131_072, 32_768),
+    ],
+)
+def test_a_model_behind_a_gateway_is_recognised(home: Path, id: str, window: int, most: int | None) -> None:
+    model = ModelCatalog(home, None).find("gateway", id)
+    assert (model.name, model.id, model.window) == (f"gateway:{id}", id, window)
+    assert model.window_from in ("genai-prices", "built in")
+    assert model.prices_from == "genai-prices"
+    if most:
+        assert model.max_output == most
+
+
+@pytest.mark.parametrize("id", ["llama3.2:3b", "openai/gpt-oss-20b", "google/gemma-3-27b-it", "my/own", "gpt-4o-mine"])
+def test_a_model_that_anyone_may_run_has_the_window_that_its_server_gives_it(home: Path, id: str) -> None:
+    assert ModelCatalog(home, None).find("gateway", id).window is None
+
+
+@pytest.mark.parametrize("provider", ["llamacpp", "lmstudio", "ollama", "vllm"])
+def test_a_server_on_this_machine_is_no_gateway(home: Path, provider: str) -> None:
+    assert ModelCatalog(home, None).find(provider, "openai/gpt-4o").window is None
+
+
+def test_a_model_gets_a_name_of_the_users_own(home: Path, project: Path) -> None:
+    write(
+        home,
+        """["Claude Sonnet 4.5"]
+provider = "Work"
+id = "claude-sonnet-4-5"
+context_limit = 150000
+["work:*"]
+images = false
+""",
+    )
+    write(project / ".recto", '["gpt-4o"]\nprovider = "elsewhere"\nid = "x"\nwindow = 9000\n')
+    catalog = ModelCatalog(home, project)
+    for name in ("Claude Sonnet 4.5", "claude  sonnet 4.5 "):
+        assert catalog.full_name(name) == "work:claude-sonnet-4-5"
+    model = catalog.find("work", "claude-sonnet-4-5")
+    assert (model.window, model.window_from, model.images) == (150_000, "models.toml", False)
+    assert catalog.aliases == {"Claude Sonnet 4.5": "work:claude-sonnet-4-5"}
+    # a project does not decide who reads what the user writes
+    assert catalog.full_name("gpt-4o") == "gpt-4o"
+    assert catalog.find("elsewhere", "x").window == 9000
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ('["My Model"]\nwindow = 5000\n', "not a table for a model.*provider and id"),
+        ('["My Model"]\nprovider = "work"\n', "provider and id"),
+        ('["My Model"]\nprovider = "work"\nid = 7\n', "provider and id"),
+        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', "another name of window"),
+        ('["a:b"]\ncontext_limit = 5\n', 'window of "a:b" must be 0 for unknown'),
+    ],
+)
+def test_a_name_that_says_too_little_is_refused(home: Path, text: str, because: str) -> None:
+    write(home, text)
+    with pytest.raises(Invalid, match=because):
+        ModelCatalog(home, None).find("a", "b")
+
+
 def test_open_models_get_the_common_control_texts(home: Path) -> None:
     catalog = ModelCatalog(home, None)
     assert catalog.find("ollama", "llama3.2:3b").control == COMMON_CONTROL

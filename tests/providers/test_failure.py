@@ -43,6 +43,11 @@ TOO_LONG: list[tuple[int, object]] = [
     (500, {"error": {"message": "context size has been exceeded", "code": 500}}),
     (429, {"error": {"message": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.",
                      "code": "rate_limit_exceeded"}}),
+    (400, {"object": "error", "message": "max_tokens must be at least 1, got -904.", "type": "BadRequestError"}),
+    (400, {"error": {"message": "max_completion_tokens must be at least 1, got 0", "param": "max_tokens"}}),
+    (400, {"error": {"message": "The input (5000 tokens) is longer than the model's context length (4096 tokens)."}}),
+    (400, {"detail": "Prompt length 5000 is greater than max_seq_len 4096"}),
+    (400, {"error": {"message": "litellm.ContextWindowExceededError: BadRequestError", "code": "400"}}),
     (400, {"error": {"message": "x" * 500 + " maximum context length"}}),
 ]  # fmt: skip
 
@@ -62,6 +67,7 @@ def test_too_long_is_overflow_in_every_providers_words(code: int, payload: objec
         (429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}, Refused, False),
         (402, {"error": {"message": "Insufficient balance"}}, Refused, False),
         (400, {"error": {"message": "max_tokens: 9 > 8, which is the maximum allowed number"}}, Refused, False),
+        (400, {"error": {"message": "max_tokens must be at least 1, got abc"}}, Refused, False),
         (400, {"error": {"message": "Your credit balance is too low"}}, Refused, False),
         (401, {"error": {"message": "Incorrect API key"}}, Refused, False),
         (403, {"error": {"message": "not in your country"}}, Refused, False),
@@ -134,7 +140,12 @@ def test_of_a_page_only_the_title_is_shown() -> None:
         ({"retry-after": "7"}, 7.0),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "NaN"}, None),
+        ({"retry-after": "inf"}, 86_400.0),
+        ({"retry-after-ms": "inf"}, 86_400.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after-ms": "soon"}, None),
         ({}, None),
@@ -148,6 +159,12 @@ def test_a_date_far_away_is_a_long_wait() -> None:
     wish = retry_after_s({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"})
     assert wish is not None
     assert wish > 3600
+
+
+@given(st.text(max_size=40) | st.floats().map(str))
+def test_every_wish_to_wait_is_bounded(wish: str) -> None:
+    for name in ("retry-after", "retry-after-ms"):
+        assert 0 <= (retry_after_s({name: wish}) or 0) <= 86_400
 
 
 @given(st.integers(300, 599), st.binary(max_size=200))

@@ -1,19 +1,24 @@
 """The way to a provider, over a real server on loopback, in both wire formats."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.providers import wire_values as wv
 
+from recto.chat.blocks import ToolCall
+from recto.chat.message import Usage
 from recto.errors import NoKey, Overflow, ProviderError, RateLimited, Refused, Unreachable
 from recto.providers.anthropic import AnthropicProvider
-from recto.providers.http import MAX_EVENT_BYTES, RETRY_POLICY, RetryPolicy, Transport
-from recto.providers.model import Attempt, Done, ReplyPart, TextPart
+from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
+from recto.providers.model import UNREADABLE_USAGE, Attempt, Done, ReplyPart, TextPart
 from recto.providers.openai import OpenAIProvider
 from recto.providers.remote import RemoteProvider
+from recto.providers.sse import MAX_EVENT_BYTES
 from recto.wire import Json, dumpb
 
 if TYPE_CHECKING:
@@ -30,6 +35,20 @@ class Speaker:
     begins: tuple[Json, ...]
     ends: tuple[Json, ...]
     overloaded: Json
+
+    def whole(self, text: str, *, calls: bool = False) -> Json:
+        """The reply that the server gives where it does not stream."""
+        if self.provider is AnthropicProvider:
+            called = [{"type": "tool_use", "id": "a", "name": "look", "input": {"at": "hill"}}] * calls
+            content = [*[{"type": "text", "text": text}] * bool(text), *called]
+            stop, usage = "tool_use" if calls else "end_turn", {"input_tokens": 7, "output_tokens": 2}
+            return {"type": "message", "role": "assistant", "content": content, "stop_reason": stop, "usage": usage}
+        message: dict[str, Json] = {"role": "assistant", "content": text or None}
+        if calls:
+            function = {"name": "look", "arguments": '{"at":"hill"}'}
+            message["tool_calls"] = [{"id": "a", "type": "function", "function": function}]
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        return {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
 
     @property
     def reply(self) -> tuple[Json, ...]:
@@ -133,6 +152,7 @@ def test_the_key_travels_in_its_header_only(ask: Ask, speaker: Speaker, loopback
 def test_a_missing_key_names_the_variable_and_nothing_is_sent(ask: Ask, loopback: "type[Loopback]") -> None:
     talk = ask(loopback.events("[DONE]"), key=None)
     assert isinstance(talk.error, NoKey)
+    assert not talk.error.sent
     assert "ACME_KEY" in talk.error.message
     assert talk.server.received == []
 
@@ -140,6 +160,7 @@ def test_a_missing_key_names_the_variable_and_nothing_is_sent(ask: Ask, loopback
 def test_a_key_that_no_header_can_carry_is_refused(ask: Ask, loopback: "type[Loopback]") -> None:
     talk = ask(loopback.events("[DONE]"), key="sk-…")
     assert isinstance(talk.error, Refused)
+    assert not talk.error.sent
     assert "ACME_KEY" in talk.error.message
     assert talk.server.received == []
 
@@ -205,10 +226,11 @@ def test_no_credit_is_refused_at_once(ask: Ask, loopback: "type[Loopback]") -> N
 
 
 def test_a_bad_key_is_refused_at_once(ask: Ask, loopback: "type[Loopback]") -> None:
-    talk = ask(loopback.error(401, {"error": {"message": "Incorrect API key provided: sk-1"}}))
+    told = {"error": {"message": "Incorrect API key provided: sk-12345678, that is sk-123…5678"}}
+    talk = ask(loopback.error(401, told), key="sk-12345678")
     assert isinstance(talk.error, Refused)
     assert "ACME_KEY" in talk.error.message
-    assert "sk-1" not in talk.error.message
+    assert "sk-" not in talk.error.message
     assert len(talk.server.received) == 1
 
 
@@ -298,14 +320,14 @@ def test_something_that_is_no_stream_is_unreachable_and_says_what_to_check(
 ) -> None:
     talk = ask(loopback.stream(garbage))
     assert isinstance(talk.error, Unreachable)
-    assert "base_url" in talk.error.message
+    assert "address" in talk.error.message
     assert len(talk.server.received) == 1
 
 
 def test_a_page_instead_of_a_stream_is_unreachable(ask: Ask, loopback: "type[Loopback]") -> None:
     talk = ask(loopback.page(200, "<html><title>Welcome to the hotel</title></html>"))
     assert isinstance(talk.error, Unreachable)
-    assert "base_url" in talk.error.message
+    assert "address" in talk.error.message
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain; charset=latin-1", ""])
@@ -315,15 +337,95 @@ def test_a_stream_under_another_content_type_is_read_all_the_same(
     assert ask(replace(loopback.events(*speaker.reply), headers={"content-type": kind})).parts == REPLY
 
 
-def test_a_reply_in_one_piece_is_no_stream(ask: Ask, loopback: "type[Loopback]") -> None:
-    talk = ask(loopback.error(200, {"choices": [{"message": {"content": "Hi"}}]}))
+@pytest.mark.parametrize("size", [1, 200_000])
+def test_a_reply_in_one_piece_is_read(ask: Ask, speaker: Speaker, loopback: "type[Loopback]", size: int) -> None:
+    [answer] = ask(loopback.whole(speaker.whole("Hi" * size))).parts[:-1]
+    assert answer == TextPart("Hi" * size)
+
+
+def test_a_reply_in_one_piece_has_its_calls_and_usage(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    pretty = json.dumps(speaker.whole("", calls=True), indent=2).encode()
+    talk = ask(replace(loopback.whole({}), chunks=(pretty[:70], pretty[70:])))
+    assert wv.gathered(talk.parts) == ((ToolCall("a", "look", '{"at":"hill"}'),), [Done("tool_calls", Usage(7, 2))])
+
+
+@pytest.mark.parametrize("odd", [{}, {"choices": []}, {"content": None}, {"choices": [{"text": "x"}]}, [], 5])
+def test_json_that_is_no_reply_says_what_to_check(ask: Ask, loopback: "type[Loopback]", odd: Json) -> None:
+    talk = ask(loopback.whole(odd))
     assert isinstance(talk.error, Unreachable)
+    assert "address" in talk.error.message
+
+
+USAGE: list[Json] = ["x", [], [1], -1, True, {"input_tokens": "x", "prompt_tokens": "7"},
+    {"input_tokens": 1e999, "prompt_tokens": {}},
+    {"prompt_tokens": 7, "completion_tokens": [], "prompt_tokens_details": 5},
+    {"prompt_tokens": None, "input_tokens": [1]}, {"input_tokens": -3, "prompt_tokens": -3}]  # fmt: skip
+
+
+@pytest.mark.parametrize("usage", USAGE, ids=str)
+def test_a_malformed_usage_leaves_a_complete_reply_complete(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", usage: Json
+) -> None:
+    for reply in (speaker.reply, speaker.begins + speaker.ends[-3:]):
+        events = [{**event, "usage": usage} if isinstance(event, dict) else event for event in reply]
+        events[0] = events[0] | {"message": {"usage": usage}}
+        talk = ask(loopback.stream(*(f"data: {json.dumps(e) if e != '[DONE]' else e}\n\n".encode() for e in events)))
+        assert talk.error is None
+        done = talk.parts[-1]
+        assert isinstance(done, Done)
+        assert done.usage in (None, UNREADABLE_USAGE) or (done.usage.input, done.usage.output) == (7, 0)
+
+
+def test_garbage_after_the_finish_loses_nothing(ask: Ask, speaker: Speaker, loopback: "type[Loopback]") -> None:
+    assert ask(loopback.events(*speaker.reply[:-1], {"type": "message_delta", "choices": [5]})).parts == REPLY
+
+
+@pytest.mark.parametrize("again", [b": keep-alive\n\n", b'event: ping\ndata: {"type": "ping"}\n\n'])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_server_that_only_says_that_it_lives_is_given_up(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", again: bytes, begun: bool
+) -> None:
+    answer = loopback.events(*speaker.begins) if begun else loopback.stream()
+    talk = ask(replace(answer, again=again), retry_policy=RetryPolicy(read_s=0.1))
+    assert isinstance(talk.error, Unreachable)
+    assert "silent" in talk.error.message
+    assert talk.error.partial is begun
+    assert len(talk.server.received) == 1
+
+
+def test_a_server_that_only_sends_empty_parts_is_given_up(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]"
+) -> None:
+    empty: list[dict[str, object]] = [
+        {"choices": [{"index": 0, "delta": {"content": ""}}]},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ""}},
+    ]
+    again = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in empty if _fits(event, speaker))
+    talk = ask(replace(loopback.events(*speaker.begins), again=again), retry_policy=RetryPolicy(read_s=0.1))
+    assert isinstance(talk.error, Unreachable)
+    assert "silent" in talk.error.message
+
+
+def _fits(event: dict[str, object], speaker: Speaker) -> bool:
+    return ("choices" in event) == any("choices" in each for each in speaker.begins if isinstance(each, dict))
+
+
+@pytest.mark.parametrize("wish", ["inf", "nan", "-5", "1e400", "9" * 400, "Wed, 21 Oct 2015 07:28:00 GMT", "soon", ""])
+def test_a_wish_that_makes_no_sense_never_makes_a_wait_without_end(
+    ask: Ask, speaker: Speaker, loopback: "type[Loopback]", wish: str
+) -> None:
+    for name in ("retry_after", "retry_after_ms"):
+        talk = ask(loopback.error(429, {}, **{name: wish}), loopback.events(*speaker.reply))
+        assert all(0 < wait_s <= 60 for wait_s in talk.waits)
+        if talk.error:
+            assert isinstance(talk.error, RateLimited)
+            assert (talk.error.retry_after_s or 0) <= 24 * 3600
 
 
 def test_an_endless_page_is_given_up(ask: Ask, loopback: "type[Loopback]") -> None:
     talk = ask(loopback.stream(*[b"<p>more</p>\n" * 10_000] * 5, end="hanging"))
     assert isinstance(talk.error, Unreachable)
-    assert "base_url" in talk.error.message
+    assert "address" in talk.error.message
 
 
 def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask, loopback: "type[Loopback]") -> None:
@@ -334,7 +436,7 @@ def test_an_error_that_comes_with_status_200_is_the_error_it_says(ask: Ask, loop
 def test_a_line_that_never_ends_is_given_up(ask: Ask, loopback: "type[Loopback]") -> None:
     talk = ask(loopback.stream(*[b"x" * (MAX_EVENT_BYTES // 8)] * 9))
     assert isinstance(talk.error, Unreachable)
-    assert "base_url" in talk.error.message
+    assert "address" in talk.error.message
     assert len(talk.server.received) == 1
 
 
@@ -399,8 +501,9 @@ def test_nobody_listening_is_unreachable(speaker: Speaker, catalog: "OneModel") 
         with socket.create_server(("127.0.0.1", 0)) as nobody:
             url = "http://{}:{}".format(*nobody.getsockname())
         provider = speaker.provider("acme", url, "k", catalog, transport=Transport(sleep=sleep))
-        with pytest.raises(Unreachable, match=url):
+        with pytest.raises(Unreachable, match=url) as caught:
             [part async for part in provider.stream(BODY, "reply")]
+        assert not caught.value.sent
         assert len(waits) == 3
         await provider.close()
 
@@ -410,9 +513,30 @@ def test_nobody_listening_is_unreachable(speaker: Speaker, catalog: "OneModel") 
 def test_an_address_that_cannot_be_asked_is_unreachable(speaker: Speaker, catalog: "OneModel") -> None:
     async def go() -> None:
         provider = speaker.provider("acme", "http://host\x7f/v1", "k", catalog)
-        with pytest.raises(Unreachable, match="base_url"):
+        with pytest.raises(Unreachable, match="check its address") as caught:
             [part async for part in provider.stream(BODY, "reply")]
+        assert not caught.value.sent
         await provider.close()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("first", ["an error", "nothing"])
+def test_a_request_that_left_once_was_sent_though_nobody_listens_later(
+    speaker: Speaker, loopback: "type[Loopback]", catalog: "OneModel", first: str
+) -> None:
+    async def go() -> None:
+        answer = loopback.error(503, {}) if first == "an error" else loopback.nothing("closed")
+        async with loopback(answer) as server:
+
+            async def sleep(seconds: float) -> None:
+                server.stop_listening()
+
+            provider = speaker.provider("acme", server.url, "k", catalog, transport=Transport(sleep=sleep))
+            with pytest.raises(Unreachable) as caught:
+                [part async for part in provider.stream(BODY, "reply")]
+            assert caught.value.sent
+            await provider.close()
 
     asyncio.run(go())
 

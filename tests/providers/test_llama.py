@@ -362,7 +362,7 @@ def test_a_server_of_another_kind_is_left_to_the_tables(loopback: Any, answer: o
             model = await ours.model("qwen3:8b")
             assert (model.window, model.window_from, model.tokenizer) == (None, "unknown", "qwen3")
             assert isinstance(await ours.counter(model), VocabularyCounter)
-            assert [each.target for each in other.received] == ["/props"]
+            assert [each.target for each in other.received] == ["/props", "/v1/models"]
             await ours.close()
 
     asyncio.run(act())

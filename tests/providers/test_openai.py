@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Unreachable
-from recto.providers.http import ServerEvent
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
 from recto.providers.openai_replies import OpenAIReader
+from recto.providers.sse import ServerEvent
 from recto.sources.source import Tool
+from recto.window.calibration import is_believable
 from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat, with_marks
 from recto.wire import Json, dumps, loads
 
@@ -152,14 +153,14 @@ def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out
     blocks = (
         Thinking("hm", signature="s"),
         Text("Let me see."),
-        ToolCall("c1", "look", '{"at": '),
+        ToolCall("c1", "look", '{"at": 1}'),
         ToolCall("c2", "wait", ""),
     )
     [data] = entry("assistant", *blocks)
     assert data == (
         b'{"role":"assistant","content":"Let me see.","tool_calls":['
-        b'{"id":"c1","type":"function","function":{"name":"look","arguments":"{\\"at\\": "}},'
-        b'{"id":"c2","type":"function","function":{"name":"wait","arguments":""}}]}'
+        b'{"id":"c1","type":"function","function":{"name":"look","arguments":"{\\"at\\": 1}"}},'
+        b'{"id":"c2","type":"function","function":{"name":"wait","arguments":"{}"}}]}'
     )
 
 
@@ -264,6 +265,14 @@ def test_a_provider_may_report_no_usage(usage: Json) -> None:
     assert read(delta("stop"), {"choices": [], "usage": usage}, "[DONE]") == [Done("stop", None)]
 
 
+@pytest.mark.parametrize("usage", ["many", [1], {"prompt_tokens": -5}, {"prompt_tokens": "12"}, {"prompt_tokens": 1.5}])
+def test_a_usage_that_cannot_be_read_is_one_that_nobody_believes(usage: Json) -> None:
+    [done] = read(delta("stop"), {"choices": [], "usage": usage}, "[DONE]")
+    assert isinstance(done, Done)
+    assert done.usage is not None
+    assert not is_believable(done.usage)
+
+
 @pytest.mark.parametrize(
     ("said", "finish"),
     [
@@ -340,6 +349,13 @@ def test_missing_and_repeated_ids_are_made_up() -> None:
     ids = [part.id for part in read(delta(tool_calls=calls)) if isinstance(part, CallPart)]
     assert len(set(ids)) == 4
     assert all(ids)
+
+
+def test_ids_and_names_that_are_no_text_become_text() -> None:
+    calls = [{"index": 0, "id": 0, "function": {"name": 5, "arguments": "{}"}}, {"index": 1, "id": "a\ud800"}]
+    first, second = read(delta(tool_calls=calls))
+    assert first == CallPart(0, "0", "5", "{}")
+    assert second == CallPart(1, "a\N{REPLACEMENT CHARACTER}")
 
 
 def test_arguments_that_come_as_an_object_become_their_text() -> None:

@@ -24,7 +24,7 @@ from recto.errors import (
 )
 from recto.providers.client import ReplyHead
 from recto.providers.failure import RequestTarget, from_status, from_stream
-from recto.providers.http import EventReader, ReportedError
+from recto.providers.http import ReportedError
 from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai_replies import (
     OpenAIReader,
@@ -33,6 +33,7 @@ from recto.providers.openai_replies import (
     read_openai_reply,
     write_openai_reply,
 )
+from recto.providers.sse import EventReader
 from recto.wire import dumpb
 
 HEAD = ReplyHead("chatcmpl-1", "acme:m", 1_800_000_000)

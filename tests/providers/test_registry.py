@@ -153,6 +153,22 @@ def test_anthropic_too_can_be_elsewhere(loopback: Any) -> None:
     asyncio.run(act())
 
 
+def test_several_providers_speak_anthropics_format_each_with_its_own_key() -> None:
+    names = {"RECTO_WORK_BASE_URL": "http://work/v1", "RECTO_WORK_FORMAT": "Anthropic", "WORK_API_KEY": "k"}
+    names |= {"RECTO_HOME_BOX_BASE_URL": "http://box", "RECTO_HOME_BOX_FORMAT": "anthropic"}
+    for name, url in (("work", "http://work/v1/messages"), ("home-box", "http://box/v1/messages")):
+        provider = opened(name, **names)
+        assert isinstance(provider, AnthropicProvider)
+        assert (provider.name, provider.url, provider.format.name) == (name, url, "anthropic")
+    assert isinstance(opened("openai", RECTO_OPENAI_FORMAT="openai"), OpenAIProvider)
+    assert isinstance(opened("anthropic", RECTO_ANTHROPIC_FORMAT="openai"), OpenAIProvider)
+
+
+def test_a_format_that_there_is_not_is_named() -> None:
+    with pytest.raises(Invalid, match="RECTO_WORK_FORMAT must be one of openai, anthropic, not 'grpc'"):
+        opened("work", RECTO_WORK_BASE_URL="http://work/v1", RECTO_WORK_FORMAT="grpc")
+
+
 def test_the_default_address_given_again_still_needs_its_key() -> None:
     async def act() -> None:
         async for _ in opened("openai", RECTO_OPENAI_BASE_URL="https://api.openai.com/v1/").stream(BODY, "reply"):
@@ -331,6 +347,7 @@ def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, st
         ("openai:e", {"OPENAI_API_KEY": "kéy"}, Refused, "copy it again"),
         ("my-box:e", {}, NotFound, "RECTO_MY_BOX_BASE_URL"),
         ("anthropic:e", {}, NotFound, "has no embeddings"),
+        ("my-box:e", {"RECTO_MY_BOX_FORMAT": "anthropic"}, NotFound, "has no embeddings"),
         ("embedded:smollm2", {}, NotFound, "has no embeddings"),
         ("nonsense", {}, Invalid, "minilm, none, or provider:model"),
         ("openai:", {}, Invalid, "provider:model"),

@@ -11,7 +11,7 @@ from recto.providers.attachments import IMAGE_TYPES, PDF
 from recto.providers.client import CLIENT, ClientRequest
 from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.source import Tool
-from recto.turn.messages import delta_of
+from recto.turn.incoming_message import delta_of
 from recto.turn.preamble import list_pieces
 from recto.window.request import Entry, Format, NamedTool, Parameters
 from recto.wire import dumps

@@ -53,12 +53,12 @@ def test_an_archived_message_comes_back_verbatim_with_its_number_and_its_day(des
     sent = body(at, reply.request_id)
     assert f"#1 user: {TOLD[0]}" in sent
     assert sent.index("[Recalled from earlier") < sent.index(TOLD[0]) < sent.index("How tall is the mast")
-    created = talk.messages()[0].created
+    created = talk.messages(limit=None)[0].created
     assert f"[{created[:4]}-" in sent, "the time is told"
     section = recalled(reply.window)
     assert section is not None
     assert section.tokens == sum(pick.tokens for pick in section.picks)
-    first = next(pick for pick in section.picks if pick.name == talk.messages()[0].id)
+    first = next(pick for pick in section.picks if pick.name == talk.messages(limit=None)[0].id)
     assert first.score is not None
     assert 0 < first.score <= 1
     assert "mast" in first.because
@@ -106,13 +106,13 @@ def test_nothing_comes_back_from_behind_a_clear(desk: Open, script: Script) -> N
         talk.ask(text)
     talk.compact()
     section = recalled(talk.window("How tall is the mast of the Albatross?"))
-    texts = {message.id: message.text for message in talk.messages()}
+    texts = {message.id: message.text for message in talk.messages(limit=None)}
     assert section is not None
     assert all(texts[pick.name] != TOLD[0] for pick in section.picks)
     talk.uncompact()
     talk.uncompact()
     window = talk.window("How tall is the mast of the Albatross?")
-    assert talk.messages()[0].id in [pick.name for pick in (recalled(window) or section).picks], (
+    assert talk.messages(limit=None)[0].id in [pick.name for pick in (recalled(window) or section).picks], (
         "the clear is taken back"
     )
 
@@ -131,14 +131,14 @@ def test_nothing_comes_from_another_branch(desk: Open, script: Script) -> None:
     sent = talk.window("How tall is the mast?")
     section = recalled(sent)
     assert section is not None
-    path = {message.id for message in talk.messages()}
+    path = {message.id for message in talk.messages(limit=None)}
     assert all(pick.name in path for pick in section.picks)
 
 
 def test_what_is_pinned_or_lifted_is_not_recalled_too(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = told(at)
-    first = talk.messages()[0].id
+    first = talk.messages(limit=None)[0].id
     talk.pin(first)
     section = recalled(talk.window("How tall is the mast of the Albatross?"))
     assert section is None or first not in [pick.name for pick in section.picks]

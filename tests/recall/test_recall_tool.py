@@ -53,7 +53,7 @@ def test_a_number_alone_is_understood_too(desk: Open, script: Script) -> None:
 def test_an_id_is_as_good_as_a_number(desk: Open, script: Script) -> None:
     at = desk(script(REPLY, SUMMARY))
     talk = conversation(at)
-    id = talk.messages()[0].id
+    id = talk.messages(limit=None)[0].id
     tool = recall_tool(at.engine.archive, at.store, talk.session)
     assert TOLD[0] in tool.run({"messages": [id]})
 
@@ -129,8 +129,8 @@ def test_what_it_brought_back_is_neither_summed_up_nor_found_again(
     assert TOLD[0] not in asked
     window = talk.window("How tall is the mast of the Albatross?")
     names = [pick.name for section in window.sections if section.name == "recalled" for pick in section.picks]
-    results = {message.id for message in talk.messages() if message.role == "tool"}
-    assert talk.messages()[0].id in names
+    results = {message.id for message in talk.messages(limit=None) if message.role == "tool"}
+    assert talk.messages(limit=None)[0].id in names
     assert not results & set(names)
 
 

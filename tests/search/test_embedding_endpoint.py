@@ -96,7 +96,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def endpoint(server: Server) -> Iterator[EmbeddingEndpoint]:
-    endpoint = EmbeddingEndpoint("box:m:v2", EmbeddingAddress(server.url, "s3cret", "BOX_API_KEY"), timeout_s=5)
+    endpoint = EmbeddingEndpoint("box:m:v2", EmbeddingAddress(server.url, "s3cret-key", "BOX_API_KEY"), timeout_s=5)
     yield endpoint
     endpoint.close()
 
@@ -112,7 +112,7 @@ def test_vectors_come_back_in_the_order_of_their_texts(server: Server, endpoint:
         "encoding_format": "float",
         "path": "/v1/embeddings",
     }
-    assert server.headers[0]["authorization"] == "Bearer s3cret"
+    assert server.headers[0]["authorization"] == "Bearer s3cret-key"
 
 
 def test_without_an_index_the_order_is_trusted(server: Server, endpoint: EmbeddingEndpoint) -> None:
@@ -199,7 +199,7 @@ def test_closing_ends_a_wait(server: Server, endpoint: EmbeddingEndpoint) -> Non
     ("answer", "because"),
     [
         (
-            says({"error": {"message": "Incorrect key s3cret"}}, 401),
+            says({"error": {"message": "Incorrect key s3cret-key"}}, 401),
             r"check the key in BOX_API_KEY: Incorrect key \*\*\*",
         ),
         (says({"error": "model not found"}, 404), "makes no vectors with m:v2; check its name: model not found"),
@@ -229,7 +229,7 @@ def test_every_failure_is_one_sentence(
     with pytest.raises(NoVectors, match=because) as caught:
         endpoint.embed(["a", "b"])
     assert "\n" not in caught.value.message
-    assert "s3cret" not in caught.value.message
+    assert "s3cret-key" not in caught.value.message
 
 
 def test_vectors_of_another_length_than_before_are_refused(server: Server, endpoint: EmbeddingEndpoint) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from recto.search import finder
-from recto.search.finder import Partition, open_partition
+from recto.search.finder import Partition, keep_recent, open_partition
 from recto.search.keyword_index import IndexItem, KeywordIndex
 
 
@@ -65,3 +65,10 @@ def test_a_new_neighbour_changes_the_lengths_next_to_it(tmp_path: Path) -> None:
     before = partition.lengths[last]
     KeywordIndex(tmp_path / "search.db").add({"talk": [IndexItem(2, "river tent paddle lake stove rope", 2)]})
     assert open_partition(index, kept, number, 3).lengths[last] > before
+
+
+def test_of_many_partitions_only_the_latest_stay_in_memory() -> None:
+    cache: dict[int, str] = {}
+    for number in (1, 2, 3, 1, 4):
+        keep_recent(cache, number, "", 3)
+    assert list(cache) == [3, 1, 4]

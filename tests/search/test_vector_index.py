@@ -12,7 +12,7 @@ import pytest
 from recto.errors import NoVectors
 from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
 from recto.search.vector_index import BATCH, VectorIndex
-from recto.search.vector_table import VectorStore
+from recto.search.vector_store import VectorStore
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 

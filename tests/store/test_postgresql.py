@@ -18,6 +18,7 @@ from recto.store.schema import REVISIONS, metadata
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.window.account import RequestAccount, Section
+from recto.window.calibration import UsageReport
 from recto.window.count import Count
 from recto.window.request import Piece, Request
 
@@ -91,7 +92,7 @@ def test_messages_are_appended_read_and_found_on_their_paths(store: Store) -> No
     assert store.tree.numbered(three, [2])[2].text == "two"
     assert {each.id for each in store.tree.leaves(home)} == {three, branch.message.id}
     assert [each.message.text for each in store.tree.by_number([1, 3]).values()] == ["one", "three"]
-    assert store.tree.move(home, two) == two
+    store.tree.move(home, two)
     assert store.tree.conversation(home).head == two
 
 
@@ -159,6 +160,9 @@ def test_counts_blobs_and_uses_are_kept(store: Store) -> None:
     store.token_counts.save("m", {one: Count(7), two: Count(3, exact=False)})
     store.token_counts.save("m", {one: Count(8)})
     assert store.token_counts.find("m", [one, two]) == {one: Count(8), two: Count(3, exact=False)}
+    for number in range(70):
+        store.usage_reports.add("model", UsageReport("c", 1, 2, 3, number + 1, "m"))
+    assert [report.reported for report in store.usage_reports.latest("model")] == list(range(70, 6, -1))
     name = store.blobs.put(b"Answer in rhymes. " * 50)
     assert store.blobs.put(b"Answer in rhymes. " * 50) == name
     assert store.blobs.get(name) == b"Answer in rhymes. " * 50

@@ -374,6 +374,19 @@ def test_the_latest_request_is_that_of_a_reply_unless_another_purpose_is_asked_f
     assert store.records.latest(elsewhere, "summary") is None
 
 
+def test_requests_that_never_left_are_known(store: Store) -> None:
+    conversation = store.tree.create().id
+    outcomes = ({"not_sent": True}, {"error": '"not_sent":true', "text": "\\"}, {"finish": "stop"}, None)
+    sent = [request(conversation, b"x") for _ in outcomes]
+    for each, outcome in zip(sent, outcomes, strict=True):
+        store.records.save(each, None)
+        if outcome is not None:
+            store.records.outcome(each.id, **outcome)
+    assert store.records.unsent() == {sent[0].id}
+    assert [store.records.record(each.id).was_sent for each in sent] == [False, True, True, True]
+    assert [reply.request for reply in store.source_uses.replies()] == [each.id for each in sent[1:]]
+
+
 def test_the_outcome_is_told(store: Store) -> None:
     sent = request(store.tree.create().id, b"x")
     store.records.save(sent, None)

@@ -1,6 +1,7 @@
 import hashlib
 
 from recto.store.store import Store
+from recto.window.calibration import UsageReport
 from recto.window.count import Count
 
 
@@ -20,3 +21,13 @@ def test_a_count_can_be_corrected_and_many_can_be_asked_for(store: Store) -> Non
     found = store.token_counts.find("m", hashes)
     assert (len(found), found[hashes[0]], found[hashes[1199]]) == (1200, Count(99), Count(1199))
     store.token_counts.save("m", {})
+
+
+def test_the_latest_reports_of_a_model_are_kept_newest_first(store: Store) -> None:
+    made = [UsageReport("c", 1, 2, number, number + 1, "m") for number in range(70)]
+    for report in made:
+        store.usage_reports.add("one", report)
+    store.usage_reports.add("other", made[0])
+    assert store.usage_reports.latest("one") == made[:5:-1]
+    assert store.usage_reports.latest("other") == made[:1]
+    assert store.usage_reports.latest("unknown") == []

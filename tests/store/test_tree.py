@@ -6,10 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import event, text
-from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text, ToolCall
 from recto.chat.message import Message, Tokens, Usage
@@ -81,7 +78,7 @@ def test_a_page_is_newest_first_and_ends_before_what_is_covered(store: Store) ->
 
 def test_a_fork_is_a_new_child_and_the_other_branch_stays(store: Store) -> None:
     conversation, said = chat(store, "a", "b", "c")
-    assert store.tree.move(conversation, said[0].id) == said[0].id
+    store.tree.move(conversation, said[0].id)
     other = store.tree.append(conversation, say("x", said[0].id))
     assert other.moved
     assert path(store, store.tree.conversation(conversation).head) == ["a", "x"]
@@ -162,103 +159,13 @@ def test_compactions_that_point_at_each_other_in_damaged_data_end(store: Store) 
     assert store.tree.compactions(made.id, limit=9) == [made]
 
 
-def test_a_fork_between_what_is_covered_and_its_compaction_takes_the_compaction_along(store: Store) -> None:
-    conversation, said = chat(store, "a", "b", "c", "d")
-    made = store.tree.append(conversation, compaction_message(compaction(said[1].id, said[0].id), said[3].id)).message
-    head = store.tree.move(conversation, said[2].id)
-    assert head not in (None, said[2].id)
-    again = store.tree.message(head or "")
-    assert again.parent == said[2].id
-    assert again.compaction == made.compaction
-    assert store.tree.conversation(conversation).head == head
-
-
-def test_a_fork_before_what_is_covered_goes_without_the_compaction(store: Store) -> None:
-    conversation, said = chat(store, "a", "b", "c", "d")
-    store.tree.append(conversation, compaction_message(compaction(said[2].id), said[3].id))
-    assert store.tree.move(conversation, said[0].id) == said[0].id
-    assert store.tree.compaction(said[0].id) is None
-
-
-def test_a_fork_takes_pins_and_excerpts_along_as_far_as_they_go(store: Store) -> None:
-    conversation, said = chat(store, "a", "b", "c", "d")
-    first, second, third, _ = (message.id for message in said)
-    excerpts = {first: "A", f"{second}/call-1": "B", third: "C", f"{third}/call-1": "D", "nowhere": "E"}
-    block = compaction(None, pinned=(first, third, "nowhere"), **excerpts)
-    store.tree.append(conversation, compaction_message(block, said[3].id))
-    head = store.tree.move(conversation, second)
-    again = store.tree.message(head or "")
-    assert again.parent == second
-    assert again.compaction == replace(block, pinned=(first,), excerpts={first: "A", f"{second}/call-1": "B"})
-    assert again.priority == 9
-
-
-def test_a_fork_with_nothing_left_to_say_again_says_nothing(store: Store) -> None:
+def test_the_newest_compaction_on_any_branch_through_a_message_is_found(store: Store) -> None:
     conversation, said = chat(store, "a", "b", "c")
-    store.tree.append(conversation, compaction_message(compaction(None, pinned=(said[2].id,)), said[2].id))
-    assert store.tree.move(conversation, said[1].id) == said[1].id
-    assert store.tree.compaction(said[1].id) is None
-
-
-def test_a_compaction_that_was_taken_back_stays_so_in_a_fork(store: Store) -> None:
-    conversation, said = chat(store, "a", "b", "c")
-    made = store.tree.append(conversation, compaction_message(compaction(said[1].id), said[2].id)).message
-    after = store.tree.append(conversation, say("d", made.id)).message
-    back = replace(compaction(None), action="undo")
-    taken = store.tree.append(conversation, compaction_message(back, after.id)).message
-    store.tree.append(conversation, say("e", taken.id))
-    head = store.tree.move(conversation, after.id)
-    again = store.tree.message(head or "")
-    assert (again.parent, again.compaction) == (after.id, back)
-
-
-def test_a_fork_far_back_takes_the_compaction_that_was_made_there(store: Store) -> None:
-    conversation, said = chat(store, "a", "b", "c")
-    early = store.tree.append(conversation, compaction_message(compaction(said[0].id), said[2].id)).message
-    after = store.tree.append(conversation, say("d", early.id)).message
-    store.tree.append(conversation, compaction_message(compaction(after.id), after.id))
-    head = store.tree.move(conversation, said[1].id)
-    again = store.tree.message(head or "")
-    assert (again.parent, again.compaction) == (said[1].id, early.compaction)
-    assert store.tree.move(conversation, said[0].id, again=False) == said[0].id
-
-
-STEPS = st.lists(
-    st.none() | st.tuples(st.none() | st.integers(0, 20), st.lists(st.integers(0, 20), max_size=3)), max_size=20
-)
-
-
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(STEPS, st.integers(0, 20))
-def test_a_fork_takes_the_newest_compaction_along_that_covers_nothing_beyond_it(
-    store: Store, steps: list[tuple[int | None, list[int]] | None], target: int
-) -> None:
-    conversation, path = chat(store, "a")
-    for step in steps:
-        message = say("x", path[-1].id)
-        if step is not None:
-            covered, pins = step
-            ids = [path[min(place, len(path) - 1)].id for place in [covered or 0, *pins]]
-            block = compaction(
-                None if covered is None else ids[0], pinned=tuple(ids[1:]), **dict.fromkeys(ids[1:], "E")
-            )
-            message = compaction_message(block, path[-1].id)
-        path.append(store.tree.append(conversation, message).message)
-    assert store.tree.compactions(path[-1].id, limit=99) == [m for m in reversed(path) if m.compaction]
-    places = {message.id: place for place, message in enumerate(path)}
-    target = min(target, len(path) - 1)
-    beyond = [message.compaction for message in path[target + 1 :] if message.compaction]
-    wanted = next((block for block in reversed(beyond) if places.get(block.last or "", 0) <= target), None)
-    if wanted:
-        near = tuple(id for id in wanted.pinned if places[id] <= target)
-        wanted = replace(wanted, pinned=near, excerpts=dict.fromkeys(near, "E"))
-        changes = wanted.last or near or any(message.compaction for message in path[: target + 1])
-        wanted = wanted if changes else None
-
-    head = store.tree.move(conversation, path[target].id) or ""
-    assert store.tree.is_on(head, path[target].id)
-    assert store.tree.conversation(conversation).head == head
-    assert wanted == (store.tree.message(head).compaction if head != path[target].id else None)
+    first = store.tree.append(conversation, compaction_message(compaction(None), said[2].id)).message
+    other = store.tree.append(conversation, say("x", said[0].id)).message
+    second = store.tree.append(conversation, compaction_message(compaction(None), other.id)).message
+    found = [store.tree.newest_compaction_below(message.id) for message in (*said, other, first, second)]
+    assert found == [second.id, first.id, first.id, second.id, None, None]
 
 
 def test_a_message_is_on_the_paths_of_its_descendants_only(store: Store) -> None:

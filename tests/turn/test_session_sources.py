@@ -170,7 +170,7 @@ def test_a_mention_of_what_is_not_there_is_noted(desk: Open, script: Script, age
 def test_a_changed_agent_holds_from_the_next_message_on(desk: Open, script: Script, agent: Write) -> None:
     agent("rules/style.md", "Answer in rhymes.", include="always")
     other = script({"text": "from the other"})
-    at = desk("")
+    at = desk(None)
     at.settings.origins  # noqa: B018  no model was asked for by name
     talk = at.conversation(agent="clerk")
     agent("agent.toml", f'model = "{script({"text": "ok"})}"\nsystem_prompt = "You are the first."\n')

@@ -178,3 +178,70 @@ def test_a_renamed_file_keeps_its_aliases() -> None:
     names.add("a.md", ["Boat"])
     assert names.with_rename("a.md", "c/d.md").resolve("boat") == "c/d.md"
     assert names.resolve("boat") == "a.md"
+
+
+FOLDERS = st.lists(st.sampled_from(["a", "A", "b", "c d", "é", "a.md"]), max_size=3)
+NAMES = st.sampled_from(
+    [
+        "x.md",
+        "X.md",
+        "x.markdown",
+        "y.md",
+        "y",
+        "x",
+        "y.png",
+        "C# x.md",
+        "C.md",
+        "x|y.md",
+        "x]].md",
+        "é.md",
+        "e\u0301.md",
+    ]
+)
+VAULTS = st.lists(st.builds(lambda folders, name: "/".join([*folders, name]), FOLDERS, NAMES), unique=True, max_size=12)
+
+
+def _links(path: str) -> list[str]:
+    """Every link by name or path that could be meant for this file."""
+    wholes = {path, path.removesuffix(".md"), path.removesuffix(".markdown")}
+    ends = {
+        end for whole in wholes for end in (whole, *(whole.split("/", at)[at] for at in range(whole.count("/") + 1)))
+    }
+    return [f"[[{inside}]]" for inside in (*ends, *(f"/{whole}" for whole in wholes))]
+
+
+def _is_link_to(names: LinkResolver, text: str, path: str) -> bool:
+    found = find_all_links(text)
+    if [each.wikilink for each in found] != [text]:
+        return False
+    whole = names.disambiguate(found[0])
+    return not (whole.heading or whole.block or whole.caption) and names.follow(found[0]) == path
+
+
+@given(VAULTS)
+def test_the_shortest_link_leads_to_its_own_path_and_none_that_does_is_shorter(paths: list[str]) -> None:
+    names = LinkResolver(paths)
+    made = {path: names.shortest_link(path) for path in paths}
+    for path, text in made.items():
+        shortest = min((len(each) for each in _links(path) if _is_link_to(names, each, path)), default=None)
+        if shortest is None:
+            assert text == f"[[{path}]]", "there is none"
+        else:
+            assert _is_link_to(names, text, path)
+            assert len(text) == shortest
+    assert len(set(made.values())) == len(paths), "no two are listed under one link"
+
+
+@pytest.mark.parametrize(
+    ("path", "made"),
+    [
+        ("Plan.md", "[[Plan]]"),
+        ("boats/Ned.md", "[[Ned]]"),
+        ("people/Ned.md", "[[people/Ned]]"),
+        ("boats/old/Ned.md", "[[old/Ned]]"),
+        ("a/pic.png", "[[pic.png]]"),
+        ("gone.md", "[[gone.md]]"),
+    ],
+)
+def test_a_name_is_enough_where_it_leads_there(path: str, made: str) -> None:
+    assert LinkResolver(PATHS).shortest_link(path) == made

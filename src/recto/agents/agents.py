@@ -31,6 +31,7 @@ from recto.agents.agent_file import (
     without_setting,
 )
 from recto.agents.agents_folder import (
+    AGENT_FILE,
     AGENTS_FOLDER,
     MCP_FILE,
     NAME_RULE,
@@ -42,13 +43,13 @@ from recto.agents.agents_folder import (
     make_agent,
 )
 from recto.agents.layers import AgentLayer, merge_layers
+from recto.agents.project_trust import accept_setting, admitted_settings
 from recto.agents.source_file import FileCache, FileEntry, name_key, read_source_file, stat_file
 from recto.errors import Invalid, NotFound
+from recto.home_files import TRUST_FILE, private_home
 from recto.settings import Settings, Spec
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
 from recto.vault.folder import decode_text
-
-AGENT_FILE = "agent.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Agents:
             cached_files, agent = self._cached.get(name, (None, Agent(name)))
             if files != cached_files:
                 is_settled = all(entry.is_settled for each in files for entry in each.entries)
-                layers = [self._read_layer(place, each) for place, each in zip(self.folders, files, strict=True)]
+                layers = [self._read_layer(place, each, name) for place, each in zip(self.folders, files, strict=True)]
                 agent = without_conflicts(self._settings, merge_layers(name, layers))
                 self._cached[name] = (files if is_settled else None, agent)
             return agent
@@ -157,7 +158,7 @@ class Agents:
         for place in self.folders:
             path = place.agent_folder(name) / AGENT_FILE
             entry = stat_file(path)
-            values = self._read_agent_file(place, entry).values if entry else {}
+            values = self._read_agent_file(place, entry, name).values if entry else {}
             if any(key in values for key in PROMPT_KEYS):
                 found = {key: value for key, value in found.items() if key not in PROMPT_KEYS}
             found |= {key: (value, str(path)) for key, value in values.items()}
@@ -186,30 +187,30 @@ class Agents:
     def _list_files(self, place: AgentsFolder, name: str) -> AgentFiles:
         folder, notes = place.agent_folder(name), list[str]()
         file, mcp_file = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
-        prompt = self._prompt_file(place, folder, file, notes) if file else None
+        prompt = self._prompt_file(place, folder, file, name, notes) if file else None
         rules, references = (place.markdown_files(folder / part, notes) for part in ("rules", "references"))
-        return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes))
+        trust = None if place.is_yours else stat_file(self.home / TRUST_FILE)
+        return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes), trust)
 
-    def _prompt_file(self, place: AgentsFolder, folder: Path, file: FileEntry, notes: list[str]) -> FileEntry | None:
-        name = self._read_agent_file(place, file).values.get("system_prompt_file")
+    def _prompt_file(
+        self, place: AgentsFolder, folder: Path, file: FileEntry, agent: str, notes: list[str]
+    ) -> FileEntry | None:
+        name = self._read_agent_file(place, file, agent).values.get("system_prompt_file")
         if not name:
             return None
         path = folder / os.path.expanduser(name)
-        if not place.contains(path):
-            notes.append(f"{file.path}: system_prompt_file points outside the project: {path} is ignored")
-            return None
         entry = stat_file(path)
         if entry is None:
             notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
         return entry
 
-    def _read_layer(self, place: AgentsFolder, files: AgentFiles) -> AgentLayer:
+    def _read_layer(self, place: AgentsFolder, files: AgentFiles, name: str) -> AgentLayer:
         read = self._file_cache.get
         notes = list(files.notes)
         parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
         parse_rule, parse_reference = partial(read_source_file, Rule), partial(read_source_file, Reference)
         return AgentLayer(
-            file=self._read_agent_file(place, files.file) if files.file else EMPTY_FILE,
+            file=self._read_agent_file(place, files.file, name) if files.file else EMPTY_FILE,
             mcp_file=read(files.mcp_file, MCP_FILE, parse_mcp_file) if files.mcp_file else EMPTY_FILE,
             prompt=self._read_prompt(files.prompt, notes) if files.prompt else None,
             rules=tuple(read(entry, Rule.kind, parse_rule) for entry in files.rules),
@@ -217,8 +218,10 @@ class Agents:
             notes=tuple(notes),
         )
 
-    def _read_agent_file(self, place: AgentsFolder, entry: FileEntry) -> AgentFile:
-        return self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=place.is_yours))
+    def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
+        """The file; of a project's only what the project may set."""
+        file = self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=place.is_yours))
+        return file if place.is_yours else admitted_settings(file, place, name, self.home)
 
     def _read_prompt(self, entry: FileEntry, notes: list[str]) -> str | None:
         text, problem = self._file_cache.get(entry, "prompt", _parse_prompt)
@@ -236,39 +239,51 @@ class Agents:
         id = SourceId("tool", "", id) if isinstance(id, str) and id in servers else id
         id = parse_include_key(id, servers) if isinstance(id, str) else id
         path = self.writable_file(name, self._source_file(agent, id))
-        toml_file.write(path, with_include(configuration.file_text(path), path, id, include, servers))
+        self._write(path, with_include(toml_file.file_text(path), path, id, include, servers))
         return path
 
     def set_value(self, name: str, key: str, value: Any) -> Path:
         """Writes a setting, checked alone and together with the others. Returns the file."""
         agent, path = self.read(name), self.writable_file(name)
         key, typed = parse_agent_setting(key, value, str(path))
-        text = with_setting(configuration.file_text(path), path, key, typed)
+        text = with_setting(toml_file.file_text(path), path, key, typed)
         if key.startswith("context."):
             base = configuration.load(self.home, self.project)
             context = {**without_conflicts(base, agent).context, key: typed}
             with_agent_settings(base, replace(agent, context=context, origins={**agent.origins, key: str(path)}))
-        toml_file.write(path, text)
+        self._accept(name, key, typed, path)
+        self._write(path, text)
         return path
+
+    def _accept(self, name: str, key: str, value: Any, path: Path) -> None:
+        if self.project and self.scope_of(path) == "project":
+            accept_setting(self.home, self.project, path, name, key, value)
+
+    def _write(self, path: Path, text: str) -> None:
+        with private_home(self.home):
+            toml_file.write(path, text)
 
     def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> NewAgent:
         """Makes the folder of a new agent, in the user's home or in the project. Invalid when it is there already."""
         check_agent_name(name)
-        root = (self.project or Path.cwd()) / ".recto" if in_project else self.home
-        folder = root / AGENTS_FOLDER / name
+        project = self.project or Path.cwd()
+        folder = (project / ".recto" if in_project else self.home) / AGENTS_FOLDER / name
         others = tuple(other for _, other in self.agent_folders(name) if other != folder)
-        make_agent(folder, name, model, description)
+        with private_home(self.home):
+            make_agent(folder, name, model, description)
+        if in_project:
+            accept_setting(self.home, project, folder / AGENT_FILE, name, "model", model)
         return NewAgent(folder, others)
 
     def text(self, name: str) -> str:
         """What its agent.toml says, or a first one with comments where there is none."""
         path = self.writable_file(name)
-        return configuration.file_text(path) if path.is_file() else agent_toml(name)
+        return toml_file.file_text(path) if path.is_file() else agent_toml(name)
 
     def write_text(self, name: str, text: str) -> Path:
         """Replaces its agent.toml; whatever is wrong in the text becomes a note of the agent."""
         path = self.writable_file(name)
-        toml_file.write(path, f"{text}\n")
+        self._write(path, f"{text}\n")
         return path
 
     def unset(self, name: str, key: str) -> Path:
@@ -277,9 +292,9 @@ class Agents:
         key = agent_spec(key, f"the agent {name}").key
         for place in reversed(self.folders):
             path = place.agent_folder(name) / AGENT_FILE
-            text = without_setting(configuration.file_text(path), path, key)
+            text = without_setting(toml_file.file_text(path), path, key)
             if text is not None:
-                toml_file.write(path, text)
+                self._write(path, text)
                 return path
         raise NotFound(f"the agent {name} does not set {key}: there is nothing to unset", key=key)
 

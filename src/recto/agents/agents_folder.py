@@ -11,7 +11,7 @@ from pathlib import Path
 from recto.agents.source_file import FileEntry, list_files
 from recto.errors import Invalid
 
-AGENTS_FOLDER, MCP_FILE = "agents", ".mcp.json"
+AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME_LENGTH - 1}}}")
@@ -80,10 +80,13 @@ class AgentFiles:
     rules: tuple[FileEntry, ...]
     references: tuple[FileEntry, ...]
     notes: tuple[str, ...]
+    trust: FileEntry | None = None
+    """The user's file that says which settings of a project are trusted."""
 
     @property
     def entries(self) -> tuple[FileEntry, ...]:
-        return (*filter(None, (self.file, self.mcp_file, self.prompt)), *self.rules, *self.references)
+        files = (self.file, self.mcp_file, self.prompt, self.trust)
+        return (*filter(None, files), *self.rules, *self.references)
 
 
 # Lines behind a # are defaults or examples: uncommented they make a valid file.

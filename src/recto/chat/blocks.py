@@ -195,7 +195,11 @@ class Compaction:
     """Facts in the summary, and the number of the message that each comes from: a later summary may lose them."""
     cleared: str | None = None
     """The last message before a clear: nothing up to it is recalled."""
+    unsummarized: tuple[str, ...] = ()
+    """Lifted messages that no summary tells: each was being answered when it was covered."""
     made: Made | None = None
+    summary_tokens: int | None = None
+    """The tokens of the summary's text; None in old data."""
 
 
 Block = Text | Thinking | ToolCall | ToolResult | File | Image | References | Compaction

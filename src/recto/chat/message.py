@@ -35,15 +35,24 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
     reported: bool = True
+    reasoning: int = 0
+    """Of the output, tokens of hidden or shown reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token counts of one message: its own text, the text augmented for the model, its tools. None in old data."""
+    """Token counts of one message. None in old data."""
 
     own: int | None = None
+    """As history."""
     augmented: int | None = None
+    """A user's message with what was put in front of it for the model."""
     tools: int | None = None
+    """The tool calls of a reply and their results. In old data, of a user's message: the descriptions of tools."""
+    descriptions: int | None = None
+    """The descriptions of the tools that were sent with a user's message."""
+    blocks: tuple[int, ...] = ()
+    """Each block's; left out where there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,16 @@ class Message:
         return tuple(block for block in self.blocks if isinstance(block, ToolCall))
 
     @property
+    def block_tokens(self) -> tuple[int | None, ...]:
+        """The tokens of each block; None where they were not recorded."""
+        if self.compaction:
+            return (self.compaction.summary_tokens,) * len(self.blocks)
+        if len(self.blocks) == 1:
+            return (self.tokens.own,)
+        known = self.tokens.blocks
+        return known if len(known) == len(self.blocks) else (None,) * len(self.blocks)
+
+    @property
     def results(self) -> tuple[ToolResult, ...]:
         return tuple(block for block in self.blocks if isinstance(block, ToolResult))
 
@@ -97,6 +116,12 @@ class Message:
 def now() -> str:
     """The time in UTC as text that sorts: 2026-01-31T12:00:00.000Z."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def stored_time(text: str) -> str:
+    """A date or time as messages have it; without a zone it is the user's own time. ValueError when it is none."""
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 NOTHING_MORE: Mapping[str, Any] = {}
@@ -124,6 +149,10 @@ class MessageBuilder:
     def take(self) -> list[Delta]:
         steps, self._steps = self._steps, []
         return steps
+
+    def put_back(self, steps: list[Delta]) -> None:
+        """Returns deltas that were taken and could not be stored."""
+        self._steps = steps + self._steps
 
     @property
     def blocks(self) -> tuple[Block, ...]:

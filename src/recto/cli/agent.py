@@ -87,7 +87,7 @@ def show_agent(name: str, as_json: bool) -> None:
         show.emit(agent_to_json(agents, agent))
         return
     for line in agent_lines(agents, agent):
-        click.echo(line)
+        show.say_styled(line)
     for note in agent.notes:
         show.note(note)
 
@@ -153,7 +153,7 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
 
 
 def _tell_setting(setting: "AgentSetting", as_json: bool) -> None:
-    from recto.agents.agents import AGENT_FILE  # as in _agents
+    from recto.agents.agents_folder import AGENT_FILE  # as in _agents
 
     spec, value, origin = setting.spec, setting.value, setting.origin
     if as_json:

@@ -104,7 +104,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         "request": reply.request_id,
         "text": reply.text,
         "references": [wire.reference_to_json(each) for each in reply.references],
-        "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write")},
+        "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
         "tokens": {
             "total": window.total,
             "limit": window.limit,
@@ -112,6 +112,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
             "exact": window.exact,
         },
         "notes": list(reply.notes),
+        "branched": asdict(reply.branched) if reply.branched else None,
     }
 
 

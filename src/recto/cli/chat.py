@@ -66,7 +66,7 @@ def _line_by_line(chat: "ChatState") -> bool:
             _take_line(chat, line)
         except RectoError as why:
             went_well = False
-            click.echo(f"recto: {_described(why)}", err=True)
+            show.say(f"recto: {_described(why)}", err=True)
         if chat.over:
             break
     return went_well

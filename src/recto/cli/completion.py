@@ -52,8 +52,8 @@ _PLAIN = re.compile(r"\w[\w -]*\w|\w")
 # Characters that would end or divide a link; headings are found without them.
 _DIVIDERS = re.compile(r"[\[\]#^|]+")
 # Cannot be typed on one line; cannot be in a linked name; must be tried in a link.
-_UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029"]')
+_UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
 _UNLINKED = re.compile(r"[|^]")
 _ODD = re.compile(r"[\[\]#`%<\\]|\s$")
 
@@ -217,7 +217,7 @@ def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
             if place not in known or len(entry.path) < len(known[place]):
                 known[place] = entry.path
     for path in dict.fromkeys(known.values()):
-        if '"' not in path:
+        if not _UNTYPED_SOURCE.search(path):
             yield Suggestion(fold_name(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
 
 

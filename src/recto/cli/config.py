@@ -1,11 +1,18 @@
 """`recto config`: settings, where they came from, and changing them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from recto import locations, settings
 from recto.cli import options, show
+from recto.cli.terminal import revealed
+
+if TYPE_CHECKING:
+    from recto.project_access import ProjectSetting
+
+keys_argument = click.argument("keys", metavar="[KEY]...", nargs=-1)
 
 
 @click.group()
@@ -36,6 +43,8 @@ def show_settings(as_json: bool) -> None:
         else:
             show.say(f"{spec.key} = {show.literal(value)}", bold=origin != "default" or None)
             show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
+    for why in loaded.notes.values():
+        show.note(why)
 
 
 @command.command("get")
@@ -52,6 +61,8 @@ def get(key: str, as_json: bool) -> None:
         show.emit({"key": key, "value": value, "from": loaded.origin(key)})
     else:
         show.say(value if isinstance(value, str) else show.literal(value))
+    if key in loaded.notes:
+        show.note(loaded.notes[key])
 
 
 @command.command("set")
@@ -72,3 +83,51 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
         show.emit({"key": key, "value": change.value, "file": str(change.file)})
     else:
         show.say(f"{key} = {show.literal(change.value)} in {change.file}")
+
+
+@command.command("trust")
+@keys_argument
+@options.as_json_option
+def trust(keys: tuple[str, ...], as_json: bool) -> None:
+    """Use the settings of this project that need your trust: all of them, or each KEY.
+
+    A project does not choose by itself who receives your messages and what a model can read. You trust the values that
+    are shown: once one changes, it is ignored until you trust it again. AGENT/KEY names a setting of an agent of the
+    project.
+
+    Example: recto config trust
+    """
+    _tell_trust(_trust(keys, trusted=True), "is trusted", as_json, trusted=True)
+
+
+@command.command("distrust")
+@keys_argument
+@options.as_json_option
+def distrust(keys: tuple[str, ...], as_json: bool) -> None:
+    """Stop trusting the settings of this project: they are ignored.
+
+    Example: recto config distrust model
+    """
+    _tell_trust(_trust(keys, trusted=False), "is no longer trusted, and ignored", as_json, trusted=False)
+
+
+def _trust(keys: tuple[str, ...], *, trusted: bool) -> list["ProjectSetting"]:
+    from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
+    from recto.agents.project_trust import trust_settings
+
+    home = locations.find_home()
+    return trust_settings(Agents(home, locations.find_project(Path.cwd(), home)), keys, trusted=trusted)
+
+
+def _tell_trust(found: list["ProjectSetting"], said: str, as_json: bool, *, trusted: bool) -> None:
+    for each in found:
+        if as_json:
+            told = {"key": each.key, "value": each.value, "agent": each.agent, "file": each.file}
+            show.emit(told | {"path": each.place, "trusted": trusted})
+            continue
+        show.say(f"{each.name} = {revealed(show.literal(each.value), '')} {said}")
+        if each.place:
+            show.say(f"  leads to  {each.place}")
+        show.say(f"  said in   {each.file}")
+    if not found:
+        show.note("this project sets nothing that needs your trust")

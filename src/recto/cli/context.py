@@ -72,7 +72,7 @@ def show_context(
 def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
     if agent is not None:
         return desk.conversation(agent=agent)
-    return desk.conversation() if new or not (id or desk.latest()) else options.find_talk(desk, id)
+    return desk.conversation() if new or (id is None and not desk.latest(unsent=True)) else options.find_talk(desk, id)
 
 
 @command.command("stats")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.recall.archive import IndexStatus
 
+# so many messages are shown where nobody says how many
+LATEST = 100
+
 
 @click.group()
 def command() -> None:
@@ -51,18 +54,22 @@ def list_conversations(limit: int, as_json: bool) -> None:
 
 @command.command("show")
 @options.conversation_argument
-@click.option("--limit", type=click.IntRange(1), help="Only the last N messages.")
-@click.option("--since", type=options.Moment(), help="Only messages from this time on.")
-@click.option("--before", type=options.Moment(), help="Only messages before this time.")
+@click.option("--limit", type=click.IntRange(1), help=f"Only the last N messages (default: {LATEST}).")
+@click.option("--all", "whole", is_flag=True, help="All messages, however many.")
+@click.option("--since", type=options.Place(), help="Only messages from this time, number or id on.")
+@click.option("--before", type=options.Place(), help="Only messages before this time, number or id.")
 @click.option("--no-tools", is_flag=True, help="Without tool calls and their results.")
+@click.option("--no-system", is_flag=True, help="Without compactions.")
 @click.option("--branches", is_flag=True, help="List the ends of all branches instead.")
 @options.as_json_option
 def show_conversation(
     id: str | None,
     limit: int | None,
+    whole: bool,
     since: str | None,
     before: str | None,
     no_tools: bool,
+    no_system: bool,
     branches: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +84,11 @@ def show_conversation(
         if branches:
             _show_branches(talk, as_json)
             return
-        for entry in talk.transcript(since=since, before=before, limit=limit, with_tools=not no_tools):
+        where: Any = {"since": since, "before": before, "limit": None if whole else limit or LATEST}
+        found = talk.transcript(**where, with_tools=not no_tools, with_system=not no_system)
+        if not limit and len(found) == where["limit"] and found[0].message.parent:
+            show.note(f"only the last {LATEST} messages: --all or --limit shows more")
+        for entry in found:
             message, block = entry.message, entry.message.compaction
             if as_json:
                 marks = {"pinned": entry.pinned, "lifted": entry.lifted}
@@ -232,23 +243,15 @@ def result(message: str, number: int, media: int | None, output: str | None, con
     """
     with options.open_desk() as desk:
         data = desk.talk_with(message, conversation).tool_result(message, call=number, media=media)
-    if output is None and sys.stdout.isatty():
-        _print_safely(data, media is not None)
-        return
     if output is None:
-        sys.stdout.buffer.write(data)
+        if media is not None and sys.stdout.isatty():
+            raise Invalid("a picture or file cannot be printed: give -o FILE")
+        show.hand_over(data)
         return
     try:
         Path(output).write_bytes(data)
     except OSError as why:
         raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
-
-
-def _print_safely(data: bytes, is_media: bool) -> None:
-    """What a server gave must not be able to control the terminal."""
-    if is_media:
-        raise Invalid("a picture or file cannot be printed: give -o FILE")
-    show.say(data.decode(errors="replace"))
 
 
 ROLES = ["system", "user", "assistant", "tool"]
@@ -282,7 +285,7 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
                 show.emit(found_to_json(hit))
             else:
                 for line in hit_lines(hit, wanted):
-                    click.echo(line)
+                    show.say_styled(line)
         # the index may turn out to be damaged only while it is read
         renewed = "" if status.renewed == told else status.renewed
         for text in filter(None, (renewed, found.note, _lacking(status), "" if found else "nothing was found")):

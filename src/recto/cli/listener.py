@@ -9,8 +9,6 @@ from contextlib import closing
 from types import TracebackType
 from typing import Protocol, Self
 
-import click
-
 from recto.chat.blocks import ToolResult
 from recto.cli import show
 from recto.cli.drawing.references import ReferenceListener
@@ -18,8 +16,7 @@ from recto.cli.drawing.transcripts import event_in_words, remarks, request_in_wo
 from recto.cli.drawing.windows import recalled_in_words
 from recto.cli.terminal import revealed
 from recto.events import (
-    BRANCHED,
-    Appended,
+    Branched,
     ContextCompacted,
     Event,
     Noticed,
@@ -69,16 +66,14 @@ def follow(events: Generator[Event], listener: Listener, watch: Callable[[Event]
 def in_words(event: Event) -> str | None:
     """The event in one line; None when there is nothing to tell besides the reply itself."""
     match event:
-        case Appended(branched=True):
-            return BRANCHED
-        case Noticed(text=text):
+        case Noticed(text=text) | Branched(text=text):
             return text
         case SummaryRequested():
             return request_in_words(event)
         case Sent(window=window):
             return recalled_in_words(window)
         case Retrying():
-            return f"{event.error.rstrip('.')}; trying again in {event.wait_s:g} s"
+            return f"{event.error.rstrip('.')}; trying again in {event.wait_s:.1f} s"
         case ToolFinished(call=call, result=result):
             given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
             return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
@@ -124,7 +119,7 @@ class Lines:
         if isinstance(event, TextDelta):
             # set before the text is printed, so that Ctrl-C right after it still ends the line
             self._at_start = event.text.endswith("\n")
-            click.echo(show.visible(event.text) if sys.stdout.isatty() else event.text, nl=False)
+            show.hand_over(event.text)
         elif isinstance(event, Replied):
             self._end_line()
         elif isinstance(event, Sent):
@@ -136,7 +131,7 @@ class Lines:
         if isinstance(event, SummaryRequested):
             self._writer = event.model
         for line in self._gathered.hear(event):
-            click.echo(line, err=True)
+            show.say_styled(line, err=True)
 
     def _tell_sent(self, event: Sent) -> None:
         """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
@@ -154,7 +149,7 @@ class Lines:
 
     def _end_line(self) -> None:
         if not self._at_start:
-            click.echo()
+            show.say("")
         self._at_start = True
 
 

@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recto import __version__
+from recto.cli.show import visible
 from recto.errors import Invalid, RectoError
+from recto.home_files import CRASH_FILE, keep_private, make_private_folder
 from recto.locations import find_home
+from recto.text import without_key
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-CRASH_FILE = "crash.log"
 HINT = "RECTO_LOG=debug recto --log FILE COMMAND logs what led to it"
 REDACTED = "[redacted]"
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-# A shorter value is no key, and removing it would tear ordinary words apart.
-_SHORTEST_SECRET = 8
 _SECRETS = re.compile(
     r"""(?P<before>\bBearer\s+
         |\b(?:x-)?api[-_]?key["']?\s*[:=]\s*["']?
@@ -45,18 +45,19 @@ _root.addHandler(logging.NullHandler())
 
 
 class RedactingFormatter(logging.Formatter):
-    """Removes secrets from whole lines: from messages, their arguments and tracebacks alike."""
+    """Removes secrets from whole lines: from messages, their arguments and tracebacks alike. The log may go to a
+    terminal, so it cannot steer one either."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
+        return visible(redact(super().format(record)))
 
 
 def redact(text: str) -> str:
     """The text without API keys: those of the environment, and whatever looks like one."""
     values = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
     # the longest first: one key may begin with another
-    for secret in sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
+    for secret in sorted(values, key=len, reverse=True):
+        text = without_key(text, secret, REDACTED)
     return _SECRETS.sub(lambda found: found["before"] + REDACTED, text)
 
 
@@ -108,8 +109,9 @@ def _keep(why: BaseException) -> str:
     path = find_home() / CRASH_FILE
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         with path.open("a", encoding="utf-8", errors="backslashreplace") as kept:
+            keep_private(path)
             kept.write(redact(f"{stamp} recto {__version__}\n{''.join(traceback.format_exception(why))}\n"))
     except OSError:
         return f" ({redact(str(why))})"

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from recto import __version__
+from recto.cli import show
 from recto.cli.terminal import end_in_order
 from recto.errors import RectoError
 
@@ -29,6 +30,7 @@ COMMANDS = {
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents: rules, references, tools.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
+    "store": "Check the store of all conversations, back it up, restore it.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
 }
@@ -125,13 +127,13 @@ def _tell(why: Exception, *, as_json: bool) -> int:
         return 1
     kind, message, code = _described(why)
     if as_json:
-        from recto import wire  # the message types: only for JSON
-
-        click.echo(wire.dumps({"error": {"type": kind, "message": message}}), err=True)
+        show.emit({"error": {"type": kind, "message": message}}, err=True)
     elif isinstance(why, click.ClickException):
-        why.show()
+        # it quotes what was typed, or what a script has typed
+        why.show(shown := io.StringIO())
+        show.say(shown.getvalue(), err=True, nl=False)
     else:
-        click.echo(f"recto: {message}", err=True)
+        show.say(f"recto: {message}", err=True)
     return code
 
 

@@ -1,14 +1,23 @@
 """`recto models`: who can answer, what is known about them, and fetching the one that runs here."""
 
+import asyncio
+import os
+from collections import Counter, defaultdict
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto import locations
 from recto.cli import options, show
 from recto.providers.model import ASSUMED_WINDOW, Model
+
+if TYPE_CHECKING:
+    from recto.providers.registry import ModelOverview
+    from recto.window.calibration import TokenCalibration
+
+MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
 
 
 @click.group()
@@ -21,21 +30,61 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("word", required=False, default="")
+@click.option("--all", "everything", is_flag=True, help="Also models of providers without a key, without a limit.")
 @options.as_json_option
-def list_models(word: str, as_json: bool) -> None:
-    """List the models that are known, or those with WORD in their name.
+def list_models(word: str, everything: bool, as_json: bool) -> None:
+    """List the models that you can use now, or all that are known with WORD in their name.
+
+    You can use the built-in model, what your servers offer, and the models of providers whose key is set.
 
     Example: recto models list gpt-4o
     """
-    from recto.providers.catalog import ModelCatalog  # only what is listed
+    from recto.providers.embedded import missing_parts  # only what is listed
+    from recto.providers.registry import model_overview
 
-    catalog = ModelCatalog(locations.find_home(), locations.find_project(Path.cwd()))
-    found = [model for model in catalog.all() if word.lower() in model.name.lower()]
-    for model in sorted(found, key=lambda model: (model.provider != "embedded", model.name)):
-        if as_json:
-            show.emit(_to_json(model))
-        else:
-            show.say(f"{model.name:<48} {_window(model):<28} {_prices(model)}".rstrip())
+    found = asyncio.run(model_overview(locations.find_home(), locations.find_project(Path.cwd()), os.environ))
+    names: dict[str, list[str]] = defaultdict(list)
+    for alias, name in found.aliases.items():
+        names[name].append(alias)
+    others = found.others if everything or word else []
+    listed = [
+        model
+        for model in (*found.usable, *others)
+        if any(word.lower() in name.lower() for name in (model.name, *names[model.name]))
+    ]
+    if as_json:
+        for model in listed:
+            show.emit({**_to_json(model), "aliases": names[model.name]})
+        return
+    shown = listed if everything else _first_ones(listed, per_provider=MOST_OF_ALL if word else MOST_OF_A_PROVIDER)
+    for model in shown:
+        named = f" = {', '.join(names[model.name])}" if names[model.name] else ""
+        show.say(f"{model.name:<48} {_window(model):<28} {_prices(model)}{named}".rstrip())
+    if missing := missing_parts(locations.find_home()):
+        show.note(missing)
+    _note_the_rest(found, listed, shown, word=word, everything=everything)
+
+
+def _first_ones(models: list[Model], per_provider: int) -> list[Model]:
+    """A list that fits a terminal. Of many names the last ones are kept: they have the higher version numbers."""
+    by_provider: dict[str, list[Model]] = defaultdict(list)
+    for model in models:
+        by_provider[model.provider].append(model)
+    kept = [model for group in by_provider.values() for model in group[-per_provider:]]
+    return kept[:MOST_OF_ALL]
+
+
+def _note_the_rest(
+    found: "ModelOverview", listed: list[Model], shown: list[Model], *, word: str, everything: bool
+) -> None:
+    if len(listed) > len(shown):
+        left = Counter(model.provider for model in listed) - Counter(model.provider for model in shown)
+        show.note(f"{', '.join(f'{count:,} more of {name}' for name, count in left.items())}; a word narrows the list")
+    if not (everything or word) and found.others:
+        show.note(
+            f"{show.counted(len(found.others), 'more model')} of providers without a key here; `--all` lists them, "
+            "and a word finds some: recto models list gpt-4o"
+        )
 
 
 def _to_json(model: Model) -> dict[str, Any]:
@@ -64,16 +113,18 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
     Example: recto models show openai:gpt-4o
     """
     with options.open_desk(flags) as desk:
-        wanted = name or desk.settings.model
-        model = desk.model(wanted)
+        model = desk.model(name or desk.settings.model)
+        if not name and (why := desk.settings.notes.get("model")):
+            show.note(why)
+        calibration = desk.calibration(model.name)
     if as_json:
-        show.emit(_to_json(model))
+        show.emit(_to_json(model) | {"calibration": calibration.to_json()})
         return
-    for label, value in _facts(model):
+    for label, value in _facts(model, calibration):
         show.say(f"{label:<12}{value}")
 
 
-def _facts(model: Model) -> list[tuple[str, str]]:
+def _facts(model: Model, calibration: "TokenCalibration") -> list[tuple[str, str]]:
     longest = f"{model.max_output:,} tokens ({model.max_output_from})" if model.max_output else "unknown"
     prices = f"{_prices(model)} for a million tokens ({model.prices_from})" if model.prices else "unknown"
     counts = "exact" if model.exact else "estimated"
@@ -88,10 +139,21 @@ def _facts(model: Model) -> list[tuple[str, str]]:
         ),
         ("reply", f"at most {longest}" if model.max_output else longest),
         ("prices", prices),
-        ("counts", f"{counts}, with {model.tokenizer}{factor}"),
+        ("counts", f"{counts}, with {model.tokenizer}{factor}{_calibrated(calibration)}"),
         ("tools", "can be called" if model.tools else "cannot be called"),
         ("takes", ", ".join(["text", *["images"] * model.images, *["PDFs"] * model.files])),
     ]
+
+
+def _calibrated(calibration: "TokenCalibration") -> str:
+    """The present error, and what contradicts our counts."""
+    told = []
+    if calibration.error is not None:
+        replies = "1 reply" if calibration.replies == 1 else f"{calibration.replies} replies"
+        told.append(f"calibrated × {calibration.factor:.2f} from {replies}, off by {calibration.error:.1%} lately")
+    if calibration.contradicted:
+        told.append(f"contradicted by {show.counted(calibration.contradicted, 'report')}")
+    return "".join(f"; {each}" for each in told)
 
 
 @command.command("pull")
@@ -103,7 +165,7 @@ def pull(as_json: bool) -> None:
     """
     from recto.providers.embedded import pull_weights  # only for fetching
 
-    path = pull_weights(locations.find_home(), lambda text: click.echo(show.visible(text), err=True))
+    path = pull_weights(locations.find_home(), lambda text: show.say(text, err=True))
     if as_json:
         show.emit({"model": "embedded:smollm2", "path": str(path)})
     else:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -10,12 +9,15 @@ import click
 
 from recto.cli.terminal import bar
 from recto.errors import NotFound
+from recto.ids import is_id
 
 if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.store_reader import StoreReader
     from recto.vault.vault import VaultChanges
     from recto.vault_reader import VaultReader
+
+NO_CONVERSATION = "there is no conversation yet: `recto chat` starts one"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,11 +38,22 @@ class Moment(click.ParamType[str]):
     name = "time"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from recto.chat.message import stored_time  # all blocks: only where a time is given
+
         try:
-            moment = datetime.fromisoformat(value).astimezone(UTC)
-            return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            return stored_time(value)
         except (ValueError, OverflowError):
             self.fail(f"{value} is no time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
+
+
+class Place(Moment):
+    """A time, or a message by its number or id."""
+
+    name = "time or message"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        is_message = value.removeprefix("#").isdecimal() or is_id(value)
+        return value if is_message else super().convert(value, param, ctx)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
@@ -96,8 +109,10 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
             raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":
-            if conversation or goes_on:
-                return find_talk(desk, conversation)
+            if conversation is not None:
+                return desk.conversation(conversation)
+            if goes_on:
+                return _talk_to_continue(desk)
             return desk.conversation(agent=agent) if agent else desk.conversation()
 
         return command(*args, place=place, **named)
@@ -118,7 +133,7 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
         def place(desk: "Desk") -> "Talk":
             if agent is not None:
                 return desk.conversation(agent=agent)
-            return find_talk(desk, conversation) if conversation else desk.latest() or desk.conversation()
+            return desk.conversation(conversation) if conversation is not None else desk.latest() or desk.conversation()
 
         return command(*args, place=place, **named)
 
@@ -165,10 +180,18 @@ def read_notes(reader: "VaultReader") -> "VaultChanges":
 
 def find_talk(desk: "Desk", id: str | None) -> "Talk":
     """The conversation of this id or number, or the latest."""
-    talk = desk.conversation(id) if id else desk.latest()
+    talk = desk.conversation(id) if id is not None else desk.latest(unsent=True)
     if talk is None:
-        raise NotFound("there is no conversation yet: `recto chat` starts one")
+        raise NotFound(NO_CONVERSATION)
     return talk
+
+
+def _talk_to_continue(desk: "Desk") -> "Talk":
+    if (talk := desk.latest()) is not None:
+        return talk
+    if (unsent := desk.latest(unsent=True)) is None:
+        raise NotFound(NO_CONVERSATION)
+    raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` goes on with it all the same")
 
 
 def _assignment(text: str) -> tuple[str, str]:

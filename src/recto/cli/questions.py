@@ -31,6 +31,7 @@ from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited, forget_keys, revealed
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked
+from recto.home_files import HISTORY_FILE
 
 # Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
 AROUND, LEAST_ROWS = 8, 6
@@ -182,7 +183,6 @@ def _edited_summary(console: Console, summary: str) -> str | None:
 
 
 MARK = "› "
-HISTORY_FILE = "history"
 STYLE = Style.from_dict(
     {
         "mark": "bold ansicyan",

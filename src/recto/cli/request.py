@@ -79,7 +79,7 @@ def rebuild(id: str | None, output: str | None) -> None:
     with options.open_reader() as reader:
         body = reader.rebuild(id)
     if output is None:
-        sys.stdout.buffer.write(body)
+        show.hand_over(body)
         return
     try:
         Path(output).write_bytes(body)
@@ -94,17 +94,22 @@ def rebuild(id: str | None, output: str | None) -> None:
 def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
     """Prove that requests still rebuild to the bytes that were sent; exit 1 when one does not.
 
+    A request that never left, because there was no key or no connection, is told as not sent.
+
     Example: recto request verify --all
     """
     if bool(ids) == all_of_them:
         raise click.UsageError("Name the requests to verify, or give --all.")
     differs = False
     with options.open_reader() as reader:
+        unsent = reader.unsent()
         for id, difference in reader.verify(None if all_of_them else ids):
             differs = differs or difference is not None
             if as_json:
-                show.emit({"request": id, "ok": difference is None, "difference": difference})
+                sent = {"sent": id not in unsent}
+                show.emit({"request": id, "ok": difference is None, "difference": difference, **sent})
             else:
-                show.say(f"ok {id}" if difference is None else f"ALTERED {id}: {difference}")
+                kept = f"not sent {id}" if id in unsent else f"ok {id}"
+                show.say(kept if difference is None else f"ALTERED {id}: {difference}")
     if differs:
         sys.exit(1)

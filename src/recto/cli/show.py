@@ -1,7 +1,12 @@
-"""How things are put on the screen: JSON lines, notes on stderr, times, shortened texts. Knows no command."""
+"""How things are put on the screen: the one place that writes to stdout and stderr, so that no text from elsewhere can
+steer the terminal. JSON lines, notes on stderr, times, shortened texts. Knows no command.
+"""
 
 import re
+import sys
+from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,28 +17,65 @@ if TYPE_CHECKING:
 # Everything a terminal would obey instead of show, and what turns a line around; tabs and line ends are all that a text
 # needs.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Our own colours and links to files.
+_OURS = re.compile(r"(\x1b\[[0-9;]*m|\x1b\]8;;(?:file://[!-~]*)?\x1b\\)")
 
 
-def emit(value: Any) -> None:
-    """One JSON object on one line."""
+def emit(value: Any, *, err: bool = False) -> None:
+    """One JSON object on one line. What JSON leaves as it is, and a terminal would obey, is written as its number."""
     from recto import wire  # the message types: `recto --help` needs none of them
 
-    click.echo(wire.dumps(value))
+    click.echo(_CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", wire.dumps(value)), err=err)
 
 
-def say(text: str, **style: Any) -> None:
-    click.echo(click.style(visible(text), **style) if style else visible(text))
+def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
+    click.echo(click.style(visible(text), **style) if style else visible(text), err=err, nl=nl)
+
+
+def say_styled(line: str = "", *, err: bool = False) -> None:
+    """A line with our own colours and links to files."""
+    parts = _OURS.split(line)
+    click.echo("".join(part if place % 2 else visible(part) for place, part in enumerate(parts)), err=err)
 
 
 def note(text: str) -> None:
     """Something to know beside the answer; the answer alone goes to stdout."""
-    click.echo(click.style(f"note: {visible(text)}", dim=True), err=True)
+    say(f"note: {text}", err=True, dim=True)
+
+
+def hand_over(content: str | bytes) -> None:
+    """The content that was asked for, a piece of text or the whole in bytes: exact where a program reads it, made
+    visible on a terminal."""
+    if sys.stdout.isatty():
+        is_whole = isinstance(content, bytes)
+        say(content.decode(errors="replace") if isinstance(content, bytes) else content, nl=is_whole)
+    elif isinstance(content, str):
+        click.echo(content, nl=False, color=True)  # else click would take colours out of it
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
 
 
 def console(*, err: bool = False) -> "Console":
-    from rich.console import Console  # a tenth of a second
+    return _console_class()(stderr=err, highlight=False, markup=False, emoji=False)
 
-    return Console(stderr=err, highlight=False, markup=False, emoji=False)
+
+@cache
+def _console_class() -> type["Console"]:
+    from rich.console import Console, ConsoleOptions, RenderableType  # a tenth of a second
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        """Makes texts visible when they are drawn: styles and cursor moves are no text, so they stay."""
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control or not _CONTROL.search(segment.text):
+                    yield segment
+                else:
+                    yield Segment(visible(segment.text), segment.style)
+
+    return VisibleConsole
 
 
 def visible(text: str) -> str:

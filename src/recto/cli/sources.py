@@ -1,9 +1,8 @@
 """`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -259,12 +258,12 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
     lines = 0
     with options.open_reader() as reader:
         found = reader.reply_contexts(agent, since)
-        with _opened(output) as out:
+        with _opened(output) as write:
             for each in found:
                 if isinstance(each, Altered):
                     show.note(f"left out: {each.message}")
                     continue
-                out.write(wire.dumps(each.to_json()) + "\n")
+                write(each.to_json())
                 lines += 1
     if not lines:
         show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")
@@ -273,12 +272,12 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
 
 
 @contextmanager
-def _opened(output: str | None) -> Iterator[TextIO]:
+def _opened(output: str | None) -> Iterator[Callable[[dict[str, Any]], object]]:
     if output is None:
-        yield sys.stdout
+        yield show.emit
         return
     try:
         with open(output, "w", encoding="utf-8", newline="\n") as out:
-            yield out
+            yield lambda row: out.write(wire.dumps(row) + "\n")
     except OSError as why:
         raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why

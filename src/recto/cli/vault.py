@@ -196,7 +196,7 @@ def _tell_tallies(tallies: Sequence["DocumentTally"], by: str, root: Path, homes
         )
         shown = to_file(tally.name, root / tally.name) if by == "document" else names.get(tally.name, tally.name)
         title = f" ({show.shortened(titles[tally.name], 50)})" if titles.get(tally.name) else ""
-        click.echo(f"{tally.uses:>{width},} {bar} {shown}{title}  {click.style(_beside(tally, by), dim=True)}")
+        show.say_styled(f"{tally.uses:>{width},} {bar} {shown}{title}  {click.style(_beside(tally, by), dim=True)}")
 
 
 def _beside(tally: "DocumentTally", by: str) -> str:

@@ -42,7 +42,7 @@ def resolve(text: str, source: str | None, folder: str | None, as_json: bool) ->
         if as_json:
             show.emit(link_to_json(found.link, found.path))
         else:
-            click.echo(to_file(found.path, reader.vault.root / found.path))
+            show.say_styled(to_file(found.path, reader.vault.root / found.path))
     if found.lacking:
         show.note(found.lacking)
 
@@ -115,8 +115,8 @@ def _tell_found(reader: "VaultReader", found: "ResolvedLink", *, suggests: bool)
         target = click.style(show.visible(f"⚠ not found{near}"), fg="yellow")
     else:
         target = to_file(found.path, reader.vault.root / found.path)
-    click.echo(f"{where}  {click.style(written, bold=True)} → {target}")
-    click.echo(click.style(f"  {show.visible(_whole_words(found))}", dim=True))
+    show.say_styled(f"{where}  {click.style(written, bold=True)} → {target}")
+    show.say(f"  {_whole_words(found)}", dim=True)
 
 
 def _whole_words(found: "ResolvedLink") -> str:
@@ -176,7 +176,7 @@ def graph(
         text = _written(drawn, kind, reader.vault.root)
     shown = _shown(drawn, kind)
     if output == "-":
-        click.echo(text, nl=False)
+        show.hand_over(text)
         _tell_left_out(drawn, shown)
         return
     file = Path(output).expanduser() if output else _default(reader, kind)

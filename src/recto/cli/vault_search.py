@@ -86,19 +86,19 @@ def excerpt_to_json(part: "Excerpt") -> dict[str, Any]:
 
 def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:
     for hit in hits:
-        click.echo(f"{_named(vault, hit.path, hit.title)}  {_why(hit.score, hit.because)}")
+        show.say_styled(f"{_named(vault, hit.path, hit.title)}  {_why(hit.score, hit.because)}")
 
 
 def _tell_excerpts(vault: "Vault", parts: "Sequence[Excerpt]", wanted: str, *, is_apart: bool) -> None:
     from recto.cli.drawing.references import bold, snippet_around  # text folding: the other commands do without
 
     if parts and is_apart:
-        click.echo()
+        show.say("")
     for part in parts:
         where = to_file(f"{part.path}:{part.line}", vault.root / part.path)
         heading = f"  {show.shortened(_heading(part), 60)}" if _heading(part) else ""
-        click.echo(f"{where}{click.style(heading, bold=True)}  {_why(part.score, part.because)}")
-        click.echo(f"  {bold(*snippet_around(part.text, wanted))}")
+        show.say_styled(f"{where}{click.style(heading, bold=True)}  {_why(part.score, part.because)}")
+        show.say_styled(f"  {bold(*snippet_around(part.text, wanted))}")
 
 
 def _named(vault: "Vault", path: str, title: str) -> str:

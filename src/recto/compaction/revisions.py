@@ -1,7 +1,7 @@
 """Revisions: what the user changes without a model: undo, fork, pin, unpin, edit, clear, uncompact."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
@@ -13,7 +13,14 @@ from recto.text import clean
 from recto.turn.context import LARGEST_SUMMARY, ResolvedModel
 from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.window.compaction_block import NO_COMPACTION, WrittenSummary, compaction_message, next_block, revised_block
+from recto.window.compaction_block import (
+    NO_COMPACTION,
+    WrittenSummary,
+    cleared_at,
+    compaction_message,
+    next_block,
+    revised_block,
+)
 from recto.window.request import Entry
 
 # How many compactions are searched for the previous one.
@@ -25,10 +32,12 @@ Revised = tuple[Compaction, SessionChanges]
 
 @dataclass(frozen=True, slots=True)
 class BlockRevision:
-    """What the user changes about what is sent: each change appends a Compaction. Runs inside a transaction."""
+    """What the user changes about what is sent at a head: each change appends a Compaction. Runs inside a
+    transaction."""
 
     store: Store
-    session: ChatSession
+    conversation: str
+    head: str | None
 
     def clear(self) -> Revised:
         """Covers everything without a summary; nothing of it is recalled, and pins end."""
@@ -66,19 +75,20 @@ class BlockRevision:
         pinned = tuple(each for each in block.pinned if each != id)
         unit = set(self._unit(message))
         # the rest of its round may be pinned too, and calls and results stay together
-        gone = unit if not unit & set(pinned) else set()
+        gone = unit - {*block.unsummarized} if not unit & set(pinned) else set()
         lifted = tuple(each for each in block.lifted if each not in gone)
         return self._append(
             revised_block(block, "unpin", f"the user unpinned message {id}", pinned=pinned, lifted=lifted)
         )
 
-    def edit(self, text: str) -> Revised:
+    def edit(self, text: str, tokens: int | None = None) -> Revised:
         if self._block is None or self._block.last is None:
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
         checks = recount_facts(text, self._block)
-        by_user = WrittenSummary(text, "user", checks=checks, ledger=self._block.ledger, places=self._block.places)
+        block = self._block
+        by_user = WrittenSummary(text, "user", checks=checks, ledger=block.ledger, places=block.places, tokens=tokens)
         return self._append(revised_block(self._block, "edit", "the user edited the summary", written=by_user))
 
     def uncompact(self) -> Revised:
@@ -105,21 +115,58 @@ class BlockRevision:
         )
         return self._append(block)
 
+    def forked(self, left: str | None) -> Compaction | None:
+        """The Compaction to append after a fork to this head from `left`, so that pins and summaries that apply to it
+        stay in force; None where nothing has to be said again.
+
+        They are those of the path that was left if it runs through here, else of the newest one that does.
+        """
+        tree, head = self.store.tree, self._head("")
+        end = left if left and tree.is_on(left, head) else tree.newest_compaction_below(head)
+        depth, force = tree.message(head).depth, self._block
+        beyond = [each.compaction for each in tree.compactions(end, after=depth) if each.compaction] if end else []
+        if not beyond:
+            return None
+        here = [block for block in beyond if self._depth(block.last) <= depth]
+        # what a clear further on ended is in force before it
+        uncleared = [block for block in beyond if self._depth(cleared_at(block)) <= depth]
+        pinned = self._up_to(depth, (*(uncleared or [force or NO_COMPACTION])[0].pinned, *beyond[0].pinned))
+        base = here[0] if here else revised_block(force, "pin", "the pins of the branch that was left")
+        unpinned = tree.messages([id for id in base.pinned if id not in pinned])
+        lifted = {*base.lifted} - {id for message in unpinned for id in self._unit(message)}
+        lifted |= {*base.unsummarized, *self._covered_units(pinned, base)}
+        owners = {key: key.partition("/")[0] for key in base.excerpts}
+        near = self._up_to(depth, owners.values())
+        block = replace(
+            base,
+            pinned=pinned,
+            lifted=self._in_order(lifted),
+            messages_archived=base.messages_archived + len(base.lifted) - len(lifted),
+            excerpts={key: text for key, text in base.excerpts.items() if owners[key] in near},
+        )
+        return block if _effect(block) != _effect(force or NO_COMPACTION) else None
+
+    def _up_to(self, depth: int, ids: Iterable[str]) -> tuple[str, ...]:
+        """Of these messages, each once, those that are no deeper."""
+        unique = tuple(dict.fromkeys(ids))
+        near = {message.id for message in self.store.tree.messages(unique) if message.depth <= depth}
+        return tuple(id for id in unique if id in near)
+
     # -- on the path
 
     @property
     def _block(self) -> Compaction | None:
-        newest = self.store.tree.compaction(self.session.head) if self.session.head else None
+        newest = self.store.tree.compaction(self.head) if self.head else None
         return newest.compaction if newest else None
 
     def _head(self, otherwise: str) -> str:
-        if self.session.head is None:
+        if self.head is None:
             raise Invalid(otherwise)
-        return self.session.head
+        return self.head
 
     def _on_path(self, id: str) -> Message:
         message = self.store.tree.message(id)
-        if self.session.head is None or not self.store.tree.is_on(self.session.head, id):
+        if self.head is None or not self.store.tree.is_on(self.head, id):
             raise NotFound(f"message #{message.said} is not on this branch of the conversation", id=id)
         if message.compaction:
             raise Invalid("this message is a compaction, which is never sent itself", id=id)
@@ -136,10 +183,10 @@ class BlockRevision:
         call = message
         if message.role == "tool" and message.parent:
             call = self.store.tree.message(message.parent)
-        if not call.calls or self.session.head is None:
+        if not call.calls or self.head is None:
             return [message.id]
         results = self.store.tree.children(call.id, role="tool")
-        return [call.id, *(each for each in results if self.store.tree.is_on(self.session.head, each))]
+        return [call.id, *(each for each in results if self.store.tree.is_on(self.head, each))]
 
     def _covered_units(self, pinned: tuple[str, ...], block: Compaction | None) -> list[str]:
         messages = [self.store.tree.message(id) for id in pinned]
@@ -150,15 +197,29 @@ class BlockRevision:
 
     def _sizes(self) -> tuple[int, int]:
         """Tokens of the last window, and of its part that does not come from the conversation."""
-        last = self.store.records.latest(self.session.conversation)
+        last = self.store.records.latest(self.conversation)
         sections = (self.store.records.record(last).account.sections if last else None) or ()
         fixed = sum(section.tokens for section in sections if section.name in ("system", "tools"))
         return sum(section.tokens for section in sections), fixed
 
     def _append(self, block: Compaction) -> Revised:
         head = self._head("the conversation has no message yet")
-        placed = self.store.tree.append(self.session.conversation, compaction_message(block, head))
-        return block, {**moved(placed.message.id, placed.moved), "loaded": {}}
+        placed = self.store.tree.append(self.conversation, compaction_message(block, head))
+        return block, {**moved(placed), "loaded": {}}
+
+
+def _effect(block: Compaction) -> tuple[object, ...]:
+    """What a Compaction changes about the view."""
+    return block.last, block.summary, block.ledger, block.lifted, block.pinned, block.excerpts, cleared_at(block)
+
+
+def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionChanges:
+    """Moves the head, with the pins and the summary that apply there. Runs inside a transaction."""
+    store.tree.move(session.conversation, target)
+    head = target
+    if target and (block := BlockRevision(store, session.conversation, target).forked(session.head)):
+        head = store.tree.append(session.conversation, compaction_message(block, target)).message.id
+    return {"head": head, "branch": None, "pending": pending_reply(store, head)}
 
 
 class Revisions:
@@ -177,22 +238,18 @@ class Revisions:
         tree, at = self._store.tree, session.head
         head = tree.message(at) if at else None
         if head and head.compaction and "clear" in (head.compaction.action, head.compaction.made_by):
-            moved_to = tree.move(session.conversation, head.parent, again=False)
-            return head, {"head": moved_to, "pending": pending_reply(self._store, moved_to)}
+            tree.move(session.conversation, head.parent)
+            return head, {"head": head.parent, "pending": pending_reply(self._store, head.parent)}
         while at:
             page = tree.page(at, most=64)
             if last := next((message for message in page if message.role == "user"), None):
-                return last, self._moved(session, last.parent)
+                return last, fork_to(self._store, session, last.parent)
             at = page[-1].parent
         raise NotFound("there is nothing to undo: the conversation has no message yet")
 
     async def fork(self, session: ChatSession, message: str) -> None:
         """The next message becomes a child of this one."""
-        await self._store_thread.do(session.commit, self._store, lambda: (None, self._moved(session, message)))
-
-    def _moved(self, session: ChatSession, target: str | None) -> SessionChanges:
-        head = self._store.tree.move(session.conversation, target)
-        return {"head": head, "branched": False, "pending": pending_reply(self._store, head)}
+        await self._store_thread.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def clear(self, session: ChatSession) -> Compaction:
         """Starts the view anew. Everything said stays in the store, in search and in show."""
@@ -217,9 +274,12 @@ class Revisions:
         most = int(resolved.room * LARGEST_SUMMARY)
         if tokens > most:
             raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")
-        return await self._revise(session, lambda revision: revision.edit(summary))
+        return await self._revise(session, lambda revision: revision.edit(summary, tokens))
 
     async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:
         """Reads, decides and writes in one transaction: another process may revise the same conversation."""
-        revision = BlockRevision(self._store, session)
-        return await self._store_thread.do(session.commit, self._store, lambda: change(revision))
+
+        def step() -> Revised:
+            return change(BlockRevision(self._store, session.conversation, session.head))
+
+        return await self._store_thread.do(session.commit, self._store, step)

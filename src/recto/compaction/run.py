@@ -82,6 +82,10 @@ class CompactionRun:
         if self.turn.window.free < 0 and self.context.may_offer_recall:
             self.context = self.context.without_recall_tool()
             self.turn = await self.prepared.plan(self.turn.loaded, self.context)
+        if self.turn.window.free < 0 and await self.prepared.uncalibrate():
+            self.context = self.prepared.context
+            loaded = self.turn.loaded.rescaled(self.context.token_cache.factor)
+            self.turn = await self.prepared.plan(loaded, self.context)
         if self.turn.window.free < 0:
             raise self._too_large()
 
@@ -150,7 +154,7 @@ class CompactionRun:
         if (newest.compaction if newest else None) != before:
             return False, {}
         placed = tree.append(self.session.conversation, compaction_message(block, head))
-        return True, {**moved(placed.message.id, placed.moved), "declined": 0}
+        return True, {**moved(placed), "declined": 0}
 
     def _too_large(self) -> DoesNotFit:
         window = self.turn.window
@@ -190,12 +194,15 @@ class CompactionRun:
             written,
             last=cut.last,
             lifted=cut.lifted,
+            unsummarized=self._unsummarized(cut),
             excerpts=await excerpts(turn, cut),
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=turn.window.total,
             because=turn.plan.because,
             action="compact" if self._stores else PASSING,
         )
+        if block.summary and block.summary_tokens is None:
+            block = replace(block, summary_tokens=await self._count(Entry("user", (Text(block.summary),))))
         behind = await view_after_cut(turn.token_cache, loaded, block)
         after = await self._size(behind, block)
         freed = turn.window.total - after
@@ -248,24 +255,35 @@ class CompactionRun:
         except RectoError as why:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
+    def _unsummarized(self, cut: Cut) -> tuple[str, ...]:
+        """The lifted messages that no summary tells: the one that is answered, and those that once were."""
+        view = self.turn.loaded.view
+        before = view.compaction.unsummarized if view.compaction else ()
+        newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
+        return tuple(id for id in cut.lifted if id in before or id in newly)
+
     def _summary_input(self) -> SummaryInput:
         cut, loaded = self._cut, self.turn.loaded
         view = loaded.view
         covered, _ = view.split(cut.last)
+        sent, untold = self._unsummarized(cut), view.compaction.unsummarized if view.compaction else ()
+        told = tuple(message for message in covered if message.id not in sent)
+        ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
         counts = loaded.counts
         return SummaryInput(
             self.store,
             self.prepared.store_thread,
             self.turn.token_cache,
             before=former_summary(view.compaction),
-            messages=covered,
+            messages=(*ended, *told),
             older=view.tail[0].parent if view.older and view.tail else None,
             until=view.compaction.last if view.compaction else None,
             entries=None if view.older or any(map(_recalls, covered)) else self._prefix(covered),
-            tokens=sum(counts[message.id] for message in covered) + counts.get(SUMMARY, 0),
-            covered=loaded.covered(cut.last),
+            tokens=sum(counts[message.id] for message in (*ended, *told)) + counts.get(SUMMARY, 0),
+            covered=loaded.covered(cut.last) - len(covered) + len(told) + len(ended),
             archived=loaded.archived(cut.last, cut.lifted),
-            beside=(instructions_text(self.turn.preamble), *map(transcribe, view.lifted)),
+            has_current=view.current in sent,
+            beside=(instructions_text(self.turn.preamble), *map(transcribe, (*view.lifted, self.turn.current.message))),
         )
 
     def _prefix(self, covered: Sequence[Message]) -> tuple[Counted, ...]:

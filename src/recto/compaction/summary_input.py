@@ -57,6 +57,8 @@ class SummaryInput:
     """How many messages are newly covered."""
     archived: int
     """How many messages are archived after the cut."""
+    has_current: bool = False
+    """The entries hold the message that is answered, which stays in the window as it is."""
     beside: tuple[str, ...] = ()
     """What else a summary may draw on: instructions, lifted messages."""
     seen: int = 0

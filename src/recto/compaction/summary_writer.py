@@ -195,7 +195,8 @@ class SummaryWriter:
 
     async def _attempt(self, number: int, writer: TurnContext) -> AsyncGenerator[Event, None]:
         """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
-        text = summary_prompt(self.wanted, above=True, has_former=bool(self.source.former))
+        source = self.source
+        text = summary_prompt(self.wanted, above=True, has_former=bool(source.former), has_current=source.has_current)
         is_first = number == 0 or writer is not self.writers[0]
         question = await self._riding(writer, text) if is_first else None
         if question is not None:

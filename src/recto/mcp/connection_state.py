@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
 from recto.chat.message import now
+from recto.home_files import make_private_folder
 from recto.text import clean
 
 MAX_LINES, MAX_LINE_CHARS = 20, 500
@@ -78,7 +79,7 @@ class _LogFile:
 
     def _open(self) -> BinaryIO:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._path.parent)
             return open(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
         except OSError:
             return open(os.devnull, "ab", buffering=0)  # a server starts even if its log cannot be written

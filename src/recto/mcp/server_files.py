@@ -5,17 +5,14 @@ ToolList: the checked tools of a server, and the names under which a model calls
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recto.errors import RectoError
+from recto.home_files import SERVERS, TrustFile, read_json, write_json
 from recto.mcp.server_target import PROJECT_VARIABLE
 from recto.sources.server_config import ServerConfig
 from recto.text import clean
@@ -124,39 +121,8 @@ def _is_plain(name: str) -> bool:
 
 
 SERVERS_FOLDER, LIST_FORMAT = "servers", 1
-TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 MAX_LIST_AGE_S = 24 * 60 * 60.0
 _TARGET_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
-
-
-def make_private_folder(folder: Path) -> Path:
-    """Creates a folder that only the user can open. A failure shows when the folder is used."""
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    return folder
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Empty where the file is missing or unreadable: its content can be restored."""
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replaces the file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
-        try:
-            json.dump(value, file, ensure_ascii=False)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
 
 
 def cache_key(config: ServerConfig, project: Path | None) -> str:
@@ -214,39 +180,14 @@ class Trust:
     """Which servers of which projects the user trusts, each by the hash of its config."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / TRUST_FILE
+        self._file = TrustFile(home, SERVERS)
 
     def is_trusted(self, config: ServerConfig, project: Path | None) -> bool:
-        return config.is_yours or _servers_of(self._read(), project).get(config.name) == config.sha256
+        return config.is_yours or self._file.is_trusted(config.name, config.sha256, project)
 
     def trust(self, config: ServerConfig, project: Path | None) -> None:
-        projects = self._read()
-        servers = {**_servers_of(projects, project), config.name: config.sha256}
-        self._write(projects | {_project_key(project): servers})
+        self._file.trust({config.name: config.sha256}, project)
 
     def distrust(self, name: str, project: Path | None) -> None:
         """Revokes the trust; does nothing where there was none."""
-        projects = self._read()
-        left = {server: sha for server, sha in _servers_of(projects, project).items() if server != name}
-        others = {key: servers for key, servers in projects.items() if key != _project_key(project)}
-        self._write(others | ({_project_key(project): left} if left else {}))
-
-    def _read(self) -> dict[str, Any]:
-        data = read_json(self._path)
-        projects = data.get("projects")
-        return projects if data.get("format") == TRUST_FORMAT and isinstance(projects, dict) else {}
-
-    def _write(self, projects: dict[str, Any]) -> None:
-        try:
-            write_json(self._path, {"format": TRUST_FORMAT, "projects": projects})
-        except OSError as why:
-            raise RectoError(f"cannot write {self._path}: {why.strerror or why}", path=str(self._path)) from why
-
-
-def _servers_of(projects: dict[str, Any], project: Path | None) -> dict[str, Any]:
-    servers = projects.get(_project_key(project))
-    return servers if isinstance(servers, dict) else {}
-
-
-def _project_key(project: Path | None) -> str:
-    return str(project.resolve()) if project else ""
+        self._file.distrust([name], project)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from recto.concurrency import LoopThread
 from recto.errors import Invalid, RectoError
+from recto.home_files import keep_private, make_private_folder
 from recto.mcp.connection_state import ServerStatus
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection
 from recto.mcp.server_files import (
@@ -26,7 +27,6 @@ from recto.mcp.server_files import (
     ToolListCache,
     Trust,
     cache_key,
-    make_private_folder,
     tool_call_name,
 )
 from recto.mcp.server_target import ServerTarget, server_target
@@ -214,7 +214,9 @@ class McpServers:
         self._close_unused()
         if connection := self._connections.get(target.key):
             return connection
-        folder = make_private_folder(self._home / SERVERS_FOLDER)
+        folder = self._home / SERVERS_FOLDER
+        with suppress(OSError):  # a server starts even if nothing can be written
+            keep_private(make_private_folder(folder))
         log_path = folder / f"{_UNSAFE_IN_FILE_NAME.sub('_', config.name)}.log"
         key = cache_key(config, project)
         options = ConnectionOptions(self._cache, key, log_path, self._environment, self._start_s)

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
-from recto.providers.anthropic_replies import AnthropicReader, json_arguments
+from recto.providers.anthropic_replies import AnthropicReader
 from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
 from recto.providers.http import Transport
 from recto.providers.remote import ModelLookup, RemoteProvider
-from recto.providers.request_fields import object_schema
+from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
 from recto.sources.source import Tool
 from recto.text import clean
 from recto.window.count import estimate_text
@@ -28,7 +28,7 @@ TOOL_PROMPT = 346  # tokens that the API adds to the system prompt when there ar
 UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only without any change
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS = {"none": "low", "minimal": "low"}  # the lowest that this format has
-_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+IDS = re.compile(r"[a-zA-Z0-9_-]+")  # the API refuses others
 
 
 class AnthropicFormat:
@@ -198,7 +198,8 @@ def _media(block: Image | File) -> Json:
 def _assistant_item(block: Block, provider: str) -> Json:
     """Items of assistant messages only: tool calls, and thinking that this provider itself has signed."""
     if isinstance(block, ToolCall):
-        return {"type": "tool_use", "id": _id(block.id), "name": block.name, "input": json_arguments(block)}
+        called = {"name": sent_name(block.name), "input": json_arguments(block.arguments)}
+        return {"type": "tool_use", "id": sent_id(block.id, IDS), **called}
     if not isinstance(block, Thinking) or block.made is None or block.made.provider != provider:
         return None
     if block.redacted:
@@ -207,7 +208,7 @@ def _assistant_item(block: Block, provider: str) -> Json:
 
 
 def _result(result: ToolResult) -> Json:
-    item: dict[str, Json] = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
+    item: dict[str, Json] = {"type": "tool_result", "tool_use_id": sent_id(result.call_id, IDS)}
     text = result.text if result.text.strip() else ""
     if result.attachments:
         texts = [{"type": "text", "text": text}] if text else []
@@ -215,11 +216,6 @@ def _result(result: ToolResult) -> Json:
     elif text:
         item["content"] = text
     return {**item, "is_error": True} if result.is_error else item
-
-
-def _id(id: str) -> str:
-    """Replaces characters in ids of other providers that this one refuses."""
-    return _NOT_IN_IDS.sub("_", id) or "_"
 
 
 class AnthropicProvider(RemoteProvider):
@@ -232,8 +228,11 @@ class AnthropicProvider(RemoteProvider):
         *,
         key_variable: str | None = "ANTHROPIC_API_KEY",
         transport: Transport | None = None,
+        is_custom: bool = False,
     ) -> None:
-        super().__init__(name, base_url, key, catalog, key_variable=key_variable, transport=transport)
+        super().__init__(
+            name, base_url, key, catalog, key_variable=key_variable, transport=transport, is_custom=is_custom
+        )
         self.format = AnthropicFormat()
         self.reader = AnthropicReader
 
@@ -241,6 +240,10 @@ class AnthropicProvider(RemoteProvider):
     def url(self) -> str:
         """base_url may or may not end with the version: both are in use."""
         return f"{self.base_url}/messages" if self.base_url.endswith("/v1") else f"{self.base_url}/v1/messages"
+
+    @property
+    def list_urls(self) -> tuple[str, ...]:
+        return (f"{self.url.removesuffix('/messages')}/models?limit=1000",)
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})

@@ -5,14 +5,26 @@ other than its own: a written reply loses them.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from recto.chat.blocks import Block, Text, Thinking, ToolCall
 from recto.chat.message import Usage
 from recto.errors import Unreachable
+from recto.ids import new_id
 from recto.providers.client import ErrorReply, ReplyHead, error_headers, is_too_long, sentence_of, status_of
-from recto.providers.http import ReportedError, ServerEvent
-from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.http import ReportedError
+from recto.providers.model import (
+    UNREADABLE_USAGE,
+    Attempt,
+    CallPart,
+    Done,
+    ReplyPart,
+    TextPart,
+    ThinkingPart,
+    call_text,
+    reported_count,
+)
+from recto.providers.request_fields import json_arguments
+from recto.providers.sse import ServerEvent
 from recto.wire import Json, dumps, loads
 
 FINISHES = {
@@ -37,6 +49,7 @@ class AnthropicReader:
     def __init__(self) -> None:
         self._finish: str | None = None
         self._counts: dict[str, int] = {}
+        self._has_usage = False
         self._block: dict[str, Json] = {}
         self._calls = 0
 
@@ -62,6 +75,19 @@ class AnthropicReader:
             return self.end()
         return []
 
+    def whole(self, reply: Json) -> list[ReplyPart]:
+        if reply.get("type") == "error":
+            raise ReportedError(reply)
+        events: list[Json] = [{"type": "message_start", "message": reply}]
+        for block in reply["content"]:
+            events.append({"type": "content_block_start", "content_block": block})
+            if block.get("signature"):
+                signed = {"type": "signature_delta", "signature": block["signature"]}
+                events.append({"type": "content_block_delta", "delta": signed})
+            events.append({"type": "content_block_stop"})
+        events += [{"type": "message_delta", "delta": reply}, {"type": "message_stop"}]
+        return [part for event in events for part in self.read(ServerEvent(dumps(event)))]
+
     def end(self) -> list[ReplyPart]:
         return [Done(self._finish, self._usage())] if self._finish else []
 
@@ -69,7 +95,8 @@ class AnthropicReader:
         self._block = {"type": block["type"], "signature": "", "arguments": "", "input": block.get("input")}
         if block["type"] == "tool_use":
             self._calls += 1
-            return [CallPart(self._calls - 1, block["id"], block["name"])]
+            id, name = call_text(block.get("id")), call_text(block.get("name"))
+            return [CallPart(self._calls - 1, id or f"toolu_{new_id()}", name)]
         if block["type"] == "redacted_thinking":
             return [ThinkingPart(redacted=block["data"])]
         return self._delta({**block, "type": f"{block['type']}_delta"})
@@ -97,31 +124,21 @@ class AnthropicReader:
 
     def _count(self, usage: Json) -> None:
         """The later number wins, because each event repeats the totals so far."""
-        self._counts |= {name: value for name, value in (usage or {}).items() if isinstance(value, int)}
+        self._has_usage |= bool(usage) if not isinstance(usage, dict) else usage.get("input_tokens") is not None
+        found = usage.items() if isinstance(usage, dict) else ()
+        self._counts |= {name: count for name, value in found if (count := reported_count(value)) is not None}
 
     def _usage(self) -> Usage | None:
         counts = self._counts
         if "input_tokens" not in counts:
-            return None
+            return UNREADABLE_USAGE if self._has_usage else None
         read, write = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
         return Usage(counts["input_tokens"] + read + write, counts.get("output_tokens", 0), read, write)
 
 
 def read_anthropic_reply(body: bytes) -> list[ReplyPart]:
     """A whole reply, as the parts that its stream would yield."""
-    reply = loads(body)
-    reader = AnthropicReader()
-    if reply.get("type") == "error":
-        raise ReportedError(reply)
-    events: list[Json] = [{"type": "message_start", "message": reply}]
-    for block in reply["content"]:
-        events.append({"type": "content_block_start", "content_block": block})
-        if block.get("signature"):
-            signed = {"type": "signature_delta", "signature": block["signature"]}
-            events.append({"type": "content_block_delta", "delta": signed})
-        events.append({"type": "content_block_stop"})
-    events += [{"type": "message_delta", "delta": reply}, {"type": "message_stop"}]
-    return [part for event in events for part in reader.read(ServerEvent(dumps(event)))]
+    return AnthropicReader().whole(loads(body))
 
 
 # -- writing for a client
@@ -137,23 +154,12 @@ def _written_block(block: Block) -> Json:
     if isinstance(block, Text):
         return {"type": "text", "text": block.text} if block.text else None
     if isinstance(block, ToolCall):
-        return {"type": "tool_use", "id": block.id, "name": block.name, "input": json_arguments(block)}
+        return {"type": "tool_use", "id": block.id, "name": block.name, "input": json_arguments(block.arguments)}
     if not isinstance(block, Thinking):
         return None
     if block.redacted:
         return {"type": "redacted_thinking", "data": block.redacted}
     return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
-
-
-def json_arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments as the object that the API requires; empty where the model wrote something else. The block keeps
-    the original text, and the tool's result names the error."""
-    try:
-        value = loads(call.arguments)
-        dumps(value)  # NaN and infinity can be read but not sent
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 class AnthropicReplyWriter:

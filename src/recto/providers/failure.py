@@ -4,23 +4,30 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreachable
+from recto.text import without_key
 from recto.wire import Json, loads
 
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})
 MAX_DETAIL = 300
+LONGEST_WISH_S = 24 * 3600.0
 
-# the wordings of OpenAI, Anthropic, llama.cpp, vLLM, Mistral, Ollama, LM Studio, Gemini, Groq, xAI, Bedrock, TGI, Kimi
+# the wordings of OpenAI, Anthropic, llama.cpp, vLLM, Mistral, Ollama, LM Studio, Gemini, Groq, xAI, Bedrock, TGI, Kimi,
+# SGLang, TabbyAPI and LiteLLM
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|context_window_exceeded|request_too_large|string_above_max"
+    r"context_length_exceeded|exceed_context_size|context_?window_?exceeded|request_too_large|string_above_max"
     r"|(prompt|input|request|messages?) (is |are )?too (long|large)|too large for model|too many (input )?tokens"
     r"|max(imum)? (context|prompt|model|input) length|max(imum)? number of (input )?tokens|token count.{,80} exceeds"
     r"|exceed(s|ed)?( the| max| maximum| available| allowed| model)* (context|token limit|input length)"
     r"|context (length|size|window|limit) (has been )?exceed|greater than the context length|context length of only"
-    r"|reduce (the length of the|your) (prompt|message)|tokens? \+ `?max_(new_)?tokens`? (must|exceed)",
+    r"|reduce (the length of the|your) (prompt|message)|tokens? \+ `?max_(new_)?tokens`? (must|exceed)"
+    r"|longer than the (model's )?context|greater than max_seq_len"
+    # what vLLM has left for the reply
+    r"|max_(completion_)?tokens must be at least 1, got (-\d|0\b)",
     re.IGNORECASE,
 )
 # a limit per minute that a single request exceeds: waiting cannot help, a shorter request can
@@ -64,7 +71,10 @@ class RequestTarget:
 
 
 class AttemptFailed(Exception):
-    """An attempt failed with `error`. `retryable` when another may succeed; `wait_s` is the requested wait, if any."""
+    """An attempt failed with `error`. `retryable` when another may succeed; `wait_s` is the requested wait, if any.
+    `was_sent` is False when it failed before anything was sent."""
+
+    was_sent: bool = True
 
     def __init__(self, error: ProviderError, retryable: bool, wait_s: float | None = None) -> None:
         super().__init__(error.message)
@@ -85,22 +95,33 @@ def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
     return _classify(target, number or next(guess, 500), message, codes, None)
 
 
-def unreachable(target: RequestTarget, what: str, *, retryable: bool) -> AttemptFailed:
+def unreachable(target: RequestTarget, what: str, *, retryable: bool, sent: bool = True) -> AttemptFailed:
     """The failure of a connection, or of an answer that cannot be used; `what` completes the sentence."""
-    return AttemptFailed(Unreachable(f"{target.provider} at {target.place} {what}."), retryable)
+    what = without_key(what, target.key)
+    failure = AttemptFailed(Unreachable(f"{target.provider} at {target.place} {what}."), retryable)
+    failure.was_sent = sent
+    return failure
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The wait that the provider asks for, given as milliseconds, seconds or a date."""
+    """The wait that the provider asks for, given as milliseconds, seconds or a date; None for a wish that makes no
+    sense, such as a date in the past."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        value = headers.get("retry-after", "").strip()
-        if re.fullmatch(r"\d+(\.\d*)?", value):
-            return float(value)
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time()) if value else None
-    except (ValueError, OverflowError):
+            wait_s = float(milliseconds) / 1000
+        else:
+            wait_s = _wish_s(headers.get("retry-after", "").strip())
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    return min(wait_s, LONGEST_WISH_S) if wait_s >= 0 else None
+
+
+def _wish_s(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        date = parsedate_to_datetime(value)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
 
 
 def _classify(target: RequestTarget, status: int, message: str, codes: str, wait_s: float | None) -> AttemptFailed:
@@ -128,7 +149,7 @@ def _refusal(target: RequestTarget, status: int) -> str:
     if status in (402, 429):
         return f"{target.provider} has no credit left on this account"
     if 300 <= status < 400:
-        return f"{target.provider} at {target.place} redirects to another address; check base_url"
+        return f"{target.provider} at {target.place} redirects to another address; check its address"
     return f"{target.provider} refused the request with status {status}"
 
 
@@ -157,5 +178,4 @@ def _message_and_codes(payload: Json, key: str | None) -> tuple[str, str]:
     text = str(payload)
     if text.lstrip().startswith("<"):
         text = " ".join(re.findall(r"<title>(.*?)</title>", text, re.DOTALL | re.IGNORECASE))
-    text = text.replace(key, "***") if key else text
-    return " ".join(text.split()), " ".join(codes)
+    return " ".join(without_key(text, key).split()), " ".join(codes)

@@ -1,25 +1,21 @@
 """Transport: posts exact bytes to a provider, retries while no reply has begun, and yields the parts of the reply.
 
 Knows no wire format; failure.py classifies failures.
-
-Server-sent events: read from chunks of bytes, and written to bytes. Knows no wire format and no network.
-
-httpx2 has its own reader, but that requires a content type that some servers omit, trusts their charset, and loses a
-last event without its blank line, such as a final `[DONE]`.
 """
 
 import asyncio
 import logging
 import random
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
-from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.sse import EventReader, EventTooLarge, ServerEvent
 from recto.wire import Json, loads
 
 if TYPE_CHECKING:
@@ -27,88 +23,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
-FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
-MAX_EVENT_BYTES = 32 * 1024 * 1024
-
-
-class EventTooLarge(ValueError):
-    """An event is larger than any real one, so this is not a stream of events."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerEvent:
-    data: str
-    name: str = "message"
-
-    @property
-    def encoded(self) -> bytes:
-        """The bytes on the wire; the default name is left out."""
-        named = "" if self.name == "message" else f"event: {self.name}\n"
-        lines = "".join(f"data: {line}\n" for line in self.data.split("\n"))
-        return f"{named}{lines}\n".encode()
-
-
-class EventReader:
-    """Takes chunks and returns complete events; `end` returns a last event without its blank line."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-        self._after_return = False
-        self._data: list[str] = []
-        self._name = ""
-        self._size = 0
-        self.strange = False
-        """True after a line that does not belong to a stream of events."""
-
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
-        if self._after_return and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        if chunk:
-            self._after_return = chunk.endswith(b"\r")
-        self._rest += chunk
-        if len(self._rest) + self._size > MAX_EVENT_BYTES:
-            raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes")
-        return self._lines() if b"\n" in chunk or b"\r" in chunk else []
-
-    def end(self) -> list[ServerEvent]:
-        last = self._line(bytes(self._rest)) if self._rest else []
-        self._rest.clear()
-        return last + self._line(b"")
-
-    def _lines(self) -> list[ServerEvent]:
-        # bytes split at \n, \r and \r\n only, as the standard requires; str would split at U+2028 too
-        lines = self._rest.splitlines(keepends=True)
-        self._rest = bytearray() if lines[-1].endswith((b"\n", b"\r")) else lines.pop()
-        return [event for line in lines for event in self._line(bytes(line).rstrip(b"\r\n"))]
-
-    def _line(self, line: bytes) -> list[ServerEvent]:
-        """Reads one complete line, so that no character is decoded in parts."""
-        if not line:
-            return self._dispatch()
-        field, _, value = line.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
-        value = value.removeprefix(" ")
-        if field in ("data", "error"):  # llama.cpp reports errors in a field of that name
-            self._data.append(value)
-            self._size += len(line)
-        if field in ("event", "error"):
-            self._name = value if field == "event" else "error"
-        self.strange = self.strange or field not in FIELDS
-        return []
-
-    def _dispatch(self) -> list[ServerEvent]:
-        events = [ServerEvent("\n".join(self._data), self._name or "message")] if self._data else []
-        self._data, self._name, self._size = [], "", 0
-        return events
-
-
-log = logging.getLogger(__name__)
-
 MAX_ERROR_BYTES = 64 * 1024
 FIRST_WAIT_S = 0.5
 DRAIN_S = 0.1
+# Anthropic sends pings while a model works silently; more silences in a row than these are no work
+MOST_SILENCES = 5
 
 _LOCAL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+
+# what reading JSON of another shape than expected raises
+BAD_DATA = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -120,7 +44,7 @@ class RetryPolicy:
     tries: int = 4
     connect_s: float = 10.0
     read_s: float = 120.0
-    """The longest silence between two chunks of an answer, and before the first."""
+    """The longest silence between two events of an answer, and before the first. Comments do not count as events."""
     longest_wait_s: float = 60.0
 
 
@@ -152,10 +76,22 @@ class ReportedError(Exception):
         self.payload = payload
 
 
+class NoEvents(Exception):
+    """An answer of status 200 that is not a stream of events; `body` is its beginning, or all of it if it is JSON."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("no stream of events")
+        self.body = body
+
+
 class ReplyReader(Protocol):
     """Turns the events of one answer into parts. Raises MalformedReply or ReportedError."""
 
     def read(self, event: ServerEvent) -> list[ReplyPart]: ...
+
+    def whole(self, reply: Json) -> list[ReplyPart]:
+        """A reply in one piece, as the parts that its stream would yield; the last is Done if it is a reply."""
+        ...
 
     def end(self) -> list[ReplyPart]:
         """The remaining parts when the stream ends: Done if the reply is complete, else nothing."""
@@ -170,7 +106,7 @@ class Transport:
 
     async def post_stream(self, call: Call, reader: Callable[[], ReplyReader]) -> AsyncGenerator[ReplyPart]:
         """Ends with Done or raises a ProviderError. Retries only while no ReplyPart has arrived."""
-        number, started = 1, False
+        number, started, sent = 1, False, False
         while True:
             try:
                 async with aclosing(self._once(call, reader())) as parts:
@@ -179,9 +115,10 @@ class Transport:
                         yield part
                 return
             except AttemptFailed as failure:
+                sent = sent or failure.was_sent
                 too_long = (failure.wait_s or 0) > self.retry_policy.longest_wait_s
                 if started or not failure.retryable or too_long or number >= self.retry_policy.tries:
-                    failure.error.partial = started
+                    failure.error.partial, failure.error.sent = started, sent
                     raise failure.error from failure
                 attempt = Attempt(number, failure.error.message, self._wait(number, failure.wait_s))
             yield attempt
@@ -196,28 +133,31 @@ class Transport:
     async def _once(self, call: Call, reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
         import httpx2  # slow, and only to send
 
-        target, client = call.target, self._client(call.target.url)
+        target, client = call.target, self.client(call.target.url)
         try:
             async with client.stream("POST", target.url, content=call.body, headers=dict(call.headers)) as response:
                 if not response.is_success:
                     raise from_status(target, response.status_code, await _error_body(response), response.headers)
-                async with aclosing(_parts(response, reader)) as parts:
+                async with aclosing(_parts(response, reader, self.retry_policy.read_s)) as parts:
                     async for part in parts:
                         yield part
         except ReportedError as report:
             raise from_stream(target, report.payload) from report
         except MalformedReply as why:
             raise unreachable(target, str(why), retryable=why.retryable) from why
-        except httpx2.HTTPError as why:
+        except (httpx2.HTTPError, TimeoutError) as why:
             # a reply may be complete although its connection broke before the formal end
             for part in (last := reader.end()):
                 yield part
             if not last:
                 raise _connection_failure(target, why, self.retry_policy) from why
         except httpx2.InvalidURL as why:
-            raise unreachable(target, f"cannot be asked ({why}); check base_url", retryable=False) from why
+            raise unreachable(
+                target, f"cannot be asked ({why}); check its address", retryable=False, sent=False
+            ) from why
 
-    def _client(self, url: str) -> "AsyncClient":
+    def client(self, url: str) -> "AsyncClient":
+        """Connections of this event loop; those to servers on this machine use no proxy."""
         clients = self._clients.setdefault(asyncio.get_running_loop(), {})
         local = bool(_LOCAL.match(url))
         if local not in clients:
@@ -241,63 +181,97 @@ def _new_client(retry_policy: RetryPolicy, local: bool) -> "AsyncClient":
     return httpx2.AsyncClient(timeout=timeout, mounts=direct, verify=not local)
 
 
-async def _parts(response: "Response", reader: ReplyReader) -> AsyncGenerator[ReplyPart]:
+async def _parts(response: "Response", reader: ReplyReader, read_s: float) -> AsyncGenerator[ReplyPart]:
     """The parts of the answer, up to Done."""
-    async with aclosing(_events(response)) as events:
-        async for event in events:
-            for part in _read(reader, event):
-                yield part
-                if isinstance(part, Done):
-                    await _drain(events)
-                    return
-    last = reader.end()
+    try:
+        async with aclosing(_events(response)) as events:
+            silence = Silence(read_s)
+            while (event := await silence.until(anext(events, None))) is not None:
+                parts = _read(reader, event)
+                silence.note(parts)
+                for part in parts:
+                    yield part
+                    if isinstance(part, Done):
+                        await _drain(events)
+                        return
+        last = reader.end()
+    except NoEvents as answer:
+        last = _read_whole(reader, answer.body)
     if not last:
         raise MalformedReply("broke off before the reply was complete; ask again", retryable=True)
     for part in last:
         yield part
 
 
+class Silence:
+    """How long a server may say nothing: `read_s` without any event, and a few times that with events that bring no
+    part of the reply, such as pings and empty texts."""
+
+    def __init__(self, read_s: float) -> None:
+        self._read_s, self._clock = read_s, asyncio.get_running_loop().time
+        self._heard = self._clock()
+
+    async def until(self, event: Awaitable[ServerEvent | None]) -> ServerEvent | None:
+        """Raises TimeoutError when it does not come in time."""
+        async with asyncio.timeout_at(min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)):
+            return await event
+
+    def note(self, parts: Sequence[ReplyPart]) -> None:
+        if any(part not in (TextPart(""), ThinkingPart()) for part in parts):
+            self._heard = self._clock()
+
+
 async def _events(response: "Response") -> AsyncGenerator[ServerEvent]:
-    """The events, whatever the content type; `head` are the bytes before the first event."""
-    events, head, started = EventReader(), b"", False
+    """The events, whatever the content type. Raises NoEvents; `head` are the bytes before the first event."""
+    events, head, started = EventReader(), bytearray(), False
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
-            head = head if started else (head + chunk)[:MAX_ERROR_BYTES]
+            head += b"" if started else chunk
             for event in _feed(events, chunk):
                 started = True
                 yield event
-            if events.strange and not started and len(head) == MAX_ERROR_BYTES:
+            if events.strange and not started and len(head) > MAX_ERROR_BYTES and not _begins_json(head):
                 break
     for event in events.end():
         started = True
         yield event
     if events.strange and not started:
-        raise _no_stream(head)
+        raise NoEvents(bytes(head))
+
+
+def _begins_json(head: bytearray) -> bool:
+    return head[:100].lstrip().startswith(b"{")
 
 
 def _feed(events: EventReader, chunk: bytes) -> list[ServerEvent]:
     try:
         return events.feed(chunk)
     except EventTooLarge as why:
-        raise MalformedReply(f"sent {why}; check base_url") from why
+        raise MalformedReply(f"sent {why}; check its address") from why
 
 
 def _read(reader: ReplyReader, event: ServerEvent) -> list[ReplyPart]:
     try:
         return reader.read(event)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
-        raise MalformedReply("sent data that is not in its format; ask again, or check base_url") from why
+    except BAD_DATA as why:
+        if last := reader.end():  # the reply is complete, whatever comes after it
+            log.warning("an event after a complete reply could not be read", exc_info=why)
+            return last
+        raise MalformedReply("sent data that is not in its format; ask again, or check its address") from why
 
 
-def _no_stream(body: bytes) -> Exception:
-    """The error for a 200 without events: a reported error, or the wrong URL."""
+def _read_whole(reader: ReplyReader, body: bytes) -> list[ReplyPart]:
+    """The parts of an answer without events: a reply in one piece, a reported error, or the wrong URL."""
     try:
         answer = loads(body)
-    except (ValueError, RecursionError):
-        answer = None
-    if isinstance(answer, dict) and answer.get("error"):
-        return ReportedError(answer)
-    return MalformedReply("did not answer with a stream of events; check base_url")
+        if isinstance(answer, dict) and answer.get("error"):
+            raise ReportedError(answer)
+        parts = reader.whole(answer)
+    except BAD_DATA:
+        parts = []
+    if not parts or not isinstance(parts[-1], Done):
+        raise MalformedReply("did not answer with a reply; check its address")
+    return parts
 
 
 async def _error_body(response: "Response") -> bytes:
@@ -326,20 +300,26 @@ async def _drain(events: AsyncGenerator[ServerEvent]) -> None:
         log.exception("the end of a complete reply could not be read")
 
 
-def _connection_failure(target: RequestTarget, why: "HTTPError", retry_policy: RetryPolicy) -> AttemptFailed:
+def _connection_failure(
+    target: RequestTarget, why: "HTTPError | TimeoutError", retry_policy: RetryPolicy
+) -> AttemptFailed:
     import httpx2  # slow, and only to send
 
-    if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout):
+    if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout | TimeoutError):
         # the provider may still be working on the request: a retry would double that work
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
         return unreachable(target, silent, retryable=False)
     if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return unreachable(target, f"cannot be asked ({why}); check base_url", retryable=False)
+        return unreachable(target, f"cannot be asked ({why}); check its address", retryable=False, sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
-        detail = str(why) or "no answer"
-        return unreachable(target, f"cannot be reached ({detail}); check that it runs, and base_url", retryable=True)
+        what = f"cannot be reached ({str(why) or 'no answer'}); check that it runs, and its address"
+        return unreachable(target, what, retryable=True, sent=False)
     if isinstance(why, httpx2.DecodingError):
-        return unreachable(target, f"sent data that cannot be decompressed ({why}); check base_url", retryable=False)
+        return unreachable(
+            target,
+            f"sent data that cannot be decompressed ({why}); check its address",
+            retryable=False,
+        )
     reason = str(why) or type(why).__name__
     failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True)
     failure.wait_s = 0.0

@@ -6,13 +6,15 @@ for a message does not depend on its neighbours and no token spans two messages;
 
 import hashlib
 import math
-from collections.abc import AsyncGenerator, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 
 from recto.errors import Unreachable
 from recto.providers.local_servers import LlamaServer, Props
 from recto.providers.model import Model, ReplyPart
+from recto.providers.model_list import ProbeSchedule
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.template import PLAIN, Irregular, Shape, learn
 from recto.window.count import ZERO, Count, TokenCounter
@@ -137,17 +139,18 @@ def _read(piece: Piece, frame: Frame) -> PieceText | None:
 class LlamaProvider:
     """Wraps `talk`: adds the facts that the server reports to the model, and uses the server's own counts."""
 
-    def __init__(self, talk: OpenAIProvider, server: LlamaServer) -> None:
+    def __init__(self, talk: OpenAIProvider, server: LlamaServer, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.format = talk.name, talk.format
         self._talk, self._server = talk, server
         self._props: Props | None = None
         self._has_props = False
+        self._schedule = ProbeSchedule(clock)
         self._counter: TokenCounter | None = None
 
     async def model(self, name: str) -> Model:
-        model = await self._talk.model(name)
+        model = self._talk.known(name)
         if (props := await self._server_props()) is None:
-            return model
+            return await self._talk.model(name) if self._has_props else model
         counter = await self.counter(model)
         found = await self._server.control(props)
         return replace(
@@ -167,6 +170,11 @@ class LlamaProvider:
             self._counter = await learn_counter(self._server, props)
         return self._counter
 
+    async def offered(self) -> list[Model]:
+        """The models that the server lists. Raises Unreachable."""
+        models = await self._talk.offered()
+        return [await self.model(model.name) for model in models] if await self._server_props() else models
+
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         async with aclosing(self._talk.stream(body, purpose)) as parts:
             async for part in parts:
@@ -177,13 +185,13 @@ class LlamaProvider:
         await self._server.close()
 
     async def _server_props(self) -> Props | None:
-        """The server's properties, requested once; a server that does not run yet is asked again next time."""
-        if not self._has_props:
+        """The server's properties; one that does not run yet, or still loads its model, is asked again later."""
+        if not self._has_props and self._schedule.is_due:
             try:
                 self._props = await self._server.props()
                 self._has_props = True
             except Unreachable:
-                return None
+                self._schedule.failed()
         return self._props
 
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from recto.errors import NotFound, Unreachable
 from recto.providers.model import Model, ReplyPart
+from recto.providers.model_list import PROBE_S
 from recto.providers.openai import OpenAIProvider
 from recto.providers.template import TemplateMessage
 from recto.window.count import TokenCounter
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 
-PROBE_S = 2.0
 ANSWER_S = 60.0
 
 
@@ -100,8 +100,10 @@ class Props:
 
 class LlamaServer(LocalServer):
     async def props(self) -> Props | None:
-        """None for a server that is not llama.cpp. Raises Unreachable where no server answers."""
+        """None for a server that is not llama.cpp. Raises Unreachable where none answers, or it still loads."""
         status, answer = await self.ask("GET", "/props", timeout_s=PROBE_S)
+        if status >= 500 or status == 429:
+            raise Unreachable(f"The server at {self.root} is not ready (status {status}).")
         if status != 200 or not isinstance(answer, dict):
             return None
         return _read_props(answer)
@@ -187,7 +189,7 @@ class OllamaProvider:
 
     async def model(self, name: str) -> Model:
         """The model with its window and abilities as Ollama reports them, if it runs."""
-        model = await self._talk.model(name)
+        model = self._talk.known(name)
         try:
             status, shown = await self._server.ask("POST", "/api/show", {"model": model.id}, PROBE_S)
             running = (await self._server.ask("GET", "/api/ps", timeout_s=PROBE_S))[1]
@@ -199,6 +201,11 @@ class OllamaProvider:
 
     async def counter(self, model: Model) -> TokenCounter:
         return await self._talk.counter(model)
+
+    async def offered(self) -> list[Model]:
+        """The models that Ollama has. Raises Unreachable."""
+        models = await self._talk.offered()
+        return list(await asyncio.gather(*(self.model(model.name) for model in models)))
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         async with aclosing(self._talk.stream(body, purpose)) as parts:

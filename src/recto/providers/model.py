@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from recto.chat.message import Usage
+from recto.text import clean
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Parameters, Purpose
+from recto.wire import dumps
 
 ASSUMED_WINDOW = 8192
 
@@ -118,6 +120,22 @@ class CallPart:
     id: str = ""
     name: str = ""
     arguments: str = ""
+
+
+def call_text(value: Any) -> str:
+    """An id, name or arguments of a call as text: some servers send numbers, objects or nothing."""
+    return clean(value if isinstance(value, str) else "" if value is None else dumps(value))[0]
+
+
+# A usage that was reported and cannot be read: nobody believes it, and the user is told.
+UNREADABLE_USAGE = Usage(input=-1)
+
+
+def reported_count(value: Any) -> int | None:
+    """A number of tokens that a server reports; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value >= 0 and value == value // 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ the facts about a model come from. Does not use the vendor's SDK, because the by
 before they are sent.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +16,7 @@ from recto.providers.attachments import as_text, data_url, openai_image_tokens, 
 from recto.providers.http import Transport
 from recto.providers.openai_replies import OpenAIReader
 from recto.providers.remote import ModelLookup, RemoteProvider
-from recto.providers.request_fields import object_schema
+from recto.providers.request_fields import json_arguments, object_schema, sent_id, sent_name
 from recto.sources.source import Tool
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
@@ -32,13 +33,15 @@ class Dialect:
 
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
+    ids: re.Pattern[str] = re.compile(r"[!-~]+")
+    """The ids of tool calls that are sent back as they came. Gateways keep more in an id than its name."""
 
 
 PLAIN = Dialect()
 # OpenAI's reasoning models refuse max_tokens, its other models accept both; Mistral refuses unknown fields
 DIALECTS = {
-    "api.openai.com": Dialect(max_tokens_field="max_completion_tokens"),
-    "api.mistral.ai": Dialect(asks_usage=False),
+    "api.openai.com": Dialect(max_tokens_field="max_completion_tokens", ids=re.compile(r"[!-~]{1,40}")),
+    "api.mistral.ai": Dialect(asks_usage=False, ids=re.compile(r"[a-zA-Z0-9]{9}")),
 }
 
 
@@ -67,12 +70,12 @@ class OpenAIFormat:
 
     def entry(self, entry: Entry, provider: str) -> list[bytes]:
         if entry.role == "tool":
-            return _results([block for block in entry.blocks if isinstance(block, ToolResult)])
+            return _results([block for block in entry.blocks if isinstance(block, ToolResult)], self.dialect)
         if entry.role != "assistant":
             content = _content(entry.blocks)
             return [dumpb({"role": entry.role, "content": content})] if content else []
         message: dict[str, Json] = {"role": entry.role, "content": _text(entry.blocks) or None}
-        if calls := [_call(block) for block in entry.blocks if isinstance(block, ToolCall)]:
+        if calls := [_call(block, self.dialect) for block in entry.blocks if isinstance(block, ToolCall)]:
             message["tool_calls"] = calls
         return [dumpb(message)] if message["content"] or "tool_calls" in message else []
 
@@ -150,8 +153,15 @@ def _tool(tool: Tool) -> Json:
     return {"type": "function", "function": function}
 
 
-def _call(call: ToolCall) -> Json:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+def _call(call: ToolCall, dialect: Dialect) -> Json:
+    function = {"name": sent_name(call.name), "arguments": _arguments(call.arguments)}
+    return {"id": sent_id(call.id, dialect.ids), "type": "function", "function": function}
+
+
+def _arguments(raw: str) -> str:
+    """As the model wrote them where that is a JSON object: the server's cache knows those bytes."""
+    given = json_arguments(raw)
+    return raw if given and given == loads(raw) else dumps(given)
 
 
 def _tool_choice(choice: str | NamedTool | None) -> Json:
@@ -166,9 +176,13 @@ def _response_format(format: ResponseFormat | None) -> Json:
     return {"type": "json_schema", "json_schema": {name: value for name, value in fields.items() if value is not None}}
 
 
-def _results(results: Sequence[ToolResult]) -> list[bytes]:
+def _results(results: Sequence[ToolResult], dialect: Dialect) -> list[bytes]:
     """One message per result; images and files, which a result cannot hold in this format, follow in one message."""
-    sent = [dumpb({"role": "tool", "tool_call_id": result.call_id, "content": result.text}) for result in results]
+    ids = [sent_id(result.call_id, dialect.ids) for result in results]
+    sent = [
+        dumpb({"role": "tool", "tool_call_id": id, "content": result.text})
+        for id, result in zip(ids, results, strict=True)
+    ]
     attached = [part for result in results for part in _attached(result)]
     return [*sent, dumpb({"role": "user", "content": attached})] if attached else sent
 
@@ -229,14 +243,24 @@ class OpenAIProvider(RemoteProvider):
         key_variable: str | None = None,
         dialect: Dialect | None = None,
         transport: Transport | None = None,
+        is_custom: bool = False,
     ) -> None:
-        super().__init__(name, base_url, key, catalog, key_variable=key_variable, transport=transport)
+        super().__init__(
+            name, base_url, key, catalog, key_variable=key_variable, transport=transport, is_custom=is_custom
+        )
         self.format = OpenAIFormat(dialect or DIALECTS.get(urlsplit(self.base_url).hostname or "", PLAIN))
         self.reader = OpenAIReader
 
     @property
     def url(self) -> str:
         return f"{self.base_url}/chat/completions"
+
+    @property
+    def list_urls(self) -> tuple[str, ...]:
+        """Besides the format's own: those of LiteLLM and LM Studio, which tell windows."""
+        root = self.base_url.removesuffix("/v1")
+        more = (f"{root}/model/info", f"{root}/api/v0/models") if self.is_custom else ()
+        return (f"{self.base_url}/models", *more)
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"} if key else {}

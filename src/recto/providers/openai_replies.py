@@ -11,8 +11,19 @@ from recto.chat.message import Usage
 from recto.errors import NoKey, NotFound, RateLimited
 from recto.ids import new_id
 from recto.providers.client import ErrorReply, ReplyHead, error_headers, is_too_long, sentence_of, status_of
-from recto.providers.http import ReportedError, ServerEvent
-from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.http import ReportedError
+from recto.providers.model import (
+    UNREADABLE_USAGE,
+    Attempt,
+    CallPart,
+    Done,
+    ReplyPart,
+    TextPart,
+    ThinkingPart,
+    call_text,
+    reported_count,
+)
+from recto.providers.sse import ServerEvent
 from recto.wire import Json, dumps, loads
 
 FINISHES = {"function_call": "tool_calls", "content_filter": "refusal", "max_tokens": "length", "end_turn": "stop"}
@@ -40,6 +51,14 @@ class OpenAIReader:
         self._usage = _read_usage(chunk.get("usage")) or self._usage
         return [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
 
+    def whole(self, reply: Json) -> list[ReplyPart]:
+        choices = [
+            {**choice, "delta": choice["message"]} for choice in reply.get("choices") or () if choice.get("message")
+        ]
+        parts = self.read(ServerEvent(dumps({**reply, "choices": choices})))
+        self._finish = self._finish or ("stop" if choices else None)
+        return [*parts, *self.end()]
+
     def end(self) -> list[ReplyPart]:
         # some servers report stop although they have just called a tool
         finish = "tool_calls" if self._finish == "stop" and self._ids else self._finish
@@ -59,8 +78,7 @@ class OpenAIReader:
 
     def _call_part(self, call: Json) -> CallPart:
         function = call.get("function") or {}
-        id, name, raw = call.get("id") or "", function.get("name") or "", function.get("arguments")
-        arguments = raw if isinstance(raw, str) else "" if raw is None else dumps(raw)
+        id, name, arguments = map(call_text, (call.get("id"), function.get("name"), function.get("arguments")))
         index = self._continued(call.get("index"), id, name)
         if index is not None:
             return CallPart(index, arguments=arguments)
@@ -83,13 +101,7 @@ class OpenAIReader:
 
 def read_openai_reply(body: bytes) -> list[ReplyPart]:
     """A whole reply, as the parts that its stream would yield."""
-    reply = loads(body)
-    if reply.get("error"):
-        raise ReportedError(reply)
-    choices = [{**choice, "delta": choice.get("message")} for choice in reply.get("choices") or ()]
-    reader = OpenAIReader()
-    parts = reader.read(ServerEvent(dumps({**reply, "choices": choices})))
-    return [*parts, *reader.end()]
+    return OpenAIReader().whole(loads(body))
 
 
 def _read_content(content: Json) -> list[ReplyPart]:
@@ -106,14 +118,20 @@ def _read_content(content: Json) -> list[ReplyPart]:
 
 
 def _read_usage(raw: Json) -> Usage | None:
-    if not isinstance(raw, dict) or not isinstance(raw.get("prompt_tokens"), int):
+    if not raw or (isinstance(raw, dict) and raw.get("prompt_tokens") is None):  # most chunks have none
         return None
-    details = raw.get("prompt_tokens_details") or {}
+    if not isinstance(raw, dict) or (used := reported_count(raw.get("prompt_tokens"))) is None:
+        return UNREADABLE_USAGE
+    details, replied = (
+        found if isinstance(found := raw.get(name), dict) else {}
+        for name in ("prompt_tokens_details", "completion_tokens_details")
+    )
     return Usage(
-        input=raw["prompt_tokens"],
-        output=raw.get("completion_tokens") or 0,
-        cache_read=details.get("cached_tokens") or 0,
-        cache_write=details.get("cache_write_tokens") or 0,
+        input=used,
+        output=reported_count(raw.get("completion_tokens")) or 0,
+        cache_read=reported_count(details.get("cached_tokens")) or 0,
+        reasoning=reported_count(replied.get("reasoning_tokens")) or 0,
+        cache_write=reported_count(details.get("cache_write_tokens")) or 0,
     )
 
 
@@ -196,11 +214,13 @@ def _written_usage(usage: Usage | None) -> Json:
     if usage is None:
         return None
     details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
+    reasoning = {"completion_tokens_details": {"reasoning_tokens": usage.reasoning}} if usage.reasoning else {}
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
         "prompt_tokens_details": details,
+        **reasoning,
     }
 
 

@@ -1,5 +1,6 @@
 """Opens a provider by name: a known one, or any other whose address is set in the environment."""
 
+import asyncio
 import ipaddress
 import re
 from collections.abc import Mapping
@@ -7,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from recto.errors import Invalid, NoKey, NotFound, Refused
+from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
-from recto.providers.catalog import PRICED, ModelCatalog
+from recto.providers.catalog import FILE, PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
-from recto.providers.model import Provider
+from recto.providers.model import Model, Provider
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.remote import RemoteProvider
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
 from recto.window.request import Format
@@ -47,8 +49,9 @@ KNOWN = {
 }
 NAMES = tuple(sorted((*KNOWN, NAME, "scripted")))
 FORMATS: tuple[Format, ...] = (OpenAIFormat(), AnthropicFormat())
-CHAT_ONLY = ("anthropic", NAME, "scripted")
+CHAT_ONLY = (NAME, "scripted")
 """Providers without embeddings."""
+FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -82,16 +85,75 @@ def open_provider(
     catalog = ModelCatalog(home, project)
     if name == NAME:
         return EmbeddedProvider(home, catalog, window)
+    return _open_remote(name, catalog, environment, Transport(retry_policy))
+
+
+def _open_remote(
+    name: str, catalog: ModelCatalog, environment: Mapping[str, str], transport: Transport
+) -> RemoteProvider | OllamaProvider | LlamaProvider:
     address = _address(name, environment)
-    key = _key(name, address, environment)
-    if name == "anthropic":
-        return AnthropicProvider(
-            name, address.base_url, key, catalog, key_variable=address.key_variable, transport=Transport(retry_policy)
-        )
-    talk = OpenAIProvider(
-        name, address.base_url, key, catalog, key_variable=address.key_variable, transport=Transport(retry_policy)
+    key, variable = _key(name, address, environment), address.key_variable
+    kind = AnthropicProvider if _format(name, environment) == "anthropic" else OpenAIProvider
+    talk = kind(
+        name, address.base_url, key, catalog, key_variable=variable, transport=transport, is_custom=variable is None
     )
-    return _with_server_facts(talk, key)
+    return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOverview:
+    """The models that can be asked now, and the others that are known. The user's own names are `aliases`."""
+
+    usable: list[Model]
+    others: list[Model]
+    aliases: Mapping[str, str]
+
+
+async def model_overview(home: Path, project: Path | None, environment: Mapping[str, str]) -> ModelOverview:
+    """Usable are: the embedded model, those of providers with a key, those that a configured server lists."""
+    catalog = ModelCatalog(home, project)
+    servers = await offered_models(home, project, environment)
+    usable = {model.name: model for models in servers.values() for model in models}
+    others = []
+    for model in catalog.all():
+        if model.provider == NAME or has_key(model.provider, environment):
+            usable.setdefault(model.name, model)
+        elif model.name not in usable:
+            others.append(model)
+    first = sorted(usable.values(), key=lambda model: (model.provider != NAME, model.name))
+    return ModelOverview(first, others, catalog.aliases)
+
+
+async def offered_models(home: Path, project: Path | None, environment: Mapping[str, str]) -> dict[str, list[Model]]:
+    """The models that each configured server lists now: those at the user's addresses, and those on this machine."""
+    names = sorted({*_configured(environment), *(name for name, known in KNOWN.items() if not known.key_variable)})
+    catalog = ModelCatalog(home, project)
+    found = await asyncio.gather(*(_offered_by(name, catalog, environment) for name in names))
+    return {name: models for name, models in zip(names, found, strict=True) if models}
+
+
+async def _offered_by(name: str, catalog: ModelCatalog, environment: Mapping[str, str]) -> list[Model]:
+    """None where the server does not run, or its address is none: asking it says so."""
+    try:
+        provider = _open_remote(name, catalog, environment, Transport())
+        try:
+            return await provider.offered()
+        finally:
+            await provider.close()
+    except (ProviderError, Invalid):
+        return []
+
+
+def has_key(name: str, environment: Mapping[str, str]) -> bool:
+    """Whether the environment has the key of a known provider."""
+    return name in KNOWN and bool(_key(name, KNOWN[name], environment))
+
+
+def _configured(environment: Mapping[str, str]) -> list[str]:
+    """The providers whose address is set. A variable does not tell dashes from underscores; dashes are usual."""
+    found = [re.fullmatch(r"RECTO_([A-Z0-9][A-Z0-9_]*)_BASE_URL", variable) for variable in environment]
+    names = [match[1].lower() for match in found if match and environment[match[0]].strip()]
+    return [name if name in KNOWN else name.replace("_", "-") for name in names]
 
 
 def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAddress:
@@ -100,7 +162,7 @@ def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAdd
         raise Invalid(f"{name!r} is not an embedder; use minilm, none, or provider:model.", name=name)
     provider, _ = split_name(name)
     _check_name(provider)
-    if provider in CHAT_ONLY:
+    if provider in CHAT_ONLY or _format(provider, environment) == "anthropic":
         raise NotFound(f"{provider} has no embeddings; use minilm, or a provider that has them.", provider=provider)
     address = _address(provider, environment)
     key = (_key(provider, address, environment) or "").strip() or None
@@ -131,7 +193,10 @@ def _guess(id: str) -> str:
     except LookupError:
         found = None
     if found is None:
-        raise Invalid(f"{id!r} does not say whose model it is; write provider:model, for example {NAME}:{ID}.")
+        raise Invalid(
+            f"{id!r} does not say whose model it is; write provider:model, for example {NAME}:{ID}, or give it this "
+            f"name in {FILE} in RECTO_HOME."
+        )
     return found
 
 
@@ -145,10 +210,20 @@ def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
     if not base_url:
         raise NotFound(
             f"There is no provider {name}; known are {', '.join(NAMES)}; for another one, set {variable} to "
-            "the address of its OpenAI-compatible endpoint",
+            f"the address of its endpoint, and {_variable(name, 'FORMAT')}=anthropic if it is not OpenAI-compatible",
             provider=name,
         )
     return EndpointAddress(base_url)
+
+
+def _format(name: str, environment: Mapping[str, str]) -> str:
+    """The wire format that a provider speaks."""
+    variable = _variable(name, "FORMAT")
+    default = "anthropic" if name == "anthropic" else "openai"
+    found = environment.get(variable, "").strip().lower() or default
+    if found not in FORMAT_NAMES:
+        raise Invalid(f"{variable} must be one of {', '.join(FORMAT_NAMES)}, not {found!r}.", variable=variable)
+    return found
 
 
 def _key(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> str | None:
@@ -160,7 +235,7 @@ def _variable(name: str, what: str) -> str:
     return f"RECTO_{re.sub('[.-]', '_', name).upper()}_{what}"
 
 
-def _with_server_facts(talk: OpenAIProvider, key: str | None) -> Provider:
+def _with_server_facts(talk: OpenAIProvider, key: str | None) -> OpenAIProvider | OllamaProvider | LlamaProvider:
     """A server in our network knows more about its model than any table; it is asked when the model is first used."""
     root = talk.base_url.removesuffix("/v1")
     if talk.name == "ollama":

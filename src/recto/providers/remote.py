@@ -1,5 +1,6 @@
 """RemoteProvider: the shared part of providers over HTTP: key, catalog, transport. Subclasses know the format."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -7,13 +8,15 @@ from json import JSONDecoder
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from recto.errors import Invalid, NoKey, Refused
+from recto.errors import Invalid, NoKey, Refused, Unreachable
 from recto.providers.failure import RequestTarget
 from recto.providers.families import VocabularyCounter
 from recto.providers.http import Call, ReplyReader, Transport
 from recto.providers.model import Model, ReplyPart
+from recto.providers.model_list import ModelList, get_json
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
+from recto.wire import Json
 
 BODY_START = '{"model":'
 
@@ -39,22 +42,51 @@ class RemoteProvider(ABC):
         *,
         key_variable: str | None = None,
         transport: Transport | None = None,
+        is_custom: bool = False,
     ) -> None:
+        """`is_custom`: the user gave the address, so its server knows more about its models than any table."""
         self.name, self.base_url, self.catalog = name, _address(name, base_url), catalog
-        self.key_variable, self.transport = key_variable, transport or Transport()
+        self.key_variable, self.transport, self.is_custom = key_variable, transport or Transport(), is_custom
         self._key = (key or "").strip() or None
+        self.listed = ModelList(self._ask, self.list_urls)
 
     @property
     @abstractmethod
     def url(self) -> str:
         """The URL that requests are posted to."""
 
+    @property
+    @abstractmethod
+    def list_urls(self) -> tuple[str, ...]:
+        """The URLs that list models; the later ones tell windows that the first may not."""
+
     @abstractmethod
     def headers(self, key: str | None) -> Mapping[str, str]:
         """The headers of the format, including the key."""
 
     async def model(self, name: str) -> Model:
+        """The facts of the catalog; the server is asked where the user gave its address, or nobody else knows."""
+        model = self.known(name)
+        is_told = model.window_from == "models.toml" or (model.window is not None and not self.is_custom)
+        if is_told:
+            return model
+        found = await self.listed.about(model.id)
+        return found.applied(model) if found else model
+
+    def known(self, name: str) -> Model:
+        """The facts of the catalog alone."""
         return self.catalog.find(self.name, name.removeprefix(f"{self.name}:"))
+
+    async def offered(self) -> list[Model]:
+        """The models that the server lists. Raises Unreachable."""
+        return [found.applied(self.known(found.id)) for found in await self.listed.all()]
+
+    async def _ask(self, url: str) -> tuple[int, Json]:
+        try:
+            headers = {"user-agent": "recto", **self.headers(self._checked_key())}
+        except (NoKey, Refused) as why:
+            raise Unreachable(why.message) from why
+        return await get_json(self.transport.client(url), url, headers)
 
     async def counter(self, model: Model) -> TokenCounter:
         return VocabularyCounter(model, self.format)
@@ -78,9 +110,11 @@ class RemoteProvider(ABC):
                 f"{self.name} needs a key; set {self.key_variable} in the environment.", variable=self.key_variable
             )
         if self._key and not (self._key.isascii() and self._key.isprintable()):
-            raise Refused(
+            refused = Refused(
                 f"The key in {self.key_variable or self.name} contains characters that no key has; copy it again."
             )
+            refused.sent = False
+            raise refused
         return self._key
 
 
@@ -93,7 +127,8 @@ def _address(provider: str, base_url: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise Invalid(f"base_url of {provider} must be an address like http://localhost:8080/v1, not {base_url!r}.")
+        shown = re.sub(r"//[^/]*@", "//***@", base_url)
+        raise Invalid(f"base_url of {provider} must be an address like http://localhost:8080/v1, not {shown!r}.")
     return address
 
 

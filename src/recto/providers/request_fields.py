@@ -2,16 +2,20 @@
 field as the API itself does: `messages[0].content` or `messages.0.content`.
 
 Converts the root of a tool's schema to what providers accept: an object with properties. Deeper levels stay as is.
+Does the same for the id, name and arguments of a call that a model wrote.
 
-A single refused tool would fail every request that offers it.
+A single refused tool or call would fail every request that has it.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Collection, Mapping
+from hashlib import sha256
 from typing import Any, NoReturn
 
 from recto.errors import Invalid
-from recto.wire import Json, dumpb, loads
+from recto.text import clean
+from recto.wire import Json, dumpb, dumps, loads
 
 MAX_NUMBER = 100_000_000
 
@@ -137,6 +141,32 @@ def parsed(body: bytes, *, item: str) -> Fields:
 
 
 COMBINED = ("oneOf", "anyOf", "allOf")
+LONGEST_NAME = 64
+UNNAMED_TOOL = "unnamed"
+
+
+def sent_id(id: str, accepted: re.Pattern[str]) -> str:
+    """The id, or letters and digits made from it, the same for a call and its result. Nine suit Mistral too."""
+    text = str(id)  # earlier versions stored numbers as they came
+    return text if accepted.fullmatch(text) else sha256(text.encode("utf-8", "replace")).hexdigest()[:9]
+
+
+def sent_name(name: str) -> str:
+    """The name of a called tool in the characters that every provider accepts."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", str(name))[:LONGEST_NAME] or UNNAMED_TOOL
+
+
+def json_arguments(arguments: str) -> dict[str, Any]:
+    """The arguments of a call as the object that providers require; empty where the model wrote something else. The
+    block keeps the original text, and the tool's result names the error."""
+    try:
+        value = loads(arguments)
+        # NaN and infinity can be read but not sent, and neither can halves of characters
+        text, repaired = clean(dumps(value))
+        value = loads(text) if repaired else value
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

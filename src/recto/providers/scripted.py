@@ -1,12 +1,13 @@
 """ScriptedProvider: answers from a JSON file, step by step. For tests, demos and benchmarks; uses no network.
 
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
-and files, "steps": a list}. A step is one of
+and files, "exact": false where our counts are to be estimates, "steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
     "when"      "reply", "summary" or "gist": answers requests of that purpose only
-    "usage"     the reported usage: {"input", "output", "cache_read", "cache_write"}, or null; by default our own count
+    "usage"     the reported usage, or null; by default our own count. An object with any of "input", "output",
+                "cache_read", "cache_write" and "reasoning"
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
     "hang_s"    seconds of silence before the reply
     "delay_s"   seconds between words
@@ -39,7 +40,7 @@ ERRORS: dict[str, Callable[[], ProviderError]] = {
     "unreachable": lambda: Unreachable("The script breaks off here; ask again."),
 }
 PURPOSES: tuple[str, ...] = get_args(Purpose)
-USAGE = ("input", "output", "cache_read", "cache_write")
+USAGE = ("input", "output", "cache_read", "cache_write", "reasoning")
 _WORD = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -66,6 +67,7 @@ class Script:
     window: int | None
     steps: tuple[ScriptStep, ...]
     takes_attachments: bool = False
+    is_exact: bool = True
     played: set[int] = field(default_factory=set)
 
     def next(self, purpose: str) -> ScriptStep:
@@ -92,7 +94,7 @@ class ScriptedProvider:
         path = name.removeprefix("scripted:")
         script = self._script(path)
         takes = script.takes_attachments
-        return replace(_model(path, script.window), images=takes, files=takes)
+        return replace(_model(path, script.window), images=takes, files=takes, exact=script.is_exact)
 
     async def counter(self, model: Model) -> VocabularyCounter:
         return VocabularyCounter(model, self.format)
@@ -166,16 +168,19 @@ def read_script(path: str) -> Script:
         raise Invalid(f"The scripted file {path} is not JSON: {why}.", path=path) from why
     limit: Json = ASSUMED_WINDOW
     takes: Json = False
+    exact: Json = True
     if isinstance(data, dict):
-        _check_keys(path, "the file", data, ("limit", "attachments", "steps"))
+        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "steps"))
+        exact = data.get("exact", exact)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
-    if not isinstance(takes, bool):
-        _bad(path, "attachments", "true or false")
+    for name, value in (("attachments", takes), ("exact", exact)):
+        if not isinstance(value, bool):
+            _bad(path, name, "true or false")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
-    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)), takes)
+    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)), takes, exact)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:
@@ -236,7 +241,7 @@ def _are_calls(value: Json) -> bool:
 
 def _is_usage(value: Json) -> bool:
     return value is None or (
-        isinstance(value, dict) and value.keys() <= set(USAGE) and all(map(_is_whole, value.values()))
+        isinstance(value, dict) and value.keys() <= set(USAGE) and all(type(count) is int for count in value.values())
     )
 
 
@@ -250,7 +255,7 @@ CHECKS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "finish": (lambda value: _is_text(value) and value != "", "a word such as stop, length or refusal"),
     "hang_s": (_is_wait, "a number of seconds"),
     "delay_s": (_is_wait, "a number of seconds"),
-    "usage": (_is_usage, "null or an object with whole numbers for " + ", ".join(USAGE)),
+    "usage": (_is_usage, "null or an object with numbers for " + ", ".join(USAGE)),
 }
 
 

@@ -138,7 +138,7 @@ def _room(turn: Turn, query: RecallQuery) -> int:
     settings, budget, policy = turn.context.settings, turn.budget, turn.context.chosen_strategy.recall
     if not policy.max_tokens or settings.recall_ratio == 0:
         return 0
-    free = turn.window.free - budget.drift - (int(budget.room * FOR_TOOLS) if turn.preamble.tools else 0)
+    free = turn.window.free - (int(budget.room * FOR_TOOLS) if turn.preamble.tools else 0)
     if settings.recall_tokens:
         return min(free, settings.recall_tokens)
     share = budget.room if policy.takes_free_room else int(budget.room * settings.recall_ratio)

@@ -43,19 +43,28 @@ class TranscriptEntry:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFilter:
-    """Which messages of a path are wanted; times are as stored."""
+    """Which messages of a path are wanted. A bound is a time as stored, or a place on the path by its depth."""
 
-    since: str | None = None
-    before: str | None = None
+    since: str | int | None = None
+    before: str | int | None = None
     limit: int | None = None
     """Only the last ones."""
     with_tools: bool = True
+    with_system: bool = True
 
     def accepts(self, message: Message) -> bool:
-        is_between = (not self.since or message.created >= self.since) and (
-            not self.before or message.created < self.before
-        )
-        return is_between and (self.with_tools or message.role != "tool")
+        wanted = (self.with_tools or message.role != "tool") and (self.with_system or message.role != "system")
+        return wanted and self._has_reached(self.since, message) and not self._has_reached(self.before, message, False)
+
+    def ends_before(self, message: Message) -> bool:
+        """Whether nothing is wanted from this message back to the first."""
+        return isinstance(self.since, int) and message.depth < self.since
+
+    @staticmethod
+    def _has_reached(bound: str | int | None, message: Message, otherwise: bool = True) -> bool:
+        if bound is None:
+            return otherwise
+        return message.depth >= bound if isinstance(bound, int) else message.created >= bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ async def transcript(
     """Oldest first; `path` runs from the head back."""
     found: list[TranscriptEntry] = []
     async for message in path:
-        if len(found) == wanted.limit:
+        if len(found) == wanted.limit or wanted.ends_before(message):
             break
         if wanted.accepts(message):
             is_lifted, is_pinned = message.id in archived.lifted, message.id in archived.pinned

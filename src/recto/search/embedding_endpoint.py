@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recto.errors import NoVectors
 from recto.search.embedder import EmbeddingAddress, load_numpy, normalize_vectors
-from recto.text import clean
+from recto.text import clean, without_key
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -141,8 +141,7 @@ class EmbeddingEndpoint:
         answer = _json(content)
         while isinstance(answer, dict):
             answer = next((answer[name] for name in ("error", "message", "detail") if answer.get(name)), "")
-        text = " ".join(str(answer or "").split())[:300]
-        return text.replace(self._address.key, "***") if self._address.key else text
+        return without_key(" ".join(str(answer or "").split()), self._address.key)[:300]
 
     def _rows(self, answer: Any, count: int) -> list[Any]:
         """The vectors in the order of the texts, whatever order they arrived in."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
@@ -22,10 +22,14 @@ from recto.search.ranking import (
     word_scores,
 )
 
+K = TypeVar("K")
+V = TypeVar("V")
 __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
 # About ten megabytes. Of a larger partition, only the passages that a query needs are read.
 MAX_CACHED_PASSAGES = 20_000
+# How many partitions, that is conversations, stay in memory.
+MAX_CACHED_PARTITIONS = 8
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
 MAX_SCORED, READ_BATCH = 1500, 200
 # How many passages of each ranking are fused.
@@ -83,11 +87,22 @@ class Partition:
 
 def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int | None, size: int) -> Partition:
     """The complete partition from the cache, brought up to date; an empty one if it is too large to cache."""
-    if number is None or size > MAX_CACHED_PASSAGES:
+    if number is None:
         return Partition()
-    partition = cache.setdefault(number, Partition())
+    partition = cache.pop(number, None) or Partition()
+    if size > MAX_CACHED_PASSAGES:
+        return Partition()
+    keep_recent(cache, number, partition, MAX_CACHED_PARTITIONS)
     partition.extend(index, number)
     return partition
+
+
+def keep_recent(cache: dict[K, V], key: K, value: V, most: int) -> None:
+    """Puts a value last into a cache and drops the first ones, which were not used for longest."""
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > most:
+        cache.pop(next(iter(cache)), None)
 
 
 @dataclass(frozen=True, slots=True)

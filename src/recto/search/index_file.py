@@ -3,7 +3,10 @@
 Everything in it can be made again from what is searched, so nothing is ever repaired.
 """
 
+import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import Busy, RectoError, StoreError
+from recto.home_files import keep_private, make_private_folder
 from recto.ids import new_id
 
 VERSION = "2"
 BUSY_S = 5.0
+# A turn, a search and the background use it at the same time, seldom more.
+MAX_IDLE = 3
 
 _TABLES = """
 CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -44,10 +50,13 @@ class IndexFile:
         self.path = path
         self.rebuild_reason = ""
         """Why the file had to be rebuilt; empty if it was not."""
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        """Where the file is while its folder cannot be written."""
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
-        self._in_use_count: dict[sqlite3.Connection, int] = {}
-        """Connections that a thread is using, with the nesting depth."""
+        """The connection that a thread is using now."""
+        self._idle: list[sqlite3.Connection] = []
+        self._generation = 0
+        """Counts how often the file was closed: a connection of an earlier time is not used again."""
         self._lock = threading.RLock()
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -62,20 +71,23 @@ class IndexFile:
 
     @contextmanager
     def _in_use(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection. Nobody closes it meanwhile: closing it in use would crash the process."""
+        """A connection for this thread alone. Threads come and go, so a connection belongs to a use, not to a thread.
+        Nobody closes it meanwhile: closing it in use would crash the process."""
+        if outer := getattr(self._local, "db", None):
+            yield outer
+            return
         with self._lock:
-            db = self._connection()
-            self._in_use_count[db] = self._in_use_count.get(db, 0) + 1
+            generation, db = self._generation, self._idle.pop() if self._idle else self._open_connection()
+        self._local.db = db
         try:
             yield db
         finally:
+            self._local.db = None
             with self._lock:
-                self._in_use_count[db] -= 1
-                if not self._in_use_count[db]:
-                    del self._in_use_count[db]
-                    if db not in self._connections:  # the file was closed or rebuilt meanwhile
-                        with suppress(sqlite3.Error):
-                            db.close()
+                if generation == self._generation and len(self._idle) < MAX_IDLE:
+                    self._idle.append(db)
+                else:
+                    _close(db)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -114,20 +126,22 @@ class IndexFile:
     def rebuild(self, reason: str) -> None:
         """Deletes the file, so that the next use makes a new one; the user is told the reason."""
         with self._lock:
-            self.close()
+            self._close_idle()
             for suffix in ("", "-wal", "-shm"):
                 with self._store_errors():
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             self.rebuild_reason = reason
 
     def close(self) -> None:
+        self._close_idle()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def _close_idle(self) -> None:
         with self._lock:
-            for connection in self._connections:
-                if connection not in self._in_use_count:
-                    with suppress(sqlite3.Error):
-                        connection.close()
-            self._connections.clear()
-            self._local = threading.local()
+            self._generation += 1
+            while self._idle:
+                _close(self._idle.pop())
 
     def _rebuild_if_damaged(self, why: sqlite3.Error) -> None:
         if not any(text in str(why) for text in _DAMAGE):
@@ -151,24 +165,32 @@ class IndexFile:
             )
         return StoreError(f"the search index {self.path.name} cannot be used: {why}")
 
-    def _connection(self) -> sqlite3.Connection:
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        if db is None:
-            with self._lock:
-                db = self._local.db = self._open_connection()
-        return db
-
     def _open_connection(self) -> sqlite3.Connection:
         with self._store_errors():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.parent.exists() and not os.access(self.path.parent, os.W_OK):
+                self._move_to_copy()
+            make_private_folder(self.path.parent)
         db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        self._connections.append(db)
-        # a crash may lose the latest writes, which can be made again, but never the file
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
-        if not self._is_current(db):
-            self._create_tables(db)
+        try:
+            # a crash may lose the latest writes, which can be made again, but never the file
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            keep_private(self.path)
+            if not self._is_current(db):
+                self._create_tables(db)
+        except BaseException:
+            _close(db)
+            raise
         return db
+
+    def _move_to_copy(self) -> None:
+        """In a home that cannot be written, the index is used and completed elsewhere, as long as this is open."""
+        self._copy = tempfile.TemporaryDirectory(prefix="recto-")
+        copy = Path(self._copy.name) / self.path.name
+        for suffix in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
+        self.path = copy
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
@@ -191,3 +213,8 @@ class IndexFile:
                 db.execute(statement)
             db.execute("INSERT INTO marks VALUES ('version', ?)", (VERSION,))
         db.execute("COMMIT")
+
+
+def _close(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        db.close()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from recto.concurrency import ExitGuard
 from recto.errors import NoVectors
+from recto.home_files import make_private_folder
 from recto.locations import folder_of
 from recto.search.embedder import INSTALL_EXTRA, MINILM, load_numpy, normalize_vectors
 from recto.varint import varint
@@ -313,7 +314,7 @@ def _graph(weights: "Weights", cache: Path) -> bytes:
 
 def _save(graph: bytes, path: Path) -> None:
     """Writes the file atomically, also if two processes do it at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".onnx", delete=False) as file:
         try:
             file.write(graph)

@@ -18,7 +18,7 @@ from recto.concurrency import BackgroundWorker, FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
 from recto.search.embedder import Embedder
 from recto.search.index_file import IndexFile
-from recto.search.vector_table import VectorStore
+from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, VectorTable

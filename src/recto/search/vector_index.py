@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import Embedder
-from recto.search.finder import VectorAnswer
+from recto.search.finder import MAX_CACHED_PARTITIONS, VectorAnswer, keep_recent
 from recto.search.keyword_index import KeywordIndex, Passage, embedded_text
-from recto.search.vector_table import VectorStore
+from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +139,8 @@ class VectorIndex:
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by what was added or got its vector since the last time."""
-        change_id, cached = self._index.file.change_id, self._partitions.setdefault(partition, PartitionVectors())
+        change_id, cached = self._index.file.change_id, self._partitions.get(partition) or PartitionVectors()
+        keep_recent(self._partitions, partition, cached, MAX_CACHED_PARTITIONS)
         if cached.change_id == change_id:
             return cached
         removal_id, queue_end = self._index.mark("removed"), self._index.queue_end

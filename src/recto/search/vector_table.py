@@ -1,9 +1,5 @@
-"""Vectors in memory: a table of texts by hash, and a matrix of passages in order. Imported late for numpy.
+"""Vectors in memory: a table of texts by hash, and a matrix of passages in order. Imported late for numpy."""
 
-VectorStore: vectors as bytes, by their embedder and the hash of their text; none is ever made twice.
-"""
-
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recto.search.index_file import IndexFile
-from recto.search.keyword_index import Passage, read_passages
 from recto.search.ranking import SIMILARITY_WEIGHTS
 
 Row = NDArray[np.float32]
@@ -174,69 +168,3 @@ def _smooth(numbers: Numbers, similarity: Rows, top: NDArray[np.int64]) -> NDArr
             total += np.where(is_neighbour, part * similarity[at], 0.0)
             weights += np.where(is_neighbour, part, 0.0)
     return np.asarray(total / weights)
-
-
-# Every build of SQLite accepts this many parameters.
-_MAX_PARAMETERS = 500
-# From this many on, reading all vectors may be faster than reading one by one.
-_MIN_FULL_READ = 2000
-
-
-class VectorStore:
-    def __init__(self, file: IndexFile) -> None:
-        self._file = file
-
-    def get(self, embedder: str, hashes: Sequence[bytes], *, prefer_full_read: bool = False) -> dict[bytes, bytes]:
-        """The vectors of these hashes; empty bytes for a text that could not be embedded. `prefer_full_read` if they
-        may be most of all there are."""
-        if prefer_full_read and len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.counts().get(embedder, 0):
-            query = "SELECT sha, vector FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
-            return dict(self._file.read(query, (embedder,)))
-        found: dict[bytes, bytes] = {}
-        for start in range(0, len(hashes), _MAX_PARAMETERS):
-            batch = hashes[start : start + _MAX_PARAMETERS]
-            query = (
-                "SELECT sha, vector FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?) "
-                f"AND sha IN ({','.join('?' * len(batch))})"
-            )
-            found.update(self._file.read(query, (embedder, *batch)))
-        return found
-
-    def waiting(self, embedder: str, limit: int) -> tuple[list[Passage], int]:
-        """The oldest passages that an embedder has not seen, without those that have a vector already; and the queue
-        number to pass to `put`, 0 if nothing is waiting."""
-        done = self._file.read("SELECT done FROM embedders WHERE key = ?", (embedder,))
-        query = "SELECT n, passage FROM queue WHERE n > ? ORDER BY n LIMIT ?"
-        queued = self._file.read(query, (done[0][0] if done else 0, limit))
-        found = read_passages(self._file, [number for _, number in queued]).values()
-        known = self.get(embedder, list({passage.sha for passage in found}))
-        return [each for each in found if each.sha not in known], queued[-1][0] if queued else 0
-
-    def put(self, embedder: str, vectors: Mapping[bytes, bytes], done: int) -> None:
-        """Stores vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
-        with self._file.write() as db:
-            number = _embedder_number(db, embedder)
-            rows = [(number, sha, vector) for sha, vector in vectors.items()]
-            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
-            db.execute("UPDATE embedders SET done = max(done, ?) WHERE n = ?", (done, number))
-
-    def waiting_count(self, embedder: str) -> int:
-        """How many passages an embedder has not seen yet."""
-        query = "SELECT coalesce(max(n), 0) - coalesce((SELECT done FROM embedders WHERE key = ?), 0) FROM queue"
-        return max(0, int(self._file.read(query, (embedder,))[0][0]))
-
-    def counts(self) -> dict[str, int]:
-        """How many vectors each embedder has made."""
-        query = "SELECT key, (SELECT count(*) FROM vectors WHERE embedder = embedders.n) FROM embedders"
-        return dict(self._file.read(query))
-
-    def forget(self, embedder: str) -> None:
-        """Deletes all vectors of an embedder."""
-        with self._file.write() as db:
-            db.execute("DELETE FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)", (embedder,))
-            db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (embedder,))
-
-
-def _embedder_number(db: sqlite3.Connection, key: str) -> int:
-    db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (key,))
-    return int(db.execute("SELECT n FROM embedders WHERE key = ?", (key,)).fetchone()[0])

@@ -19,6 +19,7 @@ from recto.vault.links import Link, find_links
 from recto.vault.vault import Vault
 
 UNREADABLE_TEXT = "[This document could not be read.]"
+WHOLE_INSTEAD = ": the whole document is used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class NamedDocument:
     """The text of the section or block that is named; None for the whole document."""
     root: Path | None = None
     """The folder that `path` is relative to."""
+    lacking: str = ""
+    """That the document has no such section or block."""
 
     @property
     def text(self) -> str:
@@ -65,6 +68,9 @@ def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = Impor
     for name in _find_names(text, vault, roots):
         named = _resolve_link(vault, name) if isinstance(name, Link) and vault else _resolve_import(name, roots)
         key = (named.path or named.wikilink, named.part)
+        if named.lacking:  # it stands for the whole document only where nothing else of it was named before
+            key = next((known for known in found if known[0] == named.path), key)
+            named = replace(named, problem=f"{named.lacking}{'' if key[1] else WHOLE_INSTEAD}")
         first = found.setdefault(key, named)
         if first is not named and named.problem and first.problem is None:
             found[key] = replace(first, problem=named.problem)
@@ -100,12 +106,10 @@ def _hint(vault: Vault, link: Link) -> str:
 
 def _select_part(name: str, document: Document, heading: str | None, block: str | None, root: Path) -> NamedDocument:
     part = block_text(document, block) if block else section_text(document, heading) if heading else None
-    problem = None
+    lacking = ""
     if part is None and (heading or block):
-        problem = (
-            f"{document.path} has no {'block' if block else 'heading'} {block or heading}: the whole document is used"
-        )
-    return NamedDocument(name, document, problem, document.path, part, root)
+        lacking = f"{document.path} has no {'block' if block else 'heading'} {block or heading}"
+    return NamedDocument(name, document, None, document.path, part, root, lacking)
 
 
 def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
@@ -141,8 +145,8 @@ _IMAGES = {
 
 def read_attachment(path: str | Path) -> Image | File:
     """The file as a block, told by its first bytes. NotFound or Invalid says why there is none."""
-    place = Path(path).expanduser()
     try:
+        place = Path(path).expanduser()
         if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, and a device has no end
             raise Invalid(f"{place} is not a file and cannot be attached", path=str(place))
         with place.open("rb") as file:
@@ -154,6 +158,8 @@ def read_attachment(path: str | Path) -> Image | File:
         raise NotFound(f"there is no file {place} to attach", path=str(place)) from why
     except OSError as why:
         raise Invalid(f"{place} cannot be read: {why.strerror}", path=str(place)) from why
+    except (ValueError, RuntimeError) as why:  # NUL, half a character, the home of nobody
+        raise Invalid(f"{str(path)[:200]!r} is not the path of a file", path=str(path)) from why
 
 
 def attachment(name: str, data: bytes) -> Image | File:

@@ -3,20 +3,24 @@
 Records refer to them, so that a request stays readable after a file or server has changed.
 
 TokenCounts: the tokens of each piece by each token counter, so that nothing is tokenized twice.
+
+UsageReports: the latest usage that providers reported, by model, which estimates are calibrated with.
 """
 
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, select
+from sqlalchemy import BindParameter, Connection, bindparam, delete, select
 
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
 from recto.store.dialect import Statement, in_list
 from recto.store.packing import DICTIONARY, RAW, WITH_DICTIONARY, pack, unpack
-from recto.store.schema import counts, kept, meters
+from recto.store.schema import counts, kept, meters, usage_reports
+from recto.window.calibration import UsageReport
 from recto.window.count import Count
 
 # For larger blobs the best compression takes seconds and saves little: they are compressed fast, in chunks.
@@ -99,6 +103,8 @@ def _digest(sha256: str) -> bytes:
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
+# No piece has as many tokens; some piece would have been refused long before.
+LARGEST_COUNT = 1 << 30
 # Every version of SQLite accepts so many parameters.
 BATCH = 500
 
@@ -132,7 +138,9 @@ class TokenCounts:
             keys = list(short)
             for start in range(0, len(keys), BATCH):
                 for key, tokens in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
-                    found[short[key]] = Count(tokens) if tokens >= 0 else Count(-1 - tokens, exact=False)
+                    # a damaged row is as good as none: it is counted and written again
+                    if type(tokens) is int and 0 < abs(tokens) < LARGEST_COUNT:
+                        found[short[key]] = Count(tokens) if tokens > 0 else Count(-1 - tokens, exact=False)
         return found
 
     def save(self, meter: str, known: Mapping[bytes, Count]) -> None:
@@ -157,3 +165,42 @@ def _meter_number(connection: Connection, key: str) -> int:
         _ADD_METER(connection, key=key)
         number = _METER(connection, key=key).scalar_one()
     return int(number)
+
+
+MOST_REPORTS = 64
+_REPORT = [spec.name for spec in fields(UsageReport)]
+_of_model = usage_reports.c.model == bindparam("model")
+_ADD_REPORT = Statement(
+    lambda insert: insert(usage_reports).values({name: bindparam(name) for name in ("model", *_REPORT)})
+)
+_LATEST_REPORTS = Statement(
+    select(*(usage_reports.c[name] for name in _REPORT))
+    .where(_of_model)
+    .order_by(usage_reports.c.n.desc())
+    .limit(MOST_REPORTS)
+)
+_oldest = select(usage_reports.c.n).where(_of_model).order_by(usage_reports.c.n.desc()).offset(MOST_REPORTS).limit(1)
+_FORGET_REPORTS = Statement(delete(usage_reports).where(_of_model, usage_reports.c.n <= _oldest.scalar_subquery()))
+
+
+class UsageReports:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def latest(self, model: str) -> list[UsageReport]:
+        """The newest first."""
+        with self._database.read() as connection:
+            rows = _LATEST_REPORTS(connection, model=model).all()
+        return [UsageReport(*row) for row in rows if _is_whole(row)]
+
+    def add(self, model: str, report: UsageReport) -> None:
+        with self._database.write() as connection:
+            _ADD_REPORT(connection, model=model, **{name: getattr(report, name) for name in _REPORT})
+            _FORGET_REPORTS(connection, model=model)
+
+
+def _is_whole(row: Sequence[Any]) -> bool:
+    """False for a damaged row."""
+    conversation, *numbers, meter = row
+    are_whole = all(type(each) is int and each >= 0 for each in numbers)
+    return are_whole and numbers[-1] > 0 and type(conversation) is type(meter) is str

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, MetaData, exc, inspect, text
+from sqlalchemy import Connection, MetaData, exc, func, inspect, select, text
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
 from recto.store.dialect import (
@@ -16,10 +16,13 @@ from recto.store.dialect import (
     failure_of,
     file_of,
     is_migrated_from_the_first,
+    is_writable,
+    read_only_url,
     share_conditions,
     url_of,
 )
-from recto.store.schema import REVISIONS, metadata
+from recto.store.marker import NewestMessage, StoreMarker
+from recto.store.schema import REVISIONS, messages, metadata
 
 BUSY_TIMEOUT_S = 5.0
 
@@ -28,14 +31,17 @@ class Database:
     def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         """`location` is the path of a SQLite file or the URL of a database."""
         url = url_of(location)
-        file = file_of(url)
-        self.name = str(file) if file else url.render_as_string(hide_password=True)
+        self.file = file_of(url)
+        """The file of a SQLite store."""
+        self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
-        self.engine = engine_of(url, busy_timeout_s)
+        self._marker = StoreMarker(self.file) if self.file else None
+        is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
+        self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
         try:
             with self.translate_errors():
-                if file:
-                    file.parent.mkdir(parents=True, exist_ok=True)
+                if self.file:
+                    self.file.parent.mkdir(parents=True, exist_ok=True)
                 self._open()
         except BaseException:
             self.close()
@@ -45,8 +51,14 @@ class Database:
         self.engine.dispose()
 
     def _open(self) -> None:
+        # read first: what other processes add meanwhile is in the store before it is in the marker
+        newest = self._marker.read() if self._marker else None
+        if self._marker:
+            self._marker.check_file()
         with self.engine.connect() as connection:
             found = _read_revision(connection)
+            if self._marker and newest:
+                self._check_newest(connection, self._marker, newest)
         if found is not None and found not in REVISIONS:
             raise TooNew(
                 f"{Path(self.name).name} was written by a newer Recto "
@@ -56,6 +68,14 @@ class Database:
             )
         if found != REVISIONS[-1]:
             self._migrate()
+
+    def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
+        if not inspect(connection).has_table("messages"):
+            raise marker.lost(f"holds no messages, and {newest.number:,} were in it")
+        if connection.execute(select(messages.c.id).where(messages.c.n == newest.number)).scalar() != newest.id:
+            there = connection.execute(select(func.max(messages.c.n))).scalar() or 0
+            is_older = there < newest.number
+            raise marker.lost(f"holds {there:,} of {newest.number:,} messages" if is_older else "is another store")
 
     def _migrate(self) -> None:
         # slow to import, and only needed for a migration
@@ -94,12 +114,18 @@ class Database:
             yield outer
             return
         with self.translate_errors(), self.engine.connect().execution_options(write=write) as connection:
-            self._local.connection = connection if write else None
+            self._local.connection, self._local.newest = connection if write else None, None
             try:
                 with connection.begin():
                     yield connection
             finally:
                 self._local.connection = None
+        if self._marker and self._local.newest:
+            self._marker.write(self._local.newest)
+
+    def note_newest(self, number: int, id: str) -> None:
+        """The newest message of the write that runs in this thread; the marker names it after the commit."""
+        self._local.newest = NewestMessage(number, id)
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -126,7 +152,7 @@ SENTENCES: dict[Failure, str] = {
     "busy": "{name} is busy: another process has been writing for too long; try again",
     "read-only": "{name} is read-only: nothing can be stored; change its permissions or set RECTO_HOME",
     "full": "the disk that holds {name} is full: free some space and try again",
-    "damaged": "{name} is damaged ({message}); restore a copy, or move it away to start anew",
+    "damaged": "{name} is damaged ({message}); `recto store restore` brings a backup back and keeps this file aside",
     "failing": "{name} cannot be written any more (its disk is full or failing): nothing was stored",
     "cannot open": "cannot open {name}: check that the folder exists and can be written, or set RECTO_HOME",
     "unreachable": "cannot reach {name} ({message}); check RECTO_DB and that the server runs",

@@ -5,6 +5,7 @@ what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transact
 """
 
 import json
+import os
 import re
 import sqlite3
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from sqlalchemy import (
     ARRAY,
@@ -68,6 +70,19 @@ def file_of(url: URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == SQLITE else None
 
 
+def is_writable(file: Path) -> bool:
+    """Whether SQLite can write to the file: it needs other files beside it."""
+    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+
+
+def read_only_url(file: Path) -> URL:
+    """For a file that cannot be written. Without a log nobody writes to it, and SQLite needs no files beside it."""
+    query = {"mode": "ro", "uri": "true"}
+    if not os.path.exists(f"{file}-wal"):
+        query["immutable"] = "1"
+    return URL.create(SQLITE, database=f"file:{quote(str(file.absolute()))}", query=query)
+
+
 def engine_of(url: URL, busy_timeout_s: float) -> Engine:
     if url.get_backend_name() == SQLITE:
         return _sqlite_engine(url, busy_timeout_s)
@@ -83,7 +98,8 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
     def prepare(connection: Any, _: object) -> None:
         # the driver's own BEGIN is deferred, and two writers would lose updates
         connection.isolation_level = None
-        _use_write_ahead_log(connection, busy_timeout_s)
+        if "mode" not in url.query:
+            _use_write_ahead_log(connection, busy_timeout_s)
         for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 

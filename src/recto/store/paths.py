@@ -5,17 +5,13 @@ Places are found by branch and depth, so the length of a path does not matter.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from recto.chat.blocks import Compaction
 from recto.chat.conversation import Trail
 from recto.chat.message import Message, now
-from recto.ids import new_id
 from recto.store.prefix import SentMessage
-from recto.store.rows import AnyRow, message_columns, message_of, message_row
-from recto.store.schema import messages
+from recto.store.rows import AnyRow, message_columns, message_row
 from recto.store.source_uses import note_uses
 from recto.store.statements import (
     BEGIN_BRANCH,
@@ -165,41 +161,6 @@ def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyR
             return  # damaged data must not loop forever
         yield row
         at, depth = row.parent_id, row.depth
-
-
-def repeated_compaction(connection: Connection, home: AnyRow, target: AnyRow) -> Message | None:
-    """The newest Compaction between `target` and the head that covers nothing after `target`, to be repeated there.
-
-    None where there is none, or where repeating it would change nothing.
-    """
-    if home.head in (None, target.n) or not is_on_path(connection, home.head_id, target):
-        return None
-    beyond = takewhile(lambda row: row.depth > target.depth, compactions_up_from(connection, home.head_id))
-    for message in map(message_of, beyond):
-        block = message.compaction
-        if block is not None and _reach(connection, block) <= target.depth:
-            block = _up_to(connection, block, target.depth)
-            changes = block.last or block.pinned or block.excerpts or target.compaction is not None
-            return replace(message, id=new_id(), parent=target.id, created="", blocks=(block,)) if changes else None
-    return None
-
-
-def _reach(connection: Connection, block: Compaction) -> int:
-    """The depth of the last message that the block covers."""
-    return int(message_row(connection, block.last).depth) if block.last else 0
-
-
-def _up_to(connection: Connection, block: Compaction, depth: int) -> Compaction:
-    """The block without pins and excerpts of deeper messages. An excerpt's key is a message, or `message/call`."""
-    owners = {key: key.partition("/")[0] for key in block.excerpts}
-    named = {*block.pinned, *owners.values()}
-    query = select(messages.c.id).where(messages.c.id.in_(named), messages.c.depth <= depth)
-    near = set(connection.execute(query).scalars()) if named else set()
-    return replace(
-        block,
-        pinned=tuple(id for id in block.pinned if id in near),
-        excerpts={key: text for key, text in block.excerpts.items() if owners[key] in near},
-    )
 
 
 def _title(text: str) -> str:

@@ -41,6 +41,7 @@ from recto.store.statements import (
     REQUEST_BY_ID,
     REQUEST_FOR,
     SET_OUTCOME,
+    WAS_SENT,
 )
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.request import Format, Piece, Purpose, Request
@@ -70,6 +71,11 @@ class Record:
     pieces: int
     account: RequestAccount
     outcome: dict[str, Any]
+
+    @property
+    def was_sent(self) -> bool:
+        """False for a request that never left, as without a key or a connection."""
+        return not self.outcome.get("not_sent")
 
     def to_json(self) -> dict[str, Any]:
         """One object: its own fields, then what was decided, then what became of it."""
@@ -141,6 +147,11 @@ class Records:
             query = query.join(conversations).where(conversations.c.id == conversation)
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
+
+    def unsent(self) -> set[str]:
+        """The ids of the requests that never left."""
+        with self._database.read() as connection:
+            return set(connection.execute(select(requests.c.id).where(~WAS_SENT)).scalars())
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:

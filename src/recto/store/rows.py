@@ -58,6 +58,8 @@ def _details(message: Message, made: Made | None) -> str:
             continue
         if isinstance(value, Usage | Tokens):
             value = _without_defaults(value)
+            if "blocks" in value:
+                value["blocks"] = list(value["blocks"])
         out[name] = list(value) if isinstance(value, tuple) else value
     if made:
         same = (made.provider, made.model) == (message.provider, message.model)
@@ -125,7 +127,8 @@ def read_details(text: str) -> dict[str, Any]:
     details.pop("references", None)
     for name, kind in (("usage", Usage), ("tokens", Tokens)):
         if name in details:
-            details[name] = kind(**details[name])
+            known = details[name]
+            details[name] = kind(**known | {"blocks": tuple(known["blocks"])} if "blocks" in known else known)
     for name in ("memory_references", "learning_points", "task_runs"):
         if name in details:
             details[name] = tuple(details[name])

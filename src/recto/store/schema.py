@@ -8,7 +8,7 @@ from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, M
 from recto.store.dialect import TEXT
 
 # Newest last. A store with any other revision was written by a newer version.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 
 metadata = MetaData()
 
@@ -160,4 +160,19 @@ counts = Table(
     Column("sha", LargeBinary, primary_key=True),
     Column("tokens", Integer, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# The latest reports of each model: what a request was counted as, and the input that the provider reported for it.
+usage_reports = Table(
+    "usage_reports",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("model", TEXT, nullable=False),
+    Column("meter", TEXT, nullable=False),
+    Column("conversation", TEXT, nullable=False),
+    Column("exact", Integer, nullable=False),
+    Column("estimated", Integer, nullable=False),
+    Column("counted", Integer, nullable=False),
+    Column("reported", Integer, nullable=False),
+    Index("usage_reports_model", "model", "n"),
 )

@@ -37,7 +37,7 @@ from recto.store.database import Database
 from recto.store.dialect import Statement, in_list
 from recto.store.rows import read_numbered
 from recto.store.schema import conversations, messages, requests, source_names, source_uses, uses
-from recto.store.statements import BY_NUMBER
+from recto.store.statements import BY_NUMBER, WAS_SENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ _OF = Statement(
 _agent: BindParameter[str] = bindparam("agent", type_=Text)
 _WITHIN = (
     requests.c.purpose == "reply",
+    WAS_SENT,
     requests.c.created >= bindparam("since"),
     or_(_agent == "", conversations.c.agent == _agent),
 )

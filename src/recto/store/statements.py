@@ -212,6 +212,8 @@ INSERT_REQUEST = Statement(
         )
     )
 )
+# A quotation mark inside a text of the JSON has a backslash before it, so no error message looks like the field.
+WAS_SENT = requests.c.outcome.not_like('%"not_sent":true%')
 REQUEST_BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
 # The columns that rebuilding needs.
 REBUILT = select(

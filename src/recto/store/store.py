@@ -4,7 +4,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from recto.store.blobs import Blobs, TokenCounts
+from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
@@ -18,6 +18,7 @@ class Store:
         self.tree = Tree(self.database)
         self.records = Records(self.database)
         self.token_counts = TokenCounts(self.database)
+        self.usage_reports = UsageReports(self.database)
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
         self.source_uses = SourceUses(self.database)

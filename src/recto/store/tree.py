@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, exists, insert, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Compaction
@@ -23,7 +23,6 @@ from recto.store.paths import (
     parent_of,
     path_to,
     place_under,
-    repeated_compaction,
 )
 from recto.store.rows import (
     AnyRow,
@@ -60,6 +59,13 @@ from recto.store.statements import (
 )
 
 PRIORITIES = range(1, 11)
+_LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
+_said, _asked = messages.alias("said"), requests.alias("asked")
+# An imported conversation has replies and no requests.
+_WAS_SENT = or_(
+    exists().where(_said.c.conversation == conversations.c.n, _said.c.role == "assistant"),
+    exists().where(_asked.c.conversation == conversations.c.n, _asked.c.outcome.not_like('%"not_sent":true%')),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +118,24 @@ class Tree:
         with self._database.read() as connection:
             return {row.id: row.n for row in connection.execute(query)}
 
-    def latest(self) -> Conversation | None:
-        found = self.conversations(limit=1)
-        return found[0] if found else None
+    def latest(self, *, unsent: bool = True) -> Conversation | None:
+        """The conversation that changed last; without `unsent`, of those that can be gone on with."""
+        query = CONVERSATION.order_by(*_LATEST).limit(1)
+        if not unsent:
+            query = query.where(or_(conversations.c.head.is_(None), _WAS_SENT))
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return conversation_of(row) if row else None
+
+    def was_sent(self, id: str) -> bool:
+        """Whether anything of a conversation was ever sent, or answered elsewhere."""
+        with self._database.read() as connection:
+            return connection.execute(CONVERSATION.where(conversations.c.id == id, _WAS_SENT)).first() is not None
 
     def conversations(
         self, *, limit: int = 100, since: str | None = None, before: str | None = None
     ) -> list[Conversation]:
-        query = CONVERSATION.order_by(conversations.c.updated.desc(), conversations.c.n.desc()).limit(limit)
+        query = CONVERSATION.order_by(*_LATEST).limit(limit)
         if since:
             query = query.where(conversations.c.updated >= since)
         if before:
@@ -151,6 +167,7 @@ class Tree:
             number = insert_message(connection, home.n, parent, placed)
             if number is None:
                 return self._already_stored(home, message_row(connection, message.id), message)
+            self._database.note_newest(number, placed.id)
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
 
     def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
@@ -227,11 +244,21 @@ class Tree:
                 return None
             return read_messages(connection, [row])[0]
 
-    def compactions(self, at: str, *, limit: int) -> list[Message]:
-        """The newest messages with Compactions on the path up to and including `at`, newest first."""
+    def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
+        """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
+        `after`."""
         with self._database.read() as connection:
             message_row(connection, at)
-            return [message_of(row) for row in islice(compactions_up_from(connection, at), limit)]
+            found = takewhile(lambda row: row.depth > after, compactions_up_from(connection, at))
+            return [message_of(row) for row in islice(found, limit)]
+
+    def newest_compaction_below(self, id: str) -> str | None:
+        """The newest message with a Compaction on any branch that runs through this one."""
+        with self._database.read() as connection:
+            target = message_row(connection, id)
+            query = MESSAGE.where(messages.c.conversation == target.conversation, messages.c.compaction == messages.c.n)
+            rows = connection.execute(query.where(messages.c.depth > target.depth).order_by(messages.c.n.desc()))
+            return next((row.id for row in rows.all() if is_on_path(connection, row.id, target)), None)
 
     def is_on(self, path_end: str, message: str) -> bool:
         """Whether a message is on the path that ends at `path_end`."""
@@ -285,21 +312,15 @@ class Tree:
             query = MESSAGE.where(messages.c.conversation == home.n, childless).order_by(messages.c.n.desc())
             return read_messages(connection, connection.execute(query).all())
 
-    def move(self, conversation: str, target: str | None, *, again: bool = True) -> str | None:
-        """Moves the head to `target` (None: before the first message) and returns the new head.
-
-        A target between the last covered message of a Compaction and the Compaction itself gets that Compaction
-        appended again (unless not `again`): otherwise covered messages would return to the window, and pins be lost.
-        """
+    def move(self, conversation: str, target: str | None) -> None:
+        """Moves the head to `target`; None is before the first message."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
-            row = message_row(connection, target) if target else None
-            if row is not None and self.owner(row.id) != conversation:
+            row = message_row(connection, target) if target is not None else None
+            if row is not None and row.conversation != home.n:
                 raise NotFound(f"message {target} is not part of conversation {conversation}", id=target)
             head = row.n if row else None
             MOVE_HEAD(connection, home=home.n, new_head=head, new_updated=now(), new_title=home.title)
-            repeated = repeated_compaction(connection, home, row) if row is not None and again else None
-            return self.append(conversation, repeated).message.id if repeated else target
 
     # -- by number and place
 

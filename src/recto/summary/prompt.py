@@ -24,6 +24,9 @@ Next: the next steps
 Say only what was said above; invent nothing and drop what is outdated. Call no tools. Answer with the summary alone, \
 in the language of the conversation, in at most {words} words.{keep}{style}"""
 _CARRY_OVER = " If it begins with an earlier summary, carry that over."
+_LEAVE_OUT = (
+    " The user's last message follows your summary word for word: tell what was done about it, not what it says."
+)
 _MERGE_PROMPT = """\
 These are summaries of consecutive parts of one conversation, in order. Make one of them under the same headings: \
 carry over every fact, decision and open point that still holds, names, numbers, dates and paths word for word. \
@@ -61,11 +64,14 @@ class SummaryOptions:
     style: str = ""
 
 
-def summary_prompt(options: SummaryOptions, *, above: bool, has_former: bool, shorter: bool = False) -> str:
-    """The prompt that follows the conversation itself (`above`) or a transcript of it."""
+def summary_prompt(
+    options: SummaryOptions, *, above: bool, has_former: bool, has_current: bool = False, shorter: bool = False
+) -> str:
+    """The prompt that follows the conversation itself (`above`) or a transcript of it. `has_current`: the user's last
+    message is part of it and is not to be summed up."""
     return _SUMMARY_PROMPT.format(
         where="above" if above else "in the transcript above",
-        former=_CARRY_OVER if has_former else "",
+        former=(_CARRY_OVER if has_former else "") + (_LEAVE_OUT if has_current else ""),
         **_common_fields(options, shorter),
     )
 

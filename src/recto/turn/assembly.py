@@ -106,18 +106,22 @@ def _assemble(
     context: TurnContext, loaded: LoadedView, current: CurrentMessage, budget: Budget, plan: Plan, notes: WindowNotes
 ) -> Turn:
     before, rounds = loaded.before, loaded.entries(loaded.view.rounds)
-    counts = (context.preamble.count, current.counted.count, *(entry.count for entry in (*before, *rounds)))
+    counts = (*context.preamble.counts, current.counted.count, *(entry.count for entry in (*before, *rounds)))
+    estimated = [count.tokens for count in counts if not count.exact]
     window = Window(
         conversation=notes.conversation,
         model=context.model.name,
         strategy=plan.strategy,
         limit=budget.limit,
         reserve=budget.reserve,
-        exact=all(count.exact for count in counts),
+        exact=not estimated,
         sections=_tally(context.preamble, loaded, current, notes.promised).sections(budget),
         plan=plan,
         notes=notes.notes,
         not_picked=notes.not_picked,
+        estimated=sum(estimated),
+        calibration=context.token_cache.calibration,
+        budgets=budget.by_component,
     )
     body = [entry.wire for entry in (*before, current.counted, *rounds)]
     preamble, format = context.preamble.pieces, context.token_cache.format
@@ -133,7 +137,7 @@ def _assemble(
 
 
 def budget_of(budget: Budget, loaded: LoadedView, current: CurrentMessage) -> Budget:
-    return replace(budget, picked=current.for_inserts, current=current.own.tokens, drift=loaded.drift)
+    return replace(budget, picked=current.for_inserts, current=current.own.tokens)
 
 
 def _marks(

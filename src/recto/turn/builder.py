@@ -8,6 +8,7 @@ from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent
 from recto.concurrency import StoreThread
 from recto.errors import Invalid
+from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
 from recto.providers.registry import open_provider, split_name
@@ -16,6 +17,7 @@ from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
 from recto.store.store import Store
 from recto.text import clean
+from recto.toml_file import read_ordinary_file
 from recto.turn.context import (
     NO_OPTIONS,
     CallOptions,
@@ -27,6 +29,7 @@ from recto.turn.context import (
 )
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
 from recto.turn.token_cache import TokenCache
+from recto.window.calibration import learned
 from recto.window.request import Parameters
 
 # The recall tool is not worth a larger share of the room: in a small window everything is near anyway.
@@ -56,16 +59,21 @@ class TurnBuilder:
             window=settings.embedded.window if settings.origin("embedded.window") != "default" else None,
             retry_policy=RetryPolicy(tries=settings.reply.tries, read_s=settings.reply.timeout_s),
         )
+        self._catalog = ModelCatalog(home, project)
         self._providers: dict[str, Provider] = {}
         self._token_caches: dict[str, TokenCache] = {}
 
     async def resolve(
-        self, name: str, agent: Agent, strategy: str | None = None, options: CallOptions = NO_OPTIONS
+        self,
+        name: str,
+        agent: Agent,
+        strategy: str | None = None,
+        options: CallOptions = NO_OPTIONS,
+        conversation: str = "",
     ) -> ResolvedModel:
-        """`name` is provider:model; `strategy` is the one that was chosen for the conversation."""
-        provider = self.provider(name)
-        model = await provider.model(name)
-        token_cache = await self._token_cache(provider, model)
+        """`strategy` is the one that was chosen for the conversation."""
+        provider, model = self.provider(name), await self.model(name)
+        token_cache = await self._calibrated(await self._token_cache(provider, model), conversation)
         settings = self._context_settings(model, agent, strategy, options.strategy)
         asked = with_parameters(self._parameters(model, provider), options.parameters)
         parameters, left_out = accepted(asked, model)
@@ -109,8 +117,7 @@ class TurnBuilder:
 
     def _notes(self, resolved: ResolvedModel) -> Iterator[str]:
         model = resolved.model
-        if resolved.token_cache.counter.note:
-            yield resolved.token_cache.counter.note
+        yield from self._settings.notes.values()
         if not resolved.is_known:
             yield _unknown_window(model)
         for name in resolved.left_out:
@@ -126,8 +133,12 @@ class TurnBuilder:
         chosen = call or by_option or conversation or by_agent or model.strategy
         return configuration.changed(settings, {STRATEGY: chosen} if chosen else {}, "strategy").context
 
+    async def model(self, name: str) -> Model:
+        """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""
+        return await self.provider(name).model(self._catalog.full_name(name))
+
     def provider(self, model: str) -> Provider:
-        name, _ = split_name(model)
+        name, _ = split_name(self._catalog.full_name(model))
         if name not in self._providers:
             self._providers[name] = self._open(name)
         return self._providers[name]
@@ -145,6 +156,12 @@ class TurnBuilder:
             )
             self._token_caches[model.name] = known
         return known
+
+    async def _calibrated(self, cache: TokenCache, conversation: str) -> TokenCache:
+        """As the reports about the model so far suggest; fixed for the turn."""
+        reports = await self._store_thread.do(self._store.usage_reports.latest, cache.model.name)
+        same = [report for report in reports if report.meter == cache.counter.key]
+        return cache.calibrated(learned(same, conversation)) if same else cache
 
     def _parameters(self, model: Model, provider: Provider) -> Parameters:
         wanted = self._settings.reply
@@ -169,7 +186,7 @@ class TurnBuilder:
             return self._settings.system_prompt
         path = Path(self._settings.system_prompt_file).expanduser()
         try:
-            return clean(path.read_bytes())[0].strip()
+            return clean(read_ordinary_file(path))[0].strip()
         except OSError as why:
             raise Invalid(f"cannot read the system prompt file {path}: {why.strerror}", path=str(path)) from why
 

@@ -45,9 +45,8 @@ from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
 from recto.turn.token_cache import TokenCache
-from recto.vault.document import Document, note_name
+from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
-from recto.vault.folder import is_note
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
 from recto.window.request import Entry, Parameters
@@ -131,7 +130,7 @@ class Citations:
         roots = {each.path: str(each.root) for each in documents if each.path and each.root}
         named = [self._direct(each) for each in documents]
         if opened:
-            named.append(DocumentReference(f"[[{note_name(opened.path)}]]", opened.path, "direct", self._line(opened)))
+            named.append(DocumentReference(self._link(opened.path), opened.path, "direct", self._line(opened)))
         references = unique_references(named)
         if not references:
             return message
@@ -155,7 +154,10 @@ class Citations:
         # found by one call and read by another counts as read
         read = {each.relative_path for each in self._found if each.context_snippet is None}
         kept = (replace(each, context_snippet=None) if each.relative_path in read else each for each in found)
-        return References(tuple(replace(each, summary=self._about(each)) for each in kept), vault=self._root)
+        told = (
+            replace(each, wikilink=self._link(each.relative_path or ""), summary=self._about(each)) for each in kept
+        )
+        return References(tuple(told), vault=self._root)
 
     def _direct(self, finding: NamedDocument) -> DocumentReference:
         document, unread = finding.document, UNREADABLE if finding.path else None
@@ -164,6 +166,11 @@ class Citations:
     def _line(self, document: Document) -> str | None:
         self.documents[document.path] = document
         return document_line(document, self.summaries) or None
+
+    def _link(self, path: str) -> str:
+        """By its name alone where that leads to it: two notes may have one name."""
+        assert self.vault is not None
+        return self.vault.shortest_link(path)
 
     @property
     def _root(self) -> str:
@@ -199,8 +206,7 @@ def _given(tool: str, answer: Mapping[str, Any]) -> Iterator[DocumentReference]:
 def _reference(given: Mapping[str, Any], snippet: str | None) -> Iterator[DocumentReference]:
     """A search result shows a snippet; a document that was read has none."""
     if path := given.get("path"):
-        name = note_name(str(path)) if is_note(str(path)) else str(path).rpartition("/")[2]
-        yield DocumentReference(f"[[{name}]]", str(path), "search", None, snippet)
+        yield DocumentReference(f"[[{path}]]", str(path), "search", None, snippet)
 
 
 # Of the unused room: a model that can read for itself gets small documents at once and larger ones through its tool.

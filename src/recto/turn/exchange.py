@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -19,12 +19,14 @@ from recto.store.store import Store
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.document_picker import Citations
-from recto.turn.messages import IncomingMessage, delta_of
+from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
+from recto.turn.message_tokens import add_results, message_tokens
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
 from recto.turn.source_uses import UseTracker, evidence
 from recto.turn.tool_round import Approvals, close_calls, run_calls
-from recto.window.request import Entry, Request
+from recto.window.calibration import is_believable
+from recto.window.request import Request
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +38,14 @@ class Exchange:
     request: Request
     approvals: Approvals
     use_tracker: UseTracker
+    streams: OpenStreams
     calls: tuple[ToolCall, ...] = ()
     """What the reply asks for, once it is complete."""
     handed_back: tuple[ToolCall, ...] = ()
     """Of these, what the caller runs."""
     _attempts: list[dict[str, Any]] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
+    _reply: Message | None = None
 
     context: TurnContext = field(init=False)
     session: ChatSession = field(init=False)
@@ -74,12 +79,14 @@ class Exchange:
                 await self._end_early(incoming, why)
             raise
         yield Replied(message, self.turn.window, self.request.id)
-        if incoming.starts_branch:
-            yield Noticed("another process went on with this conversation meanwhile: what follows here is a branch")
+        if branch := self.session.new_branch():
+            yield branch
         if not message.blocks:
             yield Noticed("the model's reply was empty")
         if done.finish == "length":
             yield Noticed("the reply was cut off at its length limit")
+        for note in self._notes:
+            yield Noticed(note)
 
     async def run_tools(self, *, may_run: bool) -> AsyncGenerator[Event, None]:
         """The calls of the reply, each with its one result in the end, whether or not they may run; those that the
@@ -96,11 +103,13 @@ class Exchange:
         finally:
             # to its end, also when the turn is stopped right here: every call has its result
             await run_to_completion(asyncio.ensure_future(self._close_round(incoming, own)))
+        if branch := self.session.new_branch():
+            yield branch
         if self.handed_back:
             yield ToolCallsPending(self.handed_back)
 
     async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall]) -> None:
-        message = await close_calls(incoming, calls, self.approvals, self._own)
+        message = await close_calls(incoming, calls, self.approvals, self._tokens, self._add_results)
         for call, result in zip(calls, message.results, strict=True):  # in the order of the calls
             self.citations.add_result(call, result)
         await self._note_calls()
@@ -131,7 +140,7 @@ class Exchange:
             model=model,
             request=request,
         )
-        return IncomingMessage(self.store, self.store_thread, self.session, draft)
+        return IncomingMessage(self.streams, self.session, draft)
 
     async def _take(self, incoming: IncomingMessage, part: ReplyPart) -> Event | None:
         if isinstance(part, Attempt):
@@ -146,22 +155,48 @@ class Exchange:
     async def _end(self, incoming: IncomingMessage, done: Done) -> Message:
         if incoming.message is None:
             await incoming.add(["text", ""])
-        own = await self._own("assistant", incoming.blocks)
-        counted = self.turn.window.total
+        usage = self._believed(done.usage)
         calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
+        blocks = await self._with_references(incoming.blocks)
+        tokens = await self._tokens("assistant", blocks)
         message = await incoming.finish(
             "pending" if any(map(self.context.toolbox.is_callers, calls)) else "done",
-            blocks=await self._with_references(incoming.blocks),
-            tokens=Tokens(own),
-            usage=done.usage or Usage(counted, own or 0, reported=False),
+            blocks=blocks,
+            tokens=tokens,
+            usage=usage or Usage(self.turn.window.total, tokens.own or 0, reported=False),
             outcome=self._outcome(done.finish) | await self._used(incoming.blocks),
+            also=self._learn(usage.input) if usage else None,
         )
         assert message is not None
-        self.calls = message.calls
+        self.calls, self._reply = message.calls, message
         self.handed_back = tuple(filter(self.context.toolbox.is_callers, message.calls))
         if self.handed_back:
             self.session.apply(pending=message.id)
         return message
+
+    def _believed(self, usage: Usage | None) -> Usage | None:
+        if usage is None or is_believable(usage):
+            return usage
+        self._note_once("reported a usage that cannot be right", ": our own counts are kept")
+        return None
+
+    def _learn(self, reported: int) -> Callable[[], None] | None:
+        """Writes down what a report teaches. What contradicts our counts is told once for each model."""
+        window, cache = self.turn.window, self.context.token_cache
+        report, total = window.report(reported, cache.counter.key), f"{window.total:,}"
+        if report.differs and not cache.calibration.contradicted:
+            self._note_once("reported other counts than our exact ones", f" ({reported:,} tokens, not {total})")
+        if report.is_far_off and not cache.calibration.outliers:
+            why = "it may count several calls or a search of its own, so our estimates are not adjusted to it"
+            self._note_once("reported a usage far from our estimate", f" ({reported:,} tokens, not {total}): {why}")
+        if not report.estimated and not report.differs:
+            return None
+        return lambda: self.store.usage_reports.add(self.context.model.name, report)
+
+    def _note_once(self, what: str, figures: str) -> None:
+        said = f"{self.context.model.name} {what}"
+        if self.session.is_new(said):
+            self._notes.append(said + figures)
 
     async def _used(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
         """The sources that the last reply of a turn shows signs of using; a failure here costs only that."""
@@ -184,6 +219,10 @@ class Exchange:
         used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
         return {"used": used} if used else {}
 
+    def _add_results(self, results: Tokens) -> None:
+        if self._reply:
+            add_results(self.store, self._reply, results.own)
+
     async def _note_calls(self) -> None:
         """A tool that was called counts as used, even if no final reply follows."""
         tools = [tool for call in self.calls if (tool := self.context.toolbox.tool(call.name))]
@@ -199,23 +238,23 @@ class Exchange:
         found = await asyncio.to_thread(self.citations.block)
         return (*blocks, found) if found else blocks
 
-    async def _own(self, role: Role, blocks: tuple[Block, ...]) -> int | None:
-        """What a message will cost as history; None when it cannot be counted now."""
+    async def _tokens(self, role: Role, blocks: tuple[Block, ...]) -> Tokens:
+        """What a message will cost as history; empty when it cannot be counted now."""
         try:
-            counted = await self.context.token_cache.count([Entry(role, blocks)])
+            return await message_tokens(self.context.token_cache, role, blocks)
         except ProviderError:
-            return None
-        return counted[0].count.tokens
+            return Tokens()
 
-    def _outcome(self, finish: str, error: str | None = None) -> dict[str, Any]:
+    def _outcome(self, finish: str, error: str | None = None, *, not_sent: bool = False) -> dict[str, Any]:
         """What the record keeps that the reply itself does not say."""
-        told = {"finish": finish, "attempts": self._attempts, "error": error}
+        told = {"finish": finish, "attempts": self._attempts, "error": error, "not_sent": not_sent}
         return {name: value for name, value in told.items() if value}
 
     async def _end_early(self, incoming: IncomingMessage, why: BaseException) -> None:
         stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
         error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
-        outcome = self._outcome("stopped" if stopped else "error", error)
+        not_sent = isinstance(why, ProviderError) and not why.sent
+        outcome = self._outcome("stopped" if stopped else "error", error, not_sent=not_sent)
         # a store that fails here has most likely failed before: the first error is the one to report
         with suppress(StoreError):
             found = self.citations.block() if incoming.blocks else None

@@ -28,8 +28,8 @@ class LoadedView:
 
     view: View
     counted_units: CountedUnits
-    drift: int = 0
-    """How many tokens more than ours the provider counted for the last reply's request; 0 for exact counts."""
+    factor: float = 1.0
+    """The calibration of these counts."""
     summary: Counted | None = None
     """The summary as it is sent."""
     results: Mapping[str, int] = field(default_factory=dict)
@@ -46,6 +46,15 @@ class LoadedView:
         if self.summary:
             counts[SUMMARY] = self.summary.count.tokens
         return {**counts, **self.results}
+
+    def rescaled(self, factor: float) -> "LoadedView":
+        """The same with another calibration."""
+        if factor == self.factor:
+            return self
+        units = {id: [entry.rescaled(factor) for entry in entries] for id, entries in self.counted_units.items()}
+        results = {key: int(tokens * factor / self.factor) for key, tokens in self.results.items()}
+        summary = self.summary.rescaled(factor) if self.summary else None
+        return LoadedView(self.view, units, factor, summary, results)
 
     def archived(self, last: str | None, lifted: Sequence[str]) -> int:
         """How many messages are archived after a cut, older ones that were not loaded included."""
@@ -129,7 +138,7 @@ async def extend_view(
     # what another process may still be writing must be read again
     if any(message.status == "unfinished" for message in view.tail):
         return None
-    return await _view(store, store_thread, token_cache, view, known.counted_units)
+    return await _view(store, store_thread, token_cache, view, known.rescaled(token_cache.factor).counted_units)
 
 
 async def _view(
@@ -140,8 +149,7 @@ async def _view(
     wanted = view.compaction.lifted if view.compaction else ()
     lifted = await store_thread.do(store.tree.messages, wanted) if wanted else []
     view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
-    loaded = await _counted_view(token_cache, view, counted_units)
-    return replace(loaded, drift=await _drift(store, store_thread, token_cache, loaded))
+    return await _counted_view(token_cache, view, counted_units)
 
 
 async def _counted_view(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> LoadedView:
@@ -150,7 +158,8 @@ async def _counted_view(token_cache: TokenCache, view: View, counted_units: Coun
         counted_units = await _count(token_cache, part, counted_units, block.excerpts if block else NO_EXCERPTS)
     entry = summary_entry(block, view.still_sent or view.history) if block else None
     summary = (await token_cache.count([entry]))[0] if entry else None
-    return LoadedView(view, counted_units, summary=summary, results=await _results(token_cache, view, counted_units))
+    results = await _results(token_cache, view, counted_units)
+    return LoadedView(view, counted_units, token_cache.factor, summary, results)
 
 
 async def _results(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> dict[str, int]:
@@ -165,20 +174,6 @@ async def _results(token_cache: TokenCache, view: View, counted_units: CountedUn
     tokens = {keys[block.call_id]: each.count.tokens for block, each in zip(known, counted, strict=True)}
     whole, total = sum(entry.count.tokens for entry in counted_units[first.id]), sum(tokens.values())
     return {key: size * min(whole, total) // total for key, size in tokens.items()} if total else {}
-
-
-async def _drift(store: Store, store_thread: StoreThread, token_cache: TokenCache, loaded: LoadedView) -> int:
-    if all(entry.count.exact for entries in loaded.counted_units.values() for entry in entries):
-        return 0
-    last = next((message.id for message in reversed(loaded.view.tail) if message.role == "assistant"), None)
-    request = await store_thread.do(store.tree.request_of, last) if last else None
-    if last is None or request is None:
-        return 0
-    account = await store_thread.do(store.records.account, request)
-    usage = (await store_thread.do(store.tree.message, last)).usage
-    if usage is None or not usage.reported or account.meter != token_cache.counter.key:
-        return 0
-    return max(0, usage.input - (account.total or 0))
 
 
 async def _count(
@@ -207,7 +202,7 @@ async def view_after_cut(token_cache: TokenCache, loaded: LoadedView, block: Com
         for unit in units((*lifted, *view.tail)):
             if any(message.id in shortened for message in unit):
                 known.pop(unit[0].id, None)
-    return replace(await _counted_view(token_cache, view, known), drift=loaded.drift)
+    return await _counted_view(token_cache, view, known)
 
 
 def _total(counted_units: CountedUnits) -> int:

@@ -1,29 +1,19 @@
-"""UserMessage: what a caller gives to one turn: text, blocks, results of tool calls; checked, cleaned and stored.
+"""UserMessage: what a caller gives to one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
 
-IncomingMessage: a reply or a round of tool results as it comes in, stored in small batches.
-
-A crash loses nothing that was shown for a second.
-"""
-
-import asyncio
 import base64
 import binascii
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from recto.chat.blocks import Block, File, Image, Made, Text, ToolResult
-from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage
+from recto.chat.blocks import Block, File, Image, Text, ToolResult
+from recto.chat.message import Message
 from recto.chat.priority import priority_of
 from recto.concurrency import StoreThread
 from recto.errors import Invalid
-from recto.events import BRANCHED, Appended, Event, Noticed
+from recto.events import Appended, Event, Noticed
 from recto.ids import new_id
-from recto.providers.model import CallPart, TextPart, ThinkingPart
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
-from recto.store.tree import AppendedMessage
 from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 
@@ -81,7 +71,7 @@ async def append_message(
     store: Store, store_thread: StoreThread, session: ChatSession, given: UserMessage
 ) -> StartedTurn:
     """Stores the message before anything else happens. Tool calls that wait get their results, or are closed."""
-    is_first, was_branched = session.head is None, session.branched
+    is_first = session.head is None
     has_data = any(isinstance(block, Image | File) and block.base64 for block in given.blocks)
     blocks = await store_thread.do(_stored, store, given.blocks) if has_data else given.blocks
     message = Message(new_id(), "user", blocks, agent=session.agent)
@@ -93,17 +83,15 @@ async def append_message(
             return _turn_message(store, session), changes
         head = changes.get("head", session.head)
         placed = store.tree.append(session.conversation, replace(message, parent=head))
-        return placed.message, {**changes, **moved(placed.message.id, placed.moved)}
+        return placed.message, {**changes, **moved(placed)}
 
     started = await store_thread.do(session.commit, store, step)
     repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
-    notes = [Noticed(repaired)] if given.repaired else []
-    starts_branch = session.branched and not was_branched
+    branch = session.new_branch()
+    notes = (*([branch] if branch else ()), *([Noticed(repaired)] if given.repaired else ()))
     if blocks:
-        return StartedTurn(started, (Appended(started, starts_branch), *notes))
-    if starts_branch:
-        notes.append(Noticed(BRANCHED))
-    return StartedTurn(started, tuple(notes), is_continued=True)
+        return StartedTurn(started, (Appended(started, branch is not None), *notes))
+    return StartedTurn(started, notes, is_continued=True)
 
 
 def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -146,7 +134,7 @@ def _answer_calls(store: Store, session: ChatSession, results: Sequence[ToolResu
     message = replace(message, priority=priority_of(message))
     placed = tree.append(session.conversation, message)
     tree.settle(session.pending)
-    return {**moved(placed.message.id, placed.moved), "pending": None}
+    return {**moved(placed), "pending": None}
 
 
 def pending_reply(store: Store, head: str | None) -> str | None:
@@ -166,102 +154,3 @@ def _turn_message(store: Store, session: ChatSession) -> Message:
             return found
         at = page[-1].parent if len(page) == PAGE else None
     raise Invalid("no message of this conversation waits for an answer")
-
-
-FLUSH_S = 0.25
-
-
-class IncomingMessage:
-    """A message that grows in the store from its first delta on. Nothing is stored if none ever comes."""
-
-    def __init__(self, store: Store, store_thread: StoreThread, session: ChatSession, draft: Message) -> None:
-        self._store = store
-        self._store_thread = store_thread
-        self._session = session
-        self._draft = draft
-        self._builder = MessageBuilder(_made(draft))
-        self._started = time.monotonic()
-        self._flusher: asyncio.Task[None] | None = None
-        self._begun = False
-        self.is_finished = False
-        self.starts_branch = False
-        """Another writer had moved the head: the session is on a branch from this message on."""
-
-    @property
-    def message(self) -> Message | None:
-        """The message so far, once something of it has come."""
-        return replace(self._draft, blocks=self._builder.blocks) if self._begun else None
-
-    async def add(self, delta: Delta) -> None:
-        # first, so that nothing is missing if the caller is cancelled while the message is begun
-        self._builder.add(delta)
-        if not self._begun:
-            await self._store_thread.do(self._begin)
-            self._flusher = asyncio.create_task(self._flush_now_and_then())
-
-    def _begin(self) -> None:
-        was_branched = self._session.branched
-        placed = self._session.commit(self._store, self._append)
-        self._draft, self._begun = placed.message, True
-        self.starts_branch = not placed.moved and not was_branched
-
-    def _append(self) -> tuple[AppendedMessage, SessionChanges]:
-        placed = self._store.tree.append(self._session.conversation, self._draft)
-        return placed, moved(placed.message.id, placed.moved)
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        return self._builder.blocks
-
-    async def finish(
-        self,
-        status: Status,
-        *,
-        blocks: tuple[Block, ...] | None = None,
-        tokens: Tokens = Tokens(),  # noqa: B008  a frozen value
-        usage: Usage | None = None,
-        error: str | None = None,
-        outcome: dict[str, Any] | None = None,
-    ) -> Message | None:
-        """Stores the whole message and the outcome of its request; None if nothing had come."""
-        if not self._begun:
-            return None
-        if self._flusher:
-            self._flusher.cancel()
-            await asyncio.gather(self._flusher, return_exceptions=True)
-        made = _made(self._draft)
-        if made is not None:
-            made = replace(made, duration_s=round(time.monotonic() - self._started, 3))
-        whole = tuple(replace(block, made=made) for block in blocks or self._builder.blocks)
-        done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
-        done = replace(done, priority=priority_of(done))
-        await self._store_thread.do(self._write, done, outcome)
-        return done
-
-    def _write(self, done: Message, outcome: dict[str, Any] | None) -> None:
-        with self._store.database.write():
-            self._store.tree.finish(done)
-            if done.request and outcome is not None:
-                self._store.records.outcome(done.request, **outcome)
-        self.is_finished = True
-
-    async def _flush_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_S)
-            if deltas := self._builder.take():
-                await self._store_thread.do(self._store.tree.grow, self._draft.id, deltas)
-
-
-def delta_of(part: TextPart | ThinkingPart | CallPart) -> Delta:
-    """What a part adds to the message. Its text is cleaned: providers can send characters that cannot be stored."""
-    if isinstance(part, TextPart):
-        return ["text", clean(part.text)[0]]
-    if isinstance(part, ThinkingPart):
-        return ["thinking", clean(part.text)[0], part.signature, part.redacted]
-    return ["call", part.index, part.id, part.name, clean(part.arguments)[0]]
-
-
-def _made(message: Message) -> Made | None:
-    if message.provider is None or message.model is None:
-        return None
-    return Made(message.provider, message.model)

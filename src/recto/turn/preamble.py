@@ -62,8 +62,13 @@ class Preamble:
         return sum(count.tokens for _, count in self.tools)
 
     @property
+    def counts(self) -> tuple[Count, ...]:
+        """Part by part: some may be exact and others not."""
+        return (self.system, self.rules, self.references, *(count for _, count in self.tools))
+
+    @property
     def count(self) -> Count:
-        return sum((count for _, count in self.tools), self.instructions)
+        return sum(self.counts, ZERO)
 
     def tally(self, tally: SectionTally) -> None:
         sha256 = hashlib.sha256(self.instructed.prompt.encode()).hexdigest()

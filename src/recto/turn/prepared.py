@@ -14,6 +14,7 @@ from recto.providers.attachments import unsupported
 from recto.sources.source import Insert, Pick
 from recto.store.store import Store
 from recto.turn.assembly import Turn, WindowNotes, count_current, plan_turn
+from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, TurnContext, tightened
 from recto.turn.document_picker import Citations
 from recto.turn.loaded_view import LoadedView, extend_view, load_view
@@ -35,12 +36,15 @@ class PreparedTurn:
     context: TurnContext
     pickers: Sequence[Picker]
     citations: Citations
+    builder: TurnBuilder
     current: str | None
     """The id of the message that is answered; None where a compaction is made without one."""
     options: CallOptions = NO_OPTIONS
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     _overflow: Overflow | None = field(default=None)
+    _uncalibrated: str = ""
+    """Why the counts of this turn are not calibrated."""
 
     @property
     def notes(self) -> list[str]:
@@ -51,6 +55,11 @@ class PreparedTurn:
             *(f"{model.name} takes no {_kind(each)}s: {each.name or 'yours'} is not sent" for each in left_out),
             *(note for picker in self.pickers for note in picker.notes),
         ]
+
+    @property
+    def count_notes(self) -> list[str]:
+        """What the user should know about the counts so far: a tokenizer may fail at any text."""
+        return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
     def is_for(self, turn: TurnInput) -> bool:
         """Whether a turn with this input goes on with the same picks."""
@@ -87,12 +96,17 @@ class PreparedTurn:
         """The view at the session's head: what was loaded before and has grown, or loaded anew."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
         at = (self.store, self.store_thread, cache, session.head, self.current)
-        return await extend_view(*at, session.loaded.get(cache)) or await load_view(*at, room)
+        return await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
 
     async def next_plan(self) -> Turn:
         """The plan of the next request; a smaller one after the provider found the last too long."""
-        loaded = await self.load()
-        turn, overflow = await self.plan(loaded), self._overflow
+        try:
+            turn = await self.plan(await self.load())
+        except DoesNotFit:
+            if not await self.uncalibrate():
+                raise
+            turn = await self.plan(await self.load())
+        loaded, overflow = turn.loaded, self._overflow
         if overflow is None:
             return turn
         plan = squeezed(turn.context.strategy, loaded.view, turn.budget, loaded.counts)
@@ -106,7 +120,7 @@ class PreparedTurn:
         current = await count_current(context.token_cache, self.message, self.inserts, loaded.view.compaction)
         notes = WindowNotes(
             self.session.conversation,
-            (*context.notes, *self.notes),
+            (*context.notes, *self.count_notes, *self.notes),
             promised,
             (*context.stable.passed, *self.passed),
         )
@@ -114,6 +128,22 @@ class PreparedTurn:
             return plan_turn(context, loaded, current, notes)
         except DoesNotFit as why:
             raise naming_largest(why, context.preamble) from None
+
+    async def uncalibrate(self) -> bool:
+        """Counts this turn without what earlier reports taught, where that has raised the counts: no report of a
+        provider may keep a message from being sent."""
+        context, known = self.context, self.context.token_cache.calibration
+        if known.factor <= 1.0:
+            return False
+        resolved = replace(context.resolved, token_cache=context.token_cache.root)
+        self.context = await self.builder.build(resolved, context.stable, context.compaction)
+        for _ in range(context.tightened):
+            self.context = tightened(self.context)
+        self._uncalibrated = (
+            f"the usage that {context.model.name} reported raises our counts by {known.factor - 1:.0%}, and with that "
+            "nothing would fit: this message is counted without it"
+        )
+        return True
 
     async def fill(self, turn: Turn) -> Turn:
         """The turn with what the pickers bring in the room that the plan has left."""

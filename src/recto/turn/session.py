@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar, Unpack
 
+from recto.events import Branched
 from recto.sources.source import Mode, SourceId
 from recto.store.store import Store
+from recto.store.tree import AppendedMessage
 from recto.turn.loaded_view import LoadedView
 from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
@@ -40,7 +42,7 @@ class SessionChanges(TypedDict, total=False):
 
     conversation: str
     head: str | None
-    branched: bool
+    branch: Branched | None
     model: str
     vault: Vault | None
     document: str | None
@@ -55,9 +57,11 @@ class SessionChanges(TypedDict, total=False):
     suspended: object
 
 
-def moved(head: str, did_move: bool) -> SessionChanges:
+def moved(placed: AppendedMessage) -> SessionChanges:
     """The session after a message was appended; without a moved head it is on a branch of its own."""
-    return {"head": head, "branched": not did_move}
+    message = placed.message
+    before = message.said - (0 if message.compaction else 1)
+    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before)}
 
 
 @dataclass(slots=True)
@@ -78,7 +82,8 @@ class ChatSession:
     agent: str = "default"
     strategy: str | None = None
     """The strategy that was chosen for the conversation."""
-    branched: bool = False
+    branch: Branched | None = None
+    """Where this client's path left the conversation's own; None as long as they are one."""
     request: str | None = None
     """The last request made from here: the next is stored as what it adds."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
@@ -98,10 +103,14 @@ class ChatSession:
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False
+    _has_untold_branch: bool = False
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def apply(self, **changes: Unpack[SessionChanges]) -> None:
         """The one place where a session changes."""
+        if changes.get("branch") is not None:
+            self._has_untold_branch |= self.branch is None
+            changes["branch"] = self.branch or changes["branch"]
         for name, value in changes.items():
             setattr(self, name, value)
 
@@ -141,6 +150,11 @@ class ChatSession:
         """What to show now: notes that waited, and of these the ones not shown before."""
         waiting, self._waiting = self._waiting, []
         return waiting + [note for note in notes if note in always or self.is_new(note)]
+
+    def new_branch(self) -> Branched | None:
+        """The branch that the session has come to be on, once."""
+        is_new, self._has_untold_branch = self._has_untold_branch, False
+        return self.branch if is_new else None
 
     def becomes_nearly_full(self, is_nearly_full: bool) -> bool:
         """True once, when the window comes to be nearly full; again after it was not."""

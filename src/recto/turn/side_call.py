@@ -22,6 +22,7 @@ from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.session import ChatSession
 from recto.turn.token_cache import Counted
 from recto.window.account import RequestAccount
+from recto.window.calibration import is_believable
 from recto.window.plan import NOTHING, Plan
 from recto.window.request import Entry, Parameters, Piece, Purpose, Request, with_marks
 from recto.window.window import SectionTally, Window
@@ -108,10 +109,11 @@ async def call_model(
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
         told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
+        unsent = {"not_sent": True} if isinstance(why, ProviderError) and not why.sent else {}
         with suppress(StoreError):
-            await store_thread.do(store.records.outcome, request.id, **told)
+            await store_thread.do(store.records.outcome, request.id, **told, **unsent)
         raise
-    usage = asdict(done.usage) if done.usage else None
+    usage = asdict(done.usage) if done.usage and is_believable(done.usage) else None
     text = clean("".join(texts))[0]
     await store_thread.do(
         store.records.outcome, request.id, finish=done.finish, usage=usage, text=text, attempts=attempts
@@ -165,7 +167,8 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
         tokens = sum(entry.count.tokens for entry in question.entries)
         tally.add("history", Pick("messages", f"{len(question.entries)} messages", "to be summed up"), tokens)
     tally.add("message", Pick("order", "what to sum up, and how", question.because), question.order.count.tokens)
-    exact = all(entry.count.exact for entry in (*question.entries, question.order)) and question.preamble.count.exact
+    counts = (*question.preamble.counts, *(entry.count for entry in (*question.entries, question.order)))
+    estimated = [count.tokens for count in counts if not count.exact]
     budget = replace(context.budget, reserve=question.parameters.max_tokens or 0)
     window = Window(
         conversation=conversation,
@@ -173,9 +176,12 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
         strategy=context.settings.strategy,
         limit=budget.limit,
         reserve=budget.reserve,
-        exact=exact,
+        exact=not estimated,
         sections=tally.sections(budget),
         plan=Plan(context.settings.strategy, NOTHING, question.because),
+        estimated=sum(estimated),
+        calibration=context.token_cache.calibration,
+        budgets=budget.by_component,
     )
     return window.account(meter=context.token_cache.counter.key, window_from=context.model.window_from)
 

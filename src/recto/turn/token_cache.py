@@ -1,17 +1,28 @@
-"""TokenCache: entries become wire bytes and are counted, once per content and counter; the store remembers counts."""
+"""TokenCache: entries become wire bytes and are counted, once per content and counter; the store remembers counts.
+
+What is remembered are the counts as they were made. A turn reads them through a copy with its own calibration.
+"""
 
 import base64
+import copy
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.concurrency import StoreThread
 from recto.providers.attachments import without_unsupported
 from recto.providers.model import Model
 from recto.store.blobs import Blobs, TokenCounts
+from recto.window.calibration import UNCALIBRATED, TokenCalibration
 from recto.window.count import ZERO, Count, TokenCounter
 from recto.window.request import Entry, Format, Piece, defuse
+
+# Counts in memory: those of a few windows. The store has the others.
+MAX_KNOWN = 8192
+# In bytes, and in tokens: more than any vocabulary and any template has.
+LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,11 @@ class Counted:
     entry: Entry
     wire: tuple[bytes, ...]
     count: Count
+    """Calibrated."""
+    base: Count
+
+    def rescaled(self, factor: float) -> "Counted":
+        return self if self.base.exact else replace(self, count=self.base.scaled(factor))
 
 
 class TokenCache:
@@ -39,17 +55,31 @@ class TokenCache:
         self._store_thread = store_thread
         self._counts = counts
         self._blobs = blobs
+        self.calibration = UNCALIBRATED
+        self.root = self
+        """The cache that this one shares its counts with."""
         self._known: dict[bytes, Count] = {}
         self._unsaved: dict[bytes, Count] = {}
+
+    def calibrated(self, calibration: TokenCalibration) -> Self:
+        """The same counts, read with another calibration."""
+        made = copy.copy(self)
+        made.calibration = calibration
+        return made
+
+    @property
+    def factor(self) -> float:
+        return self.calibration.factor
 
     async def count(self, entries: Sequence[Entry]) -> list[Counted]:
         sent = [await self._with_data(without_unsupported(entry, self.model)) for entry in entries]
         wires = [tuple(self.format.entry(self._defused(entry), self.model.provider)) for entry in sent]
         pieces = [Piece("message", data) for wire in wires for data in wire]
-        counts = iter(await self.count_pieces(pieces))
+        counts = iter(await self._base_counts(pieces))
+        bases = [next(counts) if len(wire) == 1 else sum((next(counts) for _ in wire), ZERO) for wire in wires]
         return [
-            Counted(entry, wire, next(counts) if len(wire) == 1 else sum((next(counts) for _ in wire), ZERO))
-            for entry, wire in zip(entries, wires, strict=True)
+            Counted(entry, wire, base.scaled(self.factor), base)
+            for entry, wire, base in zip(entries, wires, bases, strict=True)
         ]
 
     async def _with_data(self, entry: Entry) -> Entry:
@@ -65,24 +95,43 @@ class TokenCache:
         return replace(block, base64=base64.b64encode(data).decode())
 
     async def count_pieces(self, pieces: Sequence[Piece]) -> list[Count]:
-        hashes = [hashlib.sha256(piece.data).digest() for piece in pieces]
-        missing = [digest for digest in hashes if digest not in self._known]
-        if missing:
-            self._known.update(await self._store_thread.do(self._counts.find, self.counter.key, missing))
-            await self._measure({d: p for d, p in zip(hashes, pieces, strict=True) if d not in self._known})
-        return [self._known[digest] for digest in hashes]
+        return [count.scaled(self.factor) for count in await self._base_counts(pieces)]
 
-    async def _measure(self, fresh: dict[bytes, Piece]) -> None:
+    async def _base_counts(self, pieces: Sequence[Piece]) -> list[Count]:
+        hashes = [hashlib.sha256(piece.data).digest() for piece in pieces]
+        found = {digest: self._known[digest] for digest in hashes if digest in self._known}
+        missing = [digest for digest in hashes if digest not in found]
+        if missing:
+            fresh = dict(zip(hashes, pieces, strict=True))
+            kept = await self._store_thread.do(self._counts.find, self.counter.key, missing)
+            found |= {digest: count for digest, count in kept.items() if self._is_credible(count, fresh[digest])}
+            found |= await self._measure({digest: fresh[digest] for digest in missing if digest not in found})
+            if len(self._known) > MAX_KNOWN:
+                self._known.clear()
+            self._known |= found
+        return [found[digest] for digest in hashes]
+
+    def _is_credible(self, count: Count, piece: Piece) -> bool:
+        """Whether a stored count can be what this counter gave: a damaged one must not pass for exact."""
+        size = len(piece.data)
+        can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
+        return not count.exact or (can_be and self.counter.priming.exact)
+
+    async def _measure(self, fresh: dict[bytes, Piece]) -> dict[bytes, Count]:
+        counted: dict[bytes, Count] = {}
         if fresh:
             counted = dict(zip(fresh, await self.counter.count(list(fresh.values())), strict=True))
-            self._known |= counted
             # an estimate made because a tokenizer failed must not outlive the failure
             if self.counter.note is None:
                 self._unsaved |= counted
+        return counted
 
     def save(self) -> None:
         """Stores new counts. Runs in the store's thread, inside a transaction."""
-        unsaved, self._unsaved = self._unsaved, {}
+        unsaved = {}
+        while self._unsaved:  # one by one: another turn may be adding to it
+            digest, count = self._unsaved.popitem()
+            unsaved[digest] = count
         self._counts.save(self.counter.key, unsaved)
 
     def defused(self, text: str) -> str:

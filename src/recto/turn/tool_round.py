@@ -13,7 +13,7 @@ from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarte
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import SourceId, Tool
 from recto.sources.tools import CANCELLED, Toolbox, ToolRun, arguments_of
-from recto.turn.messages import IncomingMessage
+from recto.turn.incoming_message import IncomingMessage
 
 Verdict = Literal["", "allowed", "always", "denied", "unanswered", "forbidden"]
 MAY_RUN = ("", "allowed", "always")
@@ -66,8 +66,8 @@ class Approvals:
         except Unanswered:
             return None
         if answer == "always":
-            self.overrides = self.overrides.allow(tool.id)
             await self.remember(tool.id)
+            self.overrides = self.overrides.allow(tool.id)
         return answer
 
     def refused(self, call: ToolCall) -> ToolResult | None:
@@ -94,7 +94,7 @@ def _unanswered(tool: Tool) -> str:
     )
 
 
-Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[int | None]]
+Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[Tokens]]
 Keep = Callable[[ToolRun], Awaitable[ToolResult]]
 """Stores what does not go into the window and returns the result that does."""
 
@@ -138,10 +138,14 @@ async def _take(incoming: IncomingMessage, ran: ToolRun, approvals: Approvals, k
 
 
 async def close_calls(
-    incoming: IncomingMessage, calls: Sequence[ToolCall], approvals: Approvals, count: Weigh
+    incoming: IncomingMessage,
+    calls: Sequence[ToolCall],
+    approvals: Approvals,
+    count: Weigh,
+    note: Callable[[Tokens], None],
 ) -> Message:
     """Every call gets exactly one result: calls that never ran are closed as denied or cancelled. `count` gives the
-    tokens of the results."""
+    tokens of the results, `note` writes them down with the call."""
     came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
     for call in calls:
         if call.id not in came:
@@ -149,6 +153,7 @@ async def close_calls(
             came[call.id] = approvals.refused(call) or cancelled
             await incoming.add(result_delta(came[call.id]))
     results = tuple(came[call.id] for call in calls)
-    message = await incoming.finish("done", blocks=results, tokens=Tokens(await count("tool", results)))
+    tokens = await count("tool", results)
+    message = await incoming.finish("done", blocks=results, tokens=tokens, also=lambda: note(tokens))
     assert message is not None
     return message

@@ -17,6 +17,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from recto.errors import Invalid, NotFound, StoreError
+from recto.home_files import keep_private, make_private_folder
 from recto.vault.document import ParsedNote, note_name, parse_note
 from recto.vault.folder import Folder, FolderEntry, decode_text, is_note
 from recto.vault.link_resolver import link_key
@@ -114,13 +115,15 @@ class CatalogFile:
         if self._db is None:
             try:
                 if self.path is not None:
-                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    make_private_folder(self.path.parent)
             except OSError as why:
                 self._move_to_memory(why)
             self._db = sqlite3.connect(
                 self.path or ":memory:", timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
             _prepare(self._db)
+            if self.path is not None:
+                keep_private(self.path)
         return self._db
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recto.home_files import keep_private, make_private_folder
 from recto.vault.document import Document
 from recto.vault.links import mask_code
 
@@ -212,7 +213,7 @@ class DocumentSummaries:
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
             if self._path is not None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self._path.parent)
             target = ":memory:" if self._path is None else self._path
             self._db = sqlite3.connect(target, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -220,6 +221,8 @@ class DocumentSummaries:
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS gists (sha BLOB PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
             )
+            if self._path is not None:
+                keep_private(self._path)
         return self._db
 
     def _recover(self, why: Exception) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
-from recto.vault.links import Link, split_link
+from recto.vault.links import Link, find_links, split_link
 
 # How many names that share pairs of letters are compared letter by letter, and how similar a suggestion must be.
 _MAX_COMPARED, _MIN_SIMILARITY = 50, 0.5
@@ -164,6 +164,23 @@ class LinkResolver:
         names = self._similar_names.closest(link_key(target))
         return [path for name in names for path in sorted(self._by_name[name])][:limit]
 
+    def shortest_link(self, path: str) -> str:
+        """The shortest wikilink by name or path that leads to this file, whoever writes it; its whole path where none
+        does."""
+        name = _strip_ending(path)
+        ends = {end for whole in (name, path) for end in (whole, *_ends(whole))}
+        for inside in (*sorted(ends, key=lambda end: (len(end), end)), f"/{name}", f"/{path}"):
+            if self._leads(inside, path):
+                return f"[[{inside}]]"
+        return f"[[{path}]]"
+
+    def _leads(self, inside: str, path: str) -> bool:
+        found = find_links(f"[[{inside}]]")
+        if [each.inner for each in found] != [inside]:
+            return False
+        link = self.disambiguate(found[0])
+        return not (link.heading or link.block or link.caption) and self.follow(found[0]) == path
+
     def _invalidate(self) -> None:
         self._cache.clear()
         self._similar_names = None
@@ -226,6 +243,11 @@ def _strip_note_ending(folded: str) -> str:
 
 def _strip_ending(name: str) -> str:
     return name.rpartition(".")[0] if name.lower().endswith(NOTE_ENDINGS) else name
+
+
+def _ends(path: str) -> list[str]:
+    """What a path ends in, from each of its folders on."""
+    return [path[at + 1 :] for at, sign in enumerate(path) if sign == "/"]
 
 
 def _compose(text: str) -> str:

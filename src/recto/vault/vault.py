@@ -150,6 +150,11 @@ class Vault:
         with self._lock:
             return self._current_names().disambiguate(link, source)
 
+    def shortest_link(self, path: str) -> str:
+        """The shortest wikilink that leads to this file."""
+        with self._lock:
+            return self._current_names().shortest_link(path)
+
     def closest(self, target: str, limit: int = 3) -> list[str]:
         """Files with a similar name."""
         with self._lock:

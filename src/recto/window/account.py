@@ -116,6 +116,8 @@ class RequestAccount:
     """True where messages were left out for this request alone to make the window fit."""
     meter: str | None = None
     window_from: str | None = None
+    calibration: Mapping[str, Any] | None = None
+    """How estimates were scaled: the factor, the replies it is learned from, and the tokens that were estimated."""
     prefix: PrefixReuse | None = None
     other: Mapping[str, Any] = field(default_factory=dict)
 
@@ -166,7 +168,7 @@ class RequestAccount:
 
 
 _BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
-_AFTER = ("compaction", "passing", "meter", "window_from")
+_AFTER = ("compaction", "passing", "meter", "window_from", "calibration")
 _PLAIN = (*_BEFORE, "plan", *_AFTER)
 _NAMES = frozenset(spec.name for spec in fields(RequestAccount)) - {"other"}
 NO_ACCOUNT = RequestAccount()

@@ -22,6 +22,8 @@ class WrittenSummary:
     checks: dict[str, int] = field(default_factory=dict)
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
+    tokens: int | None = None
+    """Of the text alone; None where it is not counted yet."""
 
 
 def previous_summary(block: Compaction | None) -> WrittenSummary:
@@ -29,7 +31,14 @@ def previous_summary(block: Compaction | None) -> WrittenSummary:
     if block is None or not block.summary:
         return WrittenSummary()
     return WrittenSummary(
-        block.summary, block.made_by, block.made, block.notes, block.checks, block.ledger, block.places
+        block.summary,
+        block.made_by,
+        block.made,
+        block.notes,
+        block.checks,
+        block.ledger,
+        block.places,
+        block.summary_tokens,
     )
 
 
@@ -55,6 +64,7 @@ def next_block(
     excerpts: Mapping[str, str] | None = None,
     pinned: tuple[str, ...] | None = None,
     cleared: str | None = None,
+    unsummarized: tuple[str, ...] = (),
     messages_archived: int = 0,
     context_size_before: int = 0,
     context_size_after: int = 0,
@@ -81,7 +91,9 @@ def next_block(
         ledger=written.ledger,
         places=written.places,
         cleared=cleared or cleared_at(before),
+        unsummarized=unsummarized,
         action=action,
+        summary_tokens=written.tokens,
     )
 
 
@@ -134,6 +146,7 @@ def _with_summary(block: Compaction, written: WrittenSummary) -> Compaction:
         checks=written.checks,
         ledger=written.ledger,
         places=written.places,
+        summary_tokens=written.tokens,
     )
 
 

@@ -24,6 +24,10 @@ class Count:
     def __add__(self, other: "Count") -> "Count":
         return Count(self.tokens + other.tokens, self.exact and other.exact)
 
+    def scaled(self, factor: float) -> "Count":
+        """Calibrated; an exact count stays as it is."""
+        return self if self.exact or factor == 1.0 else Count(round(self.tokens * factor), False)
+
 
 ZERO = Count(0)
 

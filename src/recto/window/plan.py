@@ -128,8 +128,6 @@ class Budget:
     """Tokens of the sources picked for the current message."""
     current: int = 0
     """Tokens of the current message itself."""
-    drift: int = 0
-    """By how much the provider's last reported usage exceeded our estimate; counts against the room."""
 
     @property
     def room(self) -> int:
@@ -137,8 +135,8 @@ class Budget:
 
     @property
     def around(self) -> int:
-        """Everything besides the conversation: instructions, tools, picked sources, and the drift of our counts."""
-        return self.instructions + self.tools + self.picked + self.drift
+        """Everything besides the conversation: instructions, tools and picked sources."""
+        return self.instructions + self.tools + self.picked
 
     @property
     def fixed(self) -> int:
@@ -167,11 +165,21 @@ class Budget:
 
     def of(self, section: str) -> int:
         """The budget that a section is reported against: its own share, or that of the messages."""
-        if section in ("system", "rules", "references"):
-            return int(self.room * self.shares.system)
-        if section == "tools":
-            return int(self.room * self.shares.tools)
-        return self.messages
+        component = component_of(section)
+        if component == "messages":
+            return self.messages
+        return int(self.room * (self.shares.system if component == "system" else self.shares.tools))
+
+    @property
+    def by_component(self) -> dict[str, int]:
+        return {component: self.of(component) for component in ("system", "tools", "messages")}
+
+
+def component_of(section: str) -> str:
+    """Whose budget a section counts against: that of the system, the tools or the messages."""
+    if section in ("system", "rules", "references"):
+        return "system"
+    return "tools" if section == "tools" else "messages"
 
 
 def limit_of(window: int | None, max_prompt_tokens: int, assumed: int) -> int:

@@ -84,7 +84,7 @@ def _due(measured: Measured) -> str:
         return f"{size}{more} tokens are over the {budget.room} that the window has room for"
     if budget.trigger is not None and size >= budget.trigger:
         return f"{size} tokens have reached {budget.trigger / budget.limit:.0%} of {budget.limit}"
-    if budget.trigger is not None and size - budget.instructions - budget.tools - budget.drift > budget.messages:
+    if budget.trigger is not None and size - budget.instructions - budget.tools > budget.messages:
         return f"the messages are over their budget of {budget.messages} tokens"
     return ""
 

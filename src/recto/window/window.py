@@ -9,7 +9,8 @@ from recto.chat.message import Message
 from recto.sources.source import Pick
 from recto.sources.tools import CANCELLED
 from recto.window.account import RequestAccount, Section
-from recto.window.plan import Budget, Plan
+from recto.window.calibration import UNCALIBRATED, TokenCalibration, UsageReport
+from recto.window.plan import Budget, Plan, component_of
 from recto.window.request import Entry
 
 SECTIONS = (
@@ -38,6 +39,21 @@ ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 
 
 @dataclass(frozen=True, slots=True)
+class Component:
+    """What one of the three parts of a window uses of its budget."""
+
+    used: int
+    budget: int
+
+    @property
+    def percent(self) -> float:
+        return round(100 * self.used / self.budget, 1) if self.budget else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"used": self.used, "budget": self.budget, "percent": self.percent}
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The context of one request, planned or sent: limit = total + reserve + free."""
 
@@ -52,6 +68,20 @@ class Window:
     notes: tuple[str, ...] = ()
     not_picked: tuple[Pick, ...] = ()
     """Sources found for this message that did not fit, best first."""
+    estimated: int = 0
+    """Of the total, tokens that are estimates, calibrated."""
+    calibration: TokenCalibration = UNCALIBRATED
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    """The budget of each component."""
+
+    @property
+    def components(self) -> dict[str, Component]:
+        """System, tools and messages, each with what it uses of its budget."""
+        used = dict.fromkeys(self.budgets, 0)
+        for section in self.sections:
+            name = component_of(section.name)
+            used[name] = used.get(name, 0) + section.tokens
+        return {name: Component(tokens, self.budgets.get(name, 0)) for name, tokens in used.items()}
 
     @property
     def total(self) -> int:
@@ -72,8 +102,10 @@ class Window:
             "exact": self.exact,
             "strategy": self.strategy,
             "sections": [section.to_json() for section in self.sections],
+            "components": {name: part.to_json() for name, part in self.components.items()},
             "plan": self.plan.to_json(),
             "notes": list(self.notes),
+            "calibration": self._calibration(),
             **({"not_picked": [pick.to_json() for pick in self.not_picked]} if self.not_picked else {}),
         }
 
@@ -92,7 +124,18 @@ class Window:
             not_picked=self.not_picked,
             meter=meter,
             window_from=window_from,
+            calibration=self._calibration(),
         )
+
+    def report(self, reported: int, meter: str) -> UsageReport:
+        """The input that the provider reported for this window, beside our own counts."""
+        base = round(self.estimated / self.calibration.factor)
+        return UsageReport(self.conversation, self.total - self.estimated, base, self.total, reported, meter)
+
+    def _calibration(self) -> dict[str, Any] | None:
+        """How the estimates among the counts were scaled; None where all are exact."""
+        told = self.calibration
+        return None if self.exact else {"factor": told.factor, "replies": told.replies, "estimated": self.estimated}
 
 
 @dataclass(slots=True)

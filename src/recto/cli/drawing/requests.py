@@ -104,6 +104,8 @@ def _tokens(record: Json) -> str:
 
 def _reply(record: Json) -> str:
     error = f": {record['error']}" if record.get("error") else ""
+    if record.get("not_sent"):
+        return f"not sent{error}"
     finish = f"ended by {record['finish']}{error}" if record.get("finish") else "not finished"
     return f"{record['reply']}, {finish}" if record.get("reply") else finish
 

@@ -120,6 +120,11 @@ def draw_window(console: Console, window: Json, *, outlook: str = "", whole: boo
 def draw_parts(console: Console, window: Json, *, whole: bool, outlook: str = "", more: str = IN_JSON) -> None:
     console.print(_sections(window, whole=whole, width=console.width))
     console.print(_sum(window))
+    if parts := window.get("components"):
+        told = [
+            f"{name} {part['used']:,} of {part['budget']:,} ({part['percent']:.0f} %)" for name, part in parts.items()
+        ]
+        console.print(Text(f"budgets: {', '.join(told)}", "dim"))
     draw_sources(console, window, whole=whole, more=more)
     _draw_plan(console, window, outlook)
     draw_considered(console, window, whole=whole, more=more)
@@ -241,11 +246,18 @@ def _pick(pick: Json) -> Text:
 def _sum(window: Json) -> Text:
     total, limit = _total(window), _limit(window)
     parts = [f"{window[name]:,} {name}" for name in ("reserve", "free") if name in window]
-    kind = "counted exactly" if window.get("exact") else "an estimate"
+    kind = "counted exactly" if window.get("exact") else f"an estimate{_calibrated(window)}"
     because, strategy = (window.get("plan") or {}).get("because"), window.get("strategy")
     plan = [f"{strategy}: {visible(because)}" if because else strategy] if strategy else []
     sums = f"{limit:,} tokens = {' + '.join((f'{total:,} sent', *parts))}"
     return Text(" · ".join((sums, kind, f"{100 * total / limit:.0f} % full", *plan)))
+
+
+def _calibrated(window: Json) -> str:
+    told = window.get("calibration") or {}
+    if not (replies := told.get("replies")):
+        return ""
+    return f" × {told['factor']:.2f}, learned from {replies} {'reply' if replies == 1 else 'replies'}"
 
 
 def _bar(tokens: int, limit: int, widest: int) -> str:

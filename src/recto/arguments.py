@@ -1,0 +1,151 @@
+"""Arguments of the Python door: each is checked by its name before anything is done with it, as the command line does.
+
+What does not fit is Invalid, in one sentence. What a name must stand for is found out where it is looked up.
+"""
+
+import inspect
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+from recto.chat.message import Role
+from recto.errors import Invalid
+from recto.reports.document_stats import Grouping
+from recto.sources.source import SOURCE_KINDS
+from recto.text import clean
+
+T = TypeVar("T", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+# No path or id is longer, and a sentence that repeats it stays readable.
+LONGEST_NAME = 4096
+# What a database can hold, and what is read as a number rather than as an id.
+LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
+SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRule:
+    """What an argument must be, in words, and whether a value is that."""
+
+    words: str
+    accepts: Callable[[Any], bool]
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= LONGEST_NAME and not clean(value)[1]
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_place(value: object) -> bool:
+    if not isinstance(value, str | Path) or not 0 < len(str(value)) <= LONGEST_NAME:
+        return False
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
+def _are(value: object, accepts: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes) and all(map(accepts, value))
+
+
+def _whole(least: int, most: int = LARGEST) -> ArgumentRule:
+    return ArgumentRule(f"a whole number from {least} to {most}", lambda value: _is_whole(value, least, most))
+
+
+def _one_of(values: Collection[str]) -> ArgumentRule:
+    return ArgumentRule(f"one of {', '.join(values)}", lambda value: isinstance(value, str) and value in values)
+
+
+NAME = ArgumentRule("a text that is not empty, without characters that cannot be stored", _is_name)
+ID = ArgumentRule("an id or a number", lambda value: _is_name(value) or _is_whole(value, 0, LARGEST_NUMBER))
+TEXT = ArgumentRule("a text", lambda value: isinstance(value, str))
+TIME = ArgumentRule("a time", lambda value: _is_name(value) or isinstance(value, datetime))
+BOUND = ArgumentRule(
+    "a time, an id or a number of a message", lambda value: TIME.accepts(value) or _is_whole(value, 0, LARGEST_NUMBER)
+)
+SWITCH = ArgumentRule("True or False", lambda value: isinstance(value, bool))
+NAMES = ArgumentRule("a list of names", lambda value: _are(value, _is_name))
+PLACE = ArgumentRule("a path", _is_place)
+
+RULES: dict[str, ArgumentRule] = {
+    **dict.fromkeys(("agent", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
+    **dict.fromkeys(("set_include.named", "add_source.named", "remove_source.named"), NAME),
+    **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
+    **dict.fromkeys(("keep", "text", "title"), TEXT),
+    **dict.fromkeys(("since", "before"), TIME),
+    **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
+    **dict.fromkeys(("anew", "can_ask", "complete", "fresh", "unsent", "vectors", "with_system", "with_tools"), SWITCH),
+    **dict.fromkeys(("names", "requests"), NAMES),
+    **dict.fromkeys(("home", "vault", "project"), PLACE),
+    "settings": ArgumentRule(
+        "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
+    ),
+    "limit": _whole(0),
+    "call": _whole(1),
+    "media": _whole(1),
+    "priority": _whole(1, 10),
+    "role": _one_of(get_args(Role)),
+    "by": _one_of(get_args(Grouping)),
+    "kinds": ArgumentRule(
+        f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
+    ),
+    "progress": ArgumentRule("a function", callable),
+}
+"""By the name of the argument, or by `method.argument`."""
+CHECKED_ELSEWHERE = ("self", "given", "options", "value", "work", "wanted")
+"""A message, its options and JSON values, which have checks of their own."""
+
+
+def checked_door(door: T) -> T:
+    """A class whose public methods check their arguments."""
+    for name, function in list(vars(door).items()):
+        if inspect.isfunction(function) and not name.startswith("_"):
+            setattr(door, name, checked(function))
+    return door
+
+
+def checked(function: F) -> F:
+    """The function, which checks its arguments first."""
+    # when it is first called: reading all signatures would slow down the start of every command
+    read_signature = cache(lambda: inspect.signature(function))
+
+    def check(args: tuple[object, ...], named: dict[str, object]) -> None:
+        signature = read_signature()
+        for name, value in signature.bind(*args, **named).arguments.items():
+            spec = signature.parameters[name]
+            many = spec.kind is inspect.Parameter.VAR_KEYWORD
+            for argument, each in value.items() if many else ((name, value),):
+                if each is not None or not (many or "None" in str(spec.annotation)):
+                    _check(function.__name__, argument, each)
+
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def wait(*args: Any, **named: Any) -> Any:
+            check(args, named)
+            return await function(*args, **named)
+
+        return cast(F, wait)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        check(args, named)
+        return function(*args, **named)
+
+    return cast(F, call)
+
+
+def _check(method: str, argument: str, value: object) -> None:
+    rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
+    if rule and not rule.accepts(value):
+        shown = repr(value)
+        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+        raise Invalid(f"{argument} must be {rule.words}, not {' '.join(shown.split())}", argument=argument)

@@ -1,0 +1,163 @@
+"""Files in the user's home: readable by the user alone, replaced in one step. Every command needs it: nothing heavy.
+
+TrustFile: what of which projects the user trusts, each thing by the hash of what it says.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from recto.errors import RectoError
+from recto.locations import SEARCH_FILE, SOURCES_FILE, STORE_FILE
+
+TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
+SERVERS, SETTINGS = "projects", "settings"
+"""Sections of the file. That of the servers was there first, and keeps its name."""
+HISTORY_FILE, CRASH_FILE = "history", "crash.log"
+
+_FILES = {TRUST_FILE, HISTORY_FILE, CRASH_FILE, "config.toml", "models.toml", ".mcp.json"}
+_FOLDERS = ("agents", "backups", "models", "servers", "vaults")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+# -- who may read
+
+
+def make_private_folder(folder: Path) -> Path:
+    """Creates a folder, and those above it that are missing, for the user alone. Raises OSError."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(0o700, exist_ok=True)
+    return folder
+
+
+def keep_private(path: Path) -> None:
+    """Takes a file from everybody but the user, with what SQLite keeps beside it. A disk without modes is no error."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            _tighten(f"{path}{suffix}", os.lstat(f"{path}{suffix}"))
+
+
+def tighten_home(home: Path) -> None:
+    """Takes the home and all that Recto keeps in it from everybody but the user; older versions left it readable.
+
+    Looks at Recto's own names alone: someone may have chosen a folder that holds other things too.
+    """
+    with suppress(OSError):
+        about = os.stat(home)
+        # a folder for everybody, such as /tmp, and the user's own are not Recto's to close
+        if not about.st_mode & stat.S_ISVTX and not os.path.samefile(home, os.path.expanduser("~")):
+            _tighten(home, about)
+        with os.scandir(home) as found:
+            own = [each for each in found if _is_own(each.name)]
+        _tighten_all(own)
+
+
+@contextmanager
+def private_home(home: Path) -> Iterator[None]:
+    """Around what opens the home: nobody else can read it meanwhile and afterwards, new or old."""
+    with suppress(OSError):  # whoever opens it says what is wrong
+        make_private_folder(home)
+    tighten_home(home)
+    yield
+    tighten_home(home)
+
+
+def _is_own(name: str) -> bool:
+    return name in _FILES or name in _FOLDERS or name.startswith((STORE_FILE, SEARCH_FILE, SOURCES_FILE))
+
+
+def _tighten_all(entries: Iterable[os.DirEntry[str]]) -> None:
+    for each in entries:
+        with suppress(OSError):
+            about = each.stat(follow_symlinks=False)
+            _tighten(each.path, about)
+            # a hidden folder is a user's own, such as a repository of agents
+            if stat.S_ISDIR(about.st_mode) and not each.name.startswith("."):
+                with os.scandir(each.path) as found:
+                    _tighten_all(list(found))
+
+
+def _tighten(path: str | Path, about: os.stat_result) -> None:
+    if about.st_mode & _OTHERS and not stat.S_ISLNK(about.st_mode):
+        os.chmod(path, stat.S_IMODE(about.st_mode) & ~_OTHERS)
+
+
+# -- JSON
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Empty where the file is missing or unreadable: its content can be restored."""
+    import json  # two milliseconds, and most commands do not need it
+
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replaces the file in one step."""
+    import json  # only to write a file
+    import tempfile
+
+    make_private_folder(path.parent)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
+        try:
+            json.dump(value, file, ensure_ascii=False)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+# -- trust
+
+
+class TrustFile:
+    """One section of the file: hashes by project and by name."""
+
+    def __init__(self, home: Path, section: str) -> None:
+        self._path, self._section = home / TRUST_FILE, section
+
+    def is_trusted(self, name: str, sha256: str, project: Path | None) -> bool:
+        return self.trusted(project).get(name) == sha256
+
+    def trusted(self, project: Path | None) -> dict[str, str]:
+        """The hashes by name."""
+        found = self._projects(self._read()).get(_project_key(project))
+        return found if isinstance(found, dict) else {}
+
+    def trust(self, hashes: Mapping[str, str], project: Path | None) -> None:
+        self._write(self.trusted(project) | dict(hashes), project)
+
+    def distrust(self, names: Iterable[str], project: Path | None) -> None:
+        """Does nothing for a name that was not trusted."""
+        gone = set(names)
+        self._write({name: sha for name, sha in self.trusted(project).items() if name not in gone}, project)
+
+    def _read(self) -> dict[str, Any]:
+        data = read_json(self._path)
+        return data if data.get("format") == TRUST_FORMAT else {}
+
+    def _projects(self, data: dict[str, Any]) -> dict[str, Any]:
+        projects = data.get(self._section)
+        return projects if isinstance(projects, dict) else {}
+
+    def _write(self, hashes: dict[str, str], project: Path | None) -> None:
+        data, key = self._read(), _project_key(project)
+        others = {each: known for each, known in self._projects(data).items() if each != key}
+        changed = data | {"format": TRUST_FORMAT, self._section: others | ({key: hashes} if hashes else {})}
+        try:
+            write_json(self._path, changed)
+        except OSError as why:
+            raise RectoError(f"cannot write {self._path}: {why.strerror or why}", path=str(self._path)) from why
+
+
+def _project_key(project: Path | None) -> str:
+    return str(project.resolve()) if project else ""

@@ -1,0 +1,291 @@
+"""Backups of a SQLite store: made while others write, by hand or once a day, and put back. Knows no table but to ask
+whether a file is a store."""
+
+import logging
+import os
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from recto.concurrency import BackgroundWorker
+from recto.errors import Busy, Invalid, NotFound, StoreError
+from recto.store.dialect import is_writable, read_only_url
+from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
+
+log = logging.getLogger(__name__)
+
+Tell = Callable[[int, int], object]
+"""Called with how many pages are done, and how many there are."""
+FOLDER = "backups"
+KEPT_DAYS = 7
+PAGES_PER_STEP = 1024
+# What stays free on the disk beside a backup.
+SPARE_BYTES = 64_000_000
+# How long closing a desk waits for a backup; a larger store is backed up when a desk stays open longer.
+FINISH_S = 2.0
+_DAILY = r"-\d{4}-\d\d-\d\d\.db"
+_BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
+# The bytes that SQLite locks while a connection is open, for its lifetime in a write-ahead log.
+_SHARED_LOCK = (0x40000002, 510)
+
+
+class Stopped(Exception):
+    """The backup was given up."""
+
+
+def backup_folder(store: Path) -> Path:
+    return store.parent / FOLDER
+
+
+def backups(store: Path) -> list[Path]:
+    """The backups in the folder of this store, the newest first."""
+    return sorted(_named(store, _BY_HAND), key=lambda file: file.name, reverse=True)
+
+
+def _named(store: Path, pattern: str) -> Iterator[Path]:
+    with suppress(FileNotFoundError):
+        for file in backup_folder(store).iterdir():
+            if re.fullmatch(re.escape(store.stem) + pattern, file.name):
+                yield file
+
+
+def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -> Path:
+    """A backup in a new file, by default in the folder of backups. Returns the file."""
+    if not store.exists():
+        raise NotFound(f"there is no store yet: {store}")
+    target = target or backup_folder(store) / f"{store.stem}-{datetime.now():%Y-%m-%d-%H%M%S}.db"
+    if target.exists():
+        raise Invalid(f"{target} exists already; name another file")
+    with _store_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _copy(store, target, tell)
+    return target
+
+
+def _copy(source: Path, target: Path, tell: Tell | None = None) -> None:
+    """A checked copy of one state of the source, under its name only when it is complete."""
+    _check_space(source, target.parent)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        with closing(_connect(source)) as one, closing(sqlite3.connect(part, isolation_level=None)) as other:
+            # while a transaction reads, the state that is copied stays the same, whatever others write
+            one.execute("BEGIN")
+            one.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            one.backup(other, pages=PAGES_PER_STEP, progress=_progress(tell))
+            other.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+            _check(other, source)
+        _sync(part)
+        os.replace(part, target)
+        _sync(target.parent)
+    finally:
+        for suffix in ("", "-journal", *LOG_SUFFIXES):
+            Path(f"{part}{suffix}").unlink(missing_ok=True)
+
+
+def _progress(tell: Tell | None) -> Callable[[int, int, int], object]:
+    return lambda _, left, total: tell(total - left, total) if tell else None
+
+
+def _check_space(source: Path, folder: Path) -> None:
+    needed = sum(os.path.getsize(f"{source}{suffix}") for suffix in ("", "-wal") if os.path.exists(f"{source}{suffix}"))
+    free = shutil.disk_usage(folder).free
+    if free < needed + SPARE_BYTES:
+        raise StoreError(f"there is no room for a copy of {source} in {folder}: {free // 10**6:,} MB are free")
+
+
+def _check(copy: sqlite3.Connection, source: Path) -> None:
+    found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StoreError(f"{source} is damaged ({' '.join(found.split())}): no copy of it was kept")
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    if is_writable(file):
+        name = f"file:{quote(str(file.absolute()))}?mode=rw"
+    else:
+        url = read_only_url(file)
+        name = f"{url.database}?" + "&".join(f"{key}={value}" for key, value in url.query.items() if key != "uri")
+    return sqlite3.connect(name, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _store_errors(path: Path) -> Iterator[None]:
+    """Turns errors of SQLite and of the disk into a StoreError."""
+    try:
+        yield
+    except sqlite3.Error as why:
+        raise StoreError(f"{path}: {why}") from why
+    except OSError as why:
+        raise StoreError(f"cannot use {why.filename or path}: {why.strerror}") from why
+
+
+# -- putting one back
+
+
+def restore_backup(store: Path, backup: Path | None, tell: Tell | None = None) -> tuple[Path, Path | None]:
+    """Puts a backup (by default the newest) in the place of the store. Returns the backup, and where the former store
+    is kept."""
+    known = backups(store)
+    if backup is None and not known:
+        raise NotFound(f"there is no backup in {backup_folder(store)}; name a file")
+    backup = backup or known[0]
+    if not backup.is_file():
+        raise NotFound(f"there is no backup {backup}")
+    newest = _newest(backup)
+    if is_in_use(store):
+        raise Busy(f"{store} is in use by another process: close its chats first")
+    with _store_errors(store):
+        store.parent.mkdir(parents=True, exist_ok=True)
+        fresh = store.with_name(f".{store.name}.restored")
+        _copy(backup, fresh, tell)
+        former = move_aside(store)
+        marker = StoreMarker(store)
+        marker.remove()
+        os.replace(fresh, store)
+        _sync(store.parent)
+    if newest:
+        marker.write(newest)
+    return backup, former
+
+
+def move_aside(store: Path) -> Path | None:
+    """Moves the store into the folder of backups, with its log. Returns its new name; None where there is none."""
+    if not store.exists():
+        return None
+    folder = backup_folder(store)
+    folder.mkdir(exist_ok=True, mode=0o700)
+    aside = folder / f"replaced-{datetime.now():%Y-%m-%d-%H%M%S-%f}.db"
+    for suffix in (*LOG_SUFFIXES, ""):
+        with suppress(FileNotFoundError):
+            os.rename(f"{store}{suffix}", f"{aside}{suffix}")
+    return aside
+
+
+def accept_store(store: Path) -> Path | None:
+    """Goes on with a store that lost messages. An empty file is moved aside, for the sake of its log."""
+    with _store_errors(store):
+        is_empty = store.exists() and store.stat().st_size == 0
+        aside = move_aside(store) if is_empty else None
+        StoreMarker(store).remove()
+    return aside
+
+
+def _newest(backup: Path) -> NewestMessage | None:
+    """The newest message of a backup. Raises Invalid where the file is no store."""
+    try:
+        with closing(_connect(backup)) as connection:
+            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            row = connection.execute("SELECT n, id FROM messages ORDER BY n DESC LIMIT 1").fetchone()
+    except sqlite3.Error as why:
+        raise Invalid(f"{backup} is no backup of a store ({why})") from why
+    return NewestMessage(*row) if row else None
+
+
+def is_in_use(store: Path) -> bool:
+    """Whether another process has the store open. Asks for its locks: opening the store could change it."""
+    if sys.platform != "linux" or not store.exists():  # elsewhere the structure below has another order
+        return False
+    import fcntl
+    import struct
+
+    start, length = _SHARED_LOCK
+    with store.open("rb") as file:
+        asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        held = struct.unpack("hhqqi", fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    return bool(held[0] != fcntl.F_UNLCK)
+
+
+# -- every day
+
+
+class DailyBackup:
+    """Makes the first backup of a day in the background, and keeps those of a week."""
+
+    def __init__(self, store: Path | None) -> None:
+        """`store` is None where no backups are wanted."""
+        self._store, self._day = store, ""
+        self._worker = BackgroundWorker(self._make, "recto-backup")
+        self._done, self._stop = threading.Event(), threading.Event()
+        self._done.set()
+
+    def wake(self) -> None:
+        """Called when something was stored."""
+        today = f"{datetime.now():%Y-%m-%d}"
+        if self._store is not None and self._day != today and self._done.is_set():
+            self._day = today
+            self._done.clear()
+            self._worker.wake()
+
+    def _make(self) -> bool:
+        assert self._store is not None
+        try:
+            self._make_daily(self._store)
+        except Stopped:
+            log.info("the daily backup was given up: the desk was closed")
+        except StoreError as why:
+            log.warning("no daily backup was made: %s", why.message)
+        except Exception:  # nobody would see it here
+            log.exception("the daily backup failed")
+        finally:
+            self._done.set()
+        return False
+
+    def _make_daily(self, store: Path) -> None:
+        target = backup_folder(store) / f"{store.stem}-{self._day}.db"
+        if target.exists():
+            return
+        with _store_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with _alone(target.parent) as is_alone:
+                if not is_alone or target.exists():
+                    return
+                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):  # of a process that died
+                    left.unlink(missing_ok=True)
+                _copy(store, target, self._step)
+                for old in sorted(_named(store, _DAILY), reverse=True)[KEPT_DAYS:]:
+                    old.unlink(missing_ok=True)
+        log.info("made the daily backup %s", target.name)
+
+    def _step(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def close(self) -> None:
+        """Waits a moment for a backup that is being made, then gives it up."""
+        self._done.wait(FINISH_S)
+        self._stop.set()
+        self._worker.close()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Whether no other process makes a daily backup; the lock ends with the process that holds it."""
+    with (folder / ".lock").open("w") as file:
+        try:
+            import fcntl  # not every system has it
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass
+        except OSError:
+            yield False
+            return
+        yield True

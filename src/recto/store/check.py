@@ -1,0 +1,122 @@
+"""Checks a whole store: the database itself, the trees of messages, every message, record and blob."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeVar
+
+from sqlalchemy import Connection, Table, and_, func, or_, select
+
+from recto.errors import RectoError, StoreError
+from recto.store.dialect import SQLITE
+from recto.store.schema import conversations, kept, messages, requests
+from recto.store.store import Store
+
+T = TypeVar("T")
+Tell = Callable[[int, int], object]
+"""Called with how many rows are done, and how many there are."""
+TABLES = {"conversations": conversations, "messages": messages, "requests": requests, "blobs": kept}
+BATCH = 500
+MAX_TOLD = 100
+"""Of more problems in one table, or in the file, the first are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReport:
+    problems: tuple[str, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What there is of each kind; empty where the file is so damaged that nothing can be counted."""
+
+
+def check_store(store: Store, tell: Tell | None = None) -> StoreReport:
+    try:
+        with store.database.read() as connection:
+            damage = _damage(connection)
+    except StoreError as why:  # so damaged that the check itself ends
+        damage = [why.message]
+    if damage:
+        return StoreReport(tuple(damage))
+    with store.database.read() as connection:
+        counts = {name: _count(connection, table) for name, table in TABLES.items()}
+        found = [*_loose_rows(connection), *_wrong_parents(connection), *_wrong_heads(connection)]
+    total = sum(counts.values()) - counts["conversations"]
+    for done, problem in enumerate(chain(_messages(store), _records(store), _blobs(store)), 1):
+        if problem:
+            found.append(problem)
+        if tell and (done % BATCH == 0 or done == total):
+            tell(done, total)
+    return StoreReport(tuple(found), counts)
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count(table.c.n))).scalar_one())
+
+
+def _damage(connection: Connection) -> list[str]:
+    """What SQLite finds; PostgreSQL has tools of its own."""
+    if connection.dialect.name != SQLITE:
+        return []
+    pages = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_TOLD})").scalars().all()
+    return [f"the file: {text}" for text in pages if text != "ok"]
+
+
+def _loose_rows(connection: Connection) -> list[str]:
+    if connection.dialect.name != SQLITE:
+        return []
+    rows = connection.exec_driver_sql("PRAGMA foreign_key_check").all()[:MAX_TOLD]
+    return [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in rows]
+
+
+def _wrong_parents(connection: Connection) -> list[str]:
+    parents = messages.alias("above")
+    is_misplaced = or_(
+        and_(messages.c.parent.is_(None), messages.c.depth != 1),
+        parents.c.conversation != messages.c.conversation,
+        messages.c.depth != parents.c.depth + 1,
+    )
+    query = select(messages.c.id).outerjoin(parents, parents.c.n == messages.c.parent).where(is_misplaced)
+    found = connection.execute(query.limit(MAX_TOLD)).scalars()
+    return [f"message {id} is not in its place under its parent" for id in found]
+
+
+def _wrong_heads(connection: Connection) -> list[str]:
+    is_wrong = and_(conversations.c.head.is_not(None), messages.c.n.is_(None))
+    query = (
+        select(conversations.c.n)
+        .outerjoin(messages, and_(messages.c.n == conversations.c.head, messages.c.conversation == conversations.c.n))
+        .where(is_wrong)
+    )
+    found = connection.execute(query.limit(MAX_TOLD)).scalars()
+    return [f"conversation #{number} ends in a message that it does not have" for number in found]
+
+
+def _messages(store: Store) -> Iterator[str | None]:
+    """For each message None when it can be read, else what is wrong."""
+    with store.database.read() as connection:
+        rows = connection.execute(select(messages.c.n, messages.c.id).order_by(messages.c.n)).all()
+    for start in range(0, len(rows), BATCH):
+        batch = rows[start : start + BATCH]
+        is_readable = _problem(store.tree.by_number, [row.n for row in batch]) is None
+        for row in batch:
+            why = None if is_readable else _problem(store.tree.by_number, [row.n])
+            yield f"message {row.id} cannot be read: {why}" if why else None
+
+
+def _problem(read: Callable[[T], object], what: T) -> str | None:
+    try:
+        read(what)
+    except (RectoError, ValueError, TypeError, LookupError, AttributeError) as why:
+        return str(why) or type(why).__name__
+    return None
+
+
+def _records(store: Store) -> Iterator[str | None]:
+    for _, difference in store.records.differences(store.records.ids()):
+        yield difference
+
+
+def _blobs(store: Store) -> Iterator[str | None]:
+    with store.database.read() as connection:
+        hashes = connection.execute(select(kept.c.sha256).order_by(kept.c.n)).scalars().all()
+    for sha256 in hashes:
+        yield _problem(store.blobs.get, sha256.hex())

@@ -1,0 +1,70 @@
+"""StoreMarker: a small file beside a SQLite store that names the newest message.
+
+A store of 0 bytes, or one whose write-ahead log was deleted, is valid for SQLite and only holds less. The marker knows
+better. It is written after a commit, so it may name an older message than the newest, never one that was not stored.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from recto.errors import MessagesLost
+
+SUFFIX = ".newest"
+LOG_SUFFIXES = ("-wal", "-shm")
+
+
+class NewestMessage(NamedTuple):
+    number: int
+    id: str
+
+
+class StoreMarker:
+    def __init__(self, store: Path) -> None:
+        self._store, self._path = store, Path(f"{store}{SUFFIX}")
+
+    def read(self) -> NewestMessage | None:
+        """None where there is no marker, or none that can be read."""
+        try:
+            number, id = self._path.read_text("ascii").partition("\n")[0].split()
+            return NewestMessage(int(number), id)
+        except (OSError, ValueError):
+            return None
+
+    def write(self, newest: NewestMessage) -> None:
+        """Without a marker nothing is lost but the warning, so a failure is no failure of the commit."""
+        with suppress(OSError):
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(file, f"{newest.number} {newest.id}\n".encode(), 0)
+            finally:
+                os.close(file)
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def check_file(self) -> None:
+        """Before SQLite sees the file: it would make a new store of an empty one, and delete its log."""
+        size = _size(self._store)
+        log = _size(Path(f"{self._store}-wal"))
+        if size == 0 and log:
+            raise self.lost("is empty, but its -wal file is not")
+        if not size and (newest := self.read()):
+            raise self.lost(
+                f"{'is missing' if size is None else 'is empty'}, and {newest.number:,} messages were in it"
+            )
+
+    def lost(self, found: str) -> MessagesLost:
+        return MessagesLost(
+            f"{self._store} {found}: nothing was changed. `recto store restore` brings a backup back; "
+            "`recto store accept` goes on with what is there",
+            path=str(self._store),
+        )
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None

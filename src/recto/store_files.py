@@ -1,0 +1,61 @@
+"""StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from recto import locations
+from recto.errors import Invalid
+from recto.store.backup import accept_store, backup_by_hand, backups, restore_backup
+from recto.store.check import StoreReport, check_store
+from recto.store.dialect import file_of, url_of
+from recto.store.store import Store
+
+Tell = Callable[[int, int], object]
+"""Called with how much is done, and how much there is."""
+NOT_OURS = "PostgreSQL checks, backs up and restores its files with its own tools: pg_amcheck, pg_dump, pg_restore"
+
+
+class StoreFiles:
+    def __init__(self, home: str | Path | None = None) -> None:
+        """In `home` (default: RECTO_HOME or ~/.recto)."""
+        place = Path(home).expanduser() if home else locations.find_home()
+        self._location = locations.find_store(place)
+        self._file = file_of(url_of(self._location))
+
+    @property
+    def name(self) -> str:
+        """The file, or the address without its password."""
+        return str(self._file or url_of(self._location).render_as_string(hide_password=True))
+
+    @property
+    def backups(self) -> list[Path]:
+        """The newest first."""
+        return backups(self._file) if self._file else []
+
+    @property
+    def note(self) -> str:
+        """What Recto leaves to others; empty for a store of its own."""
+        return "" if self._file else NOT_OURS
+
+    def check(self, tell: Tell | None = None) -> StoreReport:
+        """Looks at everything that is stored; takes a while in a large store."""
+        with Store(self._location) as store:
+            return check_store(store, tell)
+
+    def backup(self, file: Path | None = None, tell: Tell | None = None) -> Path:
+        """Copies the store to a new file while others write. Returns the file."""
+        return backup_by_hand(self._own_file, file, tell)
+
+    def restore(self, file: Path | None = None, tell: Tell | None = None) -> tuple[Path, Path | None]:
+        """Puts a backup (by default the newest) in the place of the store. Returns it, and where the former is."""
+        return restore_backup(self._own_file, file, tell)
+
+    def accept(self) -> Path | None:
+        """Goes on with a store that lost messages. Returns where its file is kept if that was empty."""
+        return accept_store(self._own_file)
+
+    @property
+    def _own_file(self) -> Path:
+        if self._file is None:
+            raise Invalid(f"the store is not a file: {NOT_OURS}")
+        return self._file

@@ -1,0 +1,192 @@
+"""IncomingMessage: a reply or a round of tool results as it comes in.
+
+OpenStreams: all of them that are open; at every tick what came is stored, of all in one commit. A crash loses nothing
+that was shown for a tenth of a second.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from recto.chat.blocks import Block, Made
+from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage
+from recto.chat.priority import priority_of
+from recto.concurrency import StoreThread
+from recto.errors import StoreError
+from recto.providers.model import CallPart, TextPart, ThinkingPart
+from recto.store.store import Store
+from recto.store.tree import AppendedMessage
+from recto.text import clean
+from recto.turn.session import ChatSession, SessionChanges, moved
+
+log = logging.getLogger(__name__)
+
+# Half of the time after which what was shown must be stored; the other half is for the commit.
+TICK_S = 0.05
+
+
+class OpenStreams:
+    """One for all conversations of a desk."""
+
+    def __init__(self, store: Store, store_thread: StoreThread) -> None:
+        self.store, self.store_thread = store, store_thread
+        self._open: dict[IncomingMessage, None] = {}
+        self._changing = threading.Lock()
+        self._began = time.monotonic()
+        self._is_asked_for = False
+
+    def add(self, stream: "IncomingMessage") -> None:
+        with self._changing:
+            self._open[stream] = None
+
+    def remove(self, stream: "IncomingMessage") -> None:
+        with self._changing:
+            self._open.pop(stream, None)
+
+    async def tick(self) -> None:
+        """Waits for the next tick, which comes at the same moment for all streams; the first of them stores."""
+        await asyncio.sleep(TICK_S - (time.monotonic() - self._began) % TICK_S)
+        if self._open and not self._is_asked_for:
+            self._is_asked_for = True
+            await self.store_thread.do(self._store)
+
+    async def flush(self) -> None:
+        """Stores what came since the last time. What cannot be stored now is tried again."""
+        if self._open:
+            await self.store_thread.do(self._store)
+
+    def _store(self) -> None:
+        self._is_asked_for = False
+        with self._changing:
+            taken = [(stream, steps) for stream in self._open if (steps := stream.take())]
+            growing = {stream for stream, _ in taken}
+            self._open = {stream: None for stream in self._open if stream in growing or not stream.is_over}
+        if not taken:
+            return
+        try:
+            with self.store.database.write():
+                for stream, steps in taken:
+                    self.store.tree.grow(stream.id, steps)
+        except StoreError as why:
+            log.warning("what came of a reply is not stored yet: %s", why.message)
+            for stream, steps in taken:
+                stream.put_back(steps)
+
+
+class IncomingMessage:
+    """A message that grows in the store from its first delta on. Nothing is stored if none ever comes."""
+
+    def __init__(self, streams: OpenStreams, session: ChatSession, draft: Message) -> None:
+        self._streams, self._store, self._store_thread = streams, streams.store, streams.store_thread
+        self._session = session
+        self._draft = draft
+        self._builder = MessageBuilder(_made(draft))
+        # deltas come in the caller's loop and are taken in the store's thread
+        self._building = threading.Lock()
+        self._started = time.monotonic()
+        self._ticker: asyncio.Task[None] | None = None
+        self._begun = False
+        self.is_over = False
+        """Nothing more comes; a finish that failed leaves what came to the next tick."""
+        self.is_finished = False
+
+    @property
+    def id(self) -> str:
+        return self._draft.id
+
+    @property
+    def message(self) -> Message | None:
+        """The message so far, once something of it has come."""
+        return replace(self._draft, blocks=self._builder.blocks) if self._begun else None
+
+    async def add(self, delta: Delta) -> None:
+        # first, so that nothing is missing if the caller is cancelled while the message is begun
+        with self._building:
+            self._builder.add(delta)
+        if not self._begun:
+            await self._store_thread.do(self._begin)
+            self._ticker = asyncio.create_task(self._tick())
+
+    def take(self) -> list[Delta]:
+        """The deltas that are not stored yet, to be stored now."""
+        with self._building:
+            return self._builder.take()
+
+    def put_back(self, deltas: list[Delta]) -> None:
+        """Takes back what could not be stored."""
+        with self._building:
+            self._builder.put_back(deltas)
+
+    def _begin(self) -> None:
+        self._draft = self._session.commit(self._store, self._append).message
+        self._begun = True
+        self._streams.add(self)
+
+    def _append(self) -> tuple[AppendedMessage, SessionChanges]:
+        placed = self._store.tree.append(self._session.conversation, self._draft)
+        return placed, moved(placed)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._builder.blocks
+
+    async def finish(
+        self,
+        status: Status,
+        *,
+        blocks: tuple[Block, ...] | None = None,
+        tokens: Tokens = Tokens(),  # noqa: B008  a frozen value
+        usage: Usage | None = None,
+        error: str | None = None,
+        outcome: dict[str, Any] | None = None,
+        also: Callable[[], None] | None = None,
+    ) -> Message | None:
+        """Stores the whole message and the outcome of its request, with what `also` writes; None if nothing had
+        come."""
+        if not self._begun:
+            return None
+        self.is_over = True
+        if self._ticker:
+            self._ticker.cancel()
+            await asyncio.gather(self._ticker, return_exceptions=True)
+        made = _made(self._draft)
+        if made is not None:
+            made = replace(made, duration_s=round(time.monotonic() - self._started, 3))
+        whole = tuple(replace(block, made=made) for block in blocks or self._builder.blocks)
+        done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
+        done = replace(done, priority=priority_of(done))
+        await self._store_thread.do(self._write, done, outcome, also)
+        return done
+
+    def _write(self, done: Message, outcome: dict[str, Any] | None, also: Callable[[], None] | None) -> None:
+        with self._store.database.write():
+            self._store.tree.finish(done)
+            if done.request and outcome is not None:
+                self._store.records.outcome(done.request, **outcome)
+            if also:
+                also()
+        self.is_finished = True
+        self._streams.remove(self)
+
+    async def _tick(self) -> None:
+        while True:
+            await self._streams.tick()
+
+
+def delta_of(part: TextPart | ThinkingPart | CallPart) -> Delta:
+    """What a part adds to the message. Its text is cleaned: providers can send characters that cannot be stored."""
+    if isinstance(part, TextPart):
+        return ["text", clean(part.text)[0]]
+    if isinstance(part, ThinkingPart):
+        return ["thinking", clean(part.text)[0], part.signature, part.redacted]
+    return ["call", part.index, part.id, part.name, clean(part.arguments)[0]]
+
+
+def _made(message: Message) -> Made | None:
+    if message.provider is None or message.model is None:
+        return None
+    return Made(message.provider, message.model)

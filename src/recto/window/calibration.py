@@ -1,0 +1,126 @@
+"""TokenCalibration: the factor that our estimates for one model are multiplied by, learned from reported usage.
+
+Pure: reports in, a value out. Exact counts are never scaled, and what is cached are the counts as they were made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recto.chat.message import Usage
+
+LEAST, MOST = 0.5, 2.0
+"""A report outside of this range says something else: usage of several calls, uncached tokens alone, web searches."""
+# One report among three is outvoted. Until there are three, the factor stays near 1.
+ENOUGH = 3
+NEAR = 0.15
+NEAR_AT_FIRST = 0.33
+MOST_OWN = 5
+# Other conversations speak of other things, in other languages: many of them are needed.
+MOST_OTHERS = 15
+OF_ERROR = 20
+LARGEST_REPORT = 100_000_000
+"""No window is larger; a report of more is no count of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """What one request was counted as, and the input that the provider reported for it."""
+
+    conversation: str
+    exact: int
+    """Tokens that were counted exactly."""
+    estimated: int
+    """Tokens that were estimated, before any calibration."""
+    counted: int
+    """The whole request as we counted it then, calibrated."""
+    reported: int
+    meter: str = ""
+
+    @property
+    def is_far_off(self) -> bool:
+        """Whether the report as a whole is out of all proportion; of a small estimate the ratio alone says little."""
+        return self.is_outlier and not LEAST <= self.reported / max(self.counted, 1) <= MOST
+
+    @property
+    def ratio(self) -> float:
+        """By how much the provider counts more than our estimate."""
+        return (self.reported - self.exact) / self.estimated if self.estimated else 1.0
+
+    @property
+    def is_outlier(self) -> bool:
+        return not LEAST <= self.ratio <= MOST
+
+    @property
+    def differs(self) -> bool:
+        """Whether the provider contradicts a count that was exact."""
+        return not self.estimated and self.counted != self.reported
+
+    @property
+    def error(self) -> float:
+        return abs(self.counted - self.reported) / self.reported
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCalibration:
+    factor: float = 1.0
+    replies: int = 0
+    """How many replies it is learned from."""
+    error: float | None = None
+    """The mean error of the latest counts against what was reported for them; None before the first reply."""
+    outliers: int = 0
+    """Reports that were out of all proportion."""
+    contradicted: int = 0
+    """Reports that differed from an exact count."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "factor": self.factor,
+            "replies": self.replies,
+            "error": None if self.error is None else round(self.error, 4),
+            "outliers": self.outliers,
+            "contradicted": self.contradicted,
+        }
+
+
+UNCALIBRATED = TokenCalibration()
+
+
+def learned(reports: Sequence[UsageReport], conversation: str = "") -> TokenCalibration:
+    """From the reports about one model, newest first. A conversation's own reports say most: its next request repeats
+    most of the last one."""
+    used = [report for report in reports if report.estimated and not report.is_outlier]
+    own = [report.ratio for report in used if report.conversation == conversation]
+    openings = {report.conversation: report.ratio for report in used}  # the oldest of each, which is written last
+    return TokenCalibration(
+        round(_factor(own, [report.ratio for report in used], list(openings.values())), 4),
+        len(used),
+        _mean([report.error for report in used[:OF_ERROR]]) if used else None,
+        sum(report.is_far_off for report in reports),
+        sum(report.differs for report in reports),
+    )
+
+
+def _factor(own: Sequence[float], all: Sequence[float], openings: Sequence[float]) -> float:
+    if len(own) >= ENOUGH:
+        middle = _median(own[:MOST_OWN])
+        return next((ratio for ratio in own[:MOST_OWN] if abs(ratio / middle - 1) <= NEAR), middle)
+    middle = _median(all[:MOST_OTHERS]) if len(all) >= ENOUGH else 1.0
+    # a new conversation is most like the beginnings of others: instructions and tools are most of it
+    latest = own[0] if own else _median(openings[:MOST_OTHERS]) if openings else middle
+    return min(max(latest, middle / (1 + NEAR_AT_FIRST)), middle * (1 + NEAR_AT_FIRST))
+
+
+# The standard library's statistics take several milliseconds to import.
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _median(values: Sequence[float]) -> float:
+    return _mean(sorted(values)[(len(values) - 1) // 2 : len(values) // 2 + 1])
+
+
+def is_believable(usage: Usage) -> bool:
+    """Whether these can be counts of tokens: whole, not negative, some input, and not larger than any window."""
+    values = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
+    return all(type(value) is int and 0 <= value <= LARGEST_REPORT for value in values) and usage.input > 0

@@ -1,0 +1,85 @@
+"""A first message that cannot be sent is kept, and not gone on with by accident."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one, rows
+from tests.conftest import Open, Script
+
+from recto.errors import NoKey, NotFound, RectoError
+
+FAILS = ("scripted:gone.json", "openai:gpt-4o", "nowhere:x")
+
+
+@pytest.mark.parametrize("model", FAILS)
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_message_that_was_never_sent_is_kept_and_not_continued(
+    run: Run, script: Script, model: str, command: str
+) -> None:
+    run("ask", "-m", script({"text": "Yes."}), "the first one")
+    failed = run("chat", "-m", model, input="lost?\n") if command == "chat" else run("ask", "-m", model, "lost?")
+    assert failed.exit_code == 1
+    assert failed.stderr.count("recto: ") == 1
+    assert failed.stderr.rstrip().endswith("; your message is kept in conversation #2")
+    assert [row["title"] for row in rows(run("conversations", "list", "--json"))] == ["lost?", "the first one"]
+    assert rows(run("conversations", "show", "--json"))[0]["text"] == "lost?", "commands that look mean the latest"
+    went_on = one(run("ask", "-m", script({"text": "On."}), "--continue", "--json", "and then?"))
+    texts = [row["text"] for row in rows(run("conversations", "show", "--json", went_on["conversation"]))]
+    assert texts == ["the first one", "Yes.", "and then?", "On."]
+    run("ask", "-m", script({"text": "Now."}), "-c", "2", "once more")
+    assert [row["text"] for row in rows(run("conversations", "show", "2", "--json"))] == ["lost?", "once more", "Now."]
+    assert one(run("ask", "-m", script({"text": "."}), "--continue", "--json", "and?"))["notes"] == []
+    assert rows(run("conversations", "show", "--json"))[0]["text"] == "lost?", "it was sent meanwhile"
+
+
+def test_with_nothing_else_there_is_nothing_to_continue(run: Run, script: Script) -> None:
+    assert "there is no conversation yet" in failure(run("ask", "--continue", "hello"))
+    failure(run("ask", "-m", "scripted:gone.json", "hello"))
+    told = failure(run("ask", "-m", script({"text": "Yes."}), "--continue", "again"))
+    assert told == "recto: nothing was ever sent in conversation #1: `-c 1` goes on with it all the same\n"
+
+
+def test_a_vault_that_is_missing_is_told_before_anything_is_stored(run: Run, script: Script, tmp_path: Path) -> None:
+    failure(run("ask", "-m", script({"text": "Yes."}), "--vault", str(tmp_path / "gone"), "hello"))
+    assert rows(run("conversations", "list", "--json")) == []
+
+
+def test_the_latest_talk_is_one_of_which_something_was_sent(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "Yes."}))
+    first = at.conversation()
+    first.ask("hello")
+    for model, error in (("scripted:gone.json", NotFound), ("openai:gpt-4o", NoKey)):
+        with pytest.raises(error, match=r"your message is kept in conversation #\d$"):
+            at.conversation().ask("lost?", model=model)
+    latest, unsent = at.latest(), at.latest(unsent=True)
+    assert latest
+    assert unsent
+    assert (latest.id, unsent.messages()[0].text) == (first.id, "lost?")
+    unsent.ask("once more")
+    latest = at.latest()
+    assert latest
+    assert latest.id == unsent.id
+
+
+def test_what_failed_after_it_was_sent_is_continued(desk: Open, script: Script) -> None:
+    at = desk(script({"error": "rate_limited"}))
+    talk = at.conversation()
+    with pytest.raises(RectoError) as failed:
+        talk.ask("hello")
+    assert "kept" not in failed.value.message
+    latest = at.latest()
+    assert latest
+    assert latest.id == talk.id
+
+
+def test_a_conversation_made_for_its_sources_is_continued(desk: Open, script: Script, home: Path) -> None:
+    rules = home / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "style.md").write_text("---\ninclude: manual\n---\nBe short.\n")
+    at = desk(script({"text": "Yes."}))
+    at.conversation().ask("hello")
+    talk = at.conversation()
+    talk.add_source("rule:style")
+    latest = at.latest()
+    assert latest
+    assert latest.id == talk.id

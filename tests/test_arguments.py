@@ -1,0 +1,169 @@
+"""The Python door refuses what it cannot use, in one sentence, whatever is passed for any argument of any method."""
+
+import asyncio
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script, mostly_slow
+from tests.test_door import public
+
+from recto.arguments import CHECKED_ELSEWHERE, RULES
+from recto.ask_options import AskOptions
+from recto.blocking import Desk, open_desk
+from recto.desk import AsyncDesk, new_desk
+from recto.errors import DoesNotFit, Invalid, NotFound, RectoError, StoreError
+from recto.talk import AsyncTalk
+
+HOSTILE: dict[str, Any] = {
+    "empty": "",
+    "blank": "  ",
+    "half a character": "\ud800",
+    "NUL": "a\0b",
+    "long": "x" * 100_000,
+    "#0": "#0",
+    "#-1": "#-1",
+    "escape": "\x1b]52;c;eA==\x07",
+    "zero": 0,
+    "negative": -1,
+    "huge": 2**70,
+    "float": 1.5,
+    "NaN": math.nan,
+    "infinite": math.inf,
+    "bool": True,
+    "None": None,
+    "bytes": b"\xff",
+    "object": object(),
+    "list": [],
+    "list of halves": ["\ud800"],
+    "dict": {"a": math.nan},
+}
+# What the other arguments of a call are; each names something that there is.
+FITTING: dict[str, Any] = {
+    **dict.fromkeys(("message", "named", "request", "requests", "given", "text", "title", "keep", "value"), "#1"),
+    **dict.fromkeys(("conversation", "id"), 1),
+    "names": ["rule:style"],
+    "model": "scripted:script0.json",
+    "name": "scripted:script0.json",
+    "mode": "always",
+    "source": "rule:style",
+    "server": "recto",
+    "tool": "recto/read_document",
+    "priority": 5,
+    "path": None,
+}
+ENDS = ("close", "run")
+
+
+def methods(door: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    return ((name, each) for name, each in public(door).items() if inspect.isfunction(each) and name not in ENDS)
+
+
+def arguments(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
+
+
+CALLS = [
+    f"{door.__name__}.{name}.{each.name}"
+    for door in (AsyncTalk, AsyncDesk)
+    for name, function in methods(door)
+    for each in arguments(function)
+    if each.kind is not inspect.Parameter.VAR_KEYWORD
+]
+
+
+@pytest.fixture
+def at(desk: Open, script: Script, tmp_path: Path) -> Desk:
+    rules = tmp_path / "home" / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "style.md").write_text("---\ninclude: manual\n---\nBe short.\n")
+    (tmp_path / "vault").mkdir()
+    opened = desk(script({"text": "Yes."}), vault=tmp_path / "vault")
+    opened.conversation().ask("hello")
+    return opened
+
+
+async def outcome(function: Callable[..., Any], **given: Any) -> RectoError | None:
+    """What a call raises; anything but an error of ours goes through."""
+    try:
+        done = function(**given)
+        if inspect.isasyncgen(done):
+            async for _ in done:
+                pass
+        else:
+            await done
+    except RectoError as why:
+        return why
+    return None
+
+
+def test_every_argument_of_the_door_has_a_rule() -> None:
+    functions = [function for door in (AsyncTalk, AsyncDesk) for _, function in methods(door)]
+    named = [(function.__name__, each.name) for function in (*functions, new_desk) for each in arguments(function)]
+    assert [
+        f"{function}.{argument}"
+        for function, argument in named
+        if argument not in CHECKED_ELSEWHERE and not {argument, f"{function}.{argument}"} & RULES.keys()
+    ] == []
+
+
+@pytest.mark.parametrize("call", mostly_slow(CALLS, [*CALLS[::4], "AsyncTalk.fork.message"]))
+def test_whatever_is_passed_is_taken_or_refused_in_one_sentence(at: Desk, call: str) -> None:
+    kind, method, argument = call.split(".")
+    talk = at.conversation(1)
+    function = getattr(talk.asynchronous if kind == "AsyncTalk" else at.asynchronous, method)
+    needed = {
+        each.name: FITTING[each.name]
+        for each in arguments(function)
+        if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+    }
+    rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
+    for what, value in HOSTILE.items():
+        error = at.run(outcome(function, **needed | {argument: value}))
+        if rule and value is not None and not rule.accepts(value):
+            assert isinstance(error, Invalid), what
+            assert error.message.startswith(f"{argument} must be "), what
+        if error:
+            assert isinstance(error, Invalid | NotFound), (what, error)
+            assert "\n" not in error.message, what
+            assert len(error.message) < 10_000, what
+    assert at.conversation(1).ask("are you still there?").text == "Yes."
+
+
+@pytest.mark.parametrize("option", [*AskOptions.__annotations__, "nonsense"])
+def test_whatever_an_option_is_it_is_taken_or_refused_in_one_sentence(at: Desk, option: str) -> None:
+    talk = at.conversation(1)
+    for what, value in HOSTILE.items():
+        error = at.run(outcome(talk.asynchronous.ask, given="hello", **{option: value}))
+        if error:
+            assert isinstance(error, Invalid | NotFound | DoesNotFit), (what, error)
+            assert "\n" not in error.message, what
+    assert talk.ask("are you still there?").text == "Yes."
+
+
+@pytest.mark.parametrize("argument", ["home", "vault", "model", "project", "settings"])
+def test_a_desk_is_opened_or_refused(tmp_path: Path, argument: str) -> None:
+    for value in HOSTILE.values():
+        given = {"home": tmp_path / "home", argument: value}
+        with suppress(Invalid, NotFound, StoreError):
+            open_desk(**given).close()
+
+
+@pytest.mark.parametrize("method", ["fork", "pin", "unpin", "message", "tool_result", "request"])
+def test_an_id_of_nothing_changes_nothing(at: Desk, method: str) -> None:
+    talk = at.conversation(1)
+    before = talk.head
+    for id in ("", " ", "\ud800", "a\0b", "nowhere", "#9", 0, -3, 10**12):
+        with pytest.raises((Invalid, NotFound)):
+            getattr(talk, method)(id)
+    assert talk.head == before
+    assert talk.ask("are you still there?").text == "Yes."
+
+
+def test_the_asynchronous_door_stays_asynchronous() -> None:
+    assert asyncio.iscoroutinefunction(AsyncTalk.fork)
+    assert asyncio.iscoroutinefunction(AsyncDesk.search)

@@ -1,0 +1,145 @@
+"""The home is the user's alone: what Recto writes, and what an older version left readable."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, Spawn, run, spawn  # noqa: F401  fixtures
+from tests.cli.harbour import write_server
+from tests.conftest import Script
+
+from recto import store_reader
+from recto.blocking import open_desk
+from recto.cli.log import describe_bug
+from recto.home_files import keep_private, make_private_folder, tighten_home
+
+SERVER = "harbour.py"
+"""The program of a server, which is the user's own and not Recto's."""
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def open_to_others(home: Path) -> dict[str, str]:
+    found = [home, *(path for path in home.rglob("*") if path.name != SERVER)]
+    return {str(path.relative_to(home)): oct(mode(path)) for path in found if mode(path) & 0o077}
+
+
+@pytest.fixture
+def used(home: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which nearly everything was written that Recto writes."""
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    (vault / "Boat.md").write_text("# Boat\n\nThe mast is tall. " * 200)
+    write_server(home)
+    model = script({"text": "Yes."}, {"text": "A line.", "when": "gist"})
+    with open_desk(vault=vault, model=model) as desk:
+        desk.agents.create("clerk", model=model)
+        desk.agents.set_value("clerk", "description", "x")
+        talk = desk.conversation()
+        talk.ask("What of [[Boat]]?")
+        assert talk.sources(fresh=True)
+        desk.search("mast", complete=True)
+        assert desk.vault_search
+        desk.vault_search.find_documents("mast")
+    describe_bug(ValueError("a bug"))
+    return home
+
+
+def test_what_is_written_is_for_the_user_alone(used: Path, run: Run) -> None:  # noqa: F811
+    run("config", "set", "model", "openai:x")
+    run("vault", "search", "mast", "--vault", "notes")
+    names = {path.name for path in used.rglob("*")}
+    assert names >= {"recto.db", "search.db", "catalog.db", "config.toml", "crash.log", "agent.toml", "servers"}
+    assert open_to_others(used) == {}
+
+
+def test_while_it_is_open_the_files_beside_the_databases_are_private_too(home: Path, script: Script) -> None:
+    with open_desk(model=script({"text": "Yes."})) as desk:
+        desk.conversation().ask("hello")
+        desk.search("hello", complete=True)
+        names = {path.name for path in home.iterdir()}
+        assert names >= {"recto.db-wal", "recto.db-shm", "search.db-wal"}
+        assert open_to_others(home) == {}
+
+
+def loosen(home: Path) -> None:
+    for path in (home, *home.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def test_what_others_could_read_is_closed_on_opening(used: Path, script: Script) -> None:
+    (used / "history").write_text("hello")
+    (used / "servers" / "old.log").write_text("hello")
+    loosen(used)
+    open_desk(model=script({"text": "Yes."})).close()
+    assert open_to_others(used) == {}
+    loosen(used)
+    store_reader.open_reader().close()
+    assert open_to_others(used) == {}
+
+
+def test_a_new_home_of_the_real_command_is_private(home: Path, spawn: Spawn) -> None:  # noqa: F811
+    assert spawn("config", "set", "reply.tries", "2").returncode == 0
+    assert (mode(home), mode(home / "config.toml")) == (0o700, 0o600)
+
+
+def test_what_is_not_rectos_own_is_left_alone(home: Path, tmp_path: Path) -> None:
+    home.mkdir()
+    other = tmp_path / "shared.md"
+    for path in (other, home / "letter.txt", home / "agents/.git/config"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (home / "agents/link.md").symlink_to(other)
+    script = home / "agents/serve"
+    script.write_text("#!/bin/sh")
+    script.chmod(0o755)
+    tighten_home(home)
+    assert {mode(path) for path in (other, home / "letter.txt", home / "agents/.git/config")} == {0o644}
+    assert mode(script) == 0o700, "a program stays one"
+
+
+def test_a_folder_for_everybody_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public, user = tmp_path / "public", tmp_path / "user"
+    public.mkdir()
+    public.chmod(0o1777)
+    user.mkdir()
+    monkeypatch.setenv("HOME", str(user))
+    for folder in (public, user):
+        (folder / "recto.db").write_text("")
+        tighten_home(folder)
+        assert mode(folder / "recto.db") == 0o600
+    assert (mode(public), mode(user)) == (0o1777, 0o755)
+
+
+def test_a_disk_without_modes_is_no_error(used: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    loosen(used)
+
+    def refuse(path: object, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    tighten_home(used)
+    keep_private(used / "recto.db")
+    with open_desk(model=script({"text": "Yes."})) as desk:
+        assert desk.conversation().ask("hello").text == "Yes."
+
+
+def test_missing_folders_above_are_made_private(tmp_path: Path) -> None:
+    make_private_folder(tmp_path / "a/b/c")
+    assert {mode(tmp_path / name) for name in ("a", "a/b", "a/b/c")} == {0o700}

@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.chat.message import Usage
+from recto.window.calibration import LEAST, MOST, TokenCalibration, UsageReport, is_believable, learned
+from recto.window.count import Count
+
+
+def reports(*ratios: float, conversation: str = "c") -> list[UsageReport]:
+    """Newest first, as they are read."""
+    return [UsageReport(conversation, 0, 1000, 1000, round(1000 * ratio)) for ratio in reversed(ratios)]
+
+
+def test_estimates_follow_what_is_reported_both_ways() -> None:
+    assert learned(reports(0.8, 0.81, 0.82), "c").factor == 0.82
+    assert learned(reports(1.4, 1.41, 1.42), "c").factor == 1.42
+
+
+def test_one_outlier_changes_nothing_wherever_it_comes() -> None:
+    good = (1.1, 1.1, 1.11, 1.1)
+    for place in range(5):
+        for wild in (0.1, 0.6, 1.7, 30.0):
+            assert 1.09 < learned(reports(*good[:place], wild, *good[place:]), "c").factor < 1.12
+
+
+def test_a_first_report_moves_the_factor_only_so_far() -> None:
+    assert learned(reports(1.9), "c").factor == 1.33
+    assert 0.7 < learned(reports(0.55), "c").factor < 0.8
+    assert learned(reports(1.05), "c").factor == 1.05
+
+
+def test_what_is_out_of_all_proportion_is_not_learned_from() -> None:
+    found = learned(reports(3.0, 12.0, 0.01), "c")
+    assert (found.factor, found.replies, found.outliers) == (1.0, 0, 3)
+
+
+def test_a_new_conversation_begins_with_what_others_taught() -> None:
+    others = reports(1.2, 1.22, 1.19, 1.21, conversation="other")
+    assert 1.18 < learned(others, "new").factor < 1.23
+    assert learned([*reports(1.3, conversation="new"), *others], "new").factor == 1.3
+
+
+def test_only_the_estimated_part_is_compared() -> None:
+    report = UsageReport("c", exact=900, estimated=100, counted=1000, reported=1020)
+    assert report.ratio == 1.2
+    assert not report.is_outlier
+    assert learned([report] * 3, "c").factor == 1.2
+
+
+def test_a_small_estimate_that_is_far_off_is_not_called_so() -> None:
+    report = UsageReport("c", exact=900, estimated=10, counted=910, reported=880)
+    assert (report.is_outlier, report.is_far_off) == (True, False)
+    assert replace(report, reported=9000).is_far_off
+
+
+@given(st.lists(st.integers(1, 10**8), max_size=30), st.integers(1, 10**6))
+def test_the_factor_is_always_bounded(reported: list[int], base: int) -> None:
+    found = learned([UsageReport("c", 0, base, base, each) for each in reported], "c")
+    assert LEAST <= found.factor <= MOST
+
+
+def test_the_present_error_is_told_with_the_replies_it_is_from() -> None:
+    found = learned([UsageReport("c", 0, 1000, counted, 1000) for counted in (1010, 1000, 980)], "c")
+    assert (found.replies, found.error) == (3, 0.01)
+    assert learned([]) == TokenCalibration()
+
+
+def test_exact_counts_are_never_scaled() -> None:
+    assert Count(100).scaled(1.7) == Count(100)
+    assert Count(100, exact=False).scaled(1.7) == Count(170, exact=False)
+
+
+def test_usage_that_no_provider_can_mean_is_not_believed() -> None:
+    assert is_believable(Usage(10, 0))
+    for odd in (-1, 0, 10**12, 1.5, "12", None, True):
+        assert not is_believable(Usage(odd))  # type: ignore[arg-type]
+    assert not is_believable(Usage(10, -3))
