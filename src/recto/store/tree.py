@@ -56,15 +56,16 @@ from recto.store.statements import (
     SET_DETAILS,
     SET_PRIORITY,
     SET_STATUS,
+    WAS_SENT,
 )
 
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
-_said, _asked = messages.alias("said"), requests.alias("asked")
+_said = messages.alias("said")
 # An imported conversation has replies and no requests.
 _WAS_SENT = or_(
     exists().where(_said.c.conversation == conversations.c.n, _said.c.role == "assistant"),
-    exists().where(_asked.c.conversation == conversations.c.n, _asked.c.outcome.not_like('%"not_sent":true%')),
+    exists().where(requests.c.conversation == conversations.c.n, WAS_SENT),
 )
 
 
