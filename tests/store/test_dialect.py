@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy.dialects import postgresql, sqlite
 
-from recto.store.dialect import Statement, failure_of
+from recto.store.dialect import failure_of
+from recto.store.prepared_statement import Statement
 from recto.store.statements import BY_NUMBER, CHAIN, INSERT_MESSAGE, KNOWN_PIECES, PIECES, REBUILT_BY_IDS
 from recto.store.store import Store
 

@@ -17,8 +17,9 @@ from sqlalchemy import BindParameter, Connection, bindparam, delete, select
 
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
-from recto.store.dialect import Statement, in_list
+from recto.store.dialect import in_list
 from recto.store.packing import DICTIONARY, RAW, WITH_DICTIONARY, pack, unpack
+from recto.store.prepared_statement import Statement
 from recto.store.schema import counts, kept, meters, usage_reports
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
@@ -163,7 +164,7 @@ def _meter_number(connection: Connection, key: str) -> int:
     # looked up each time: a cached number would outlive a transaction that is rolled back
     if (number := _METER(connection, key=key).scalar()) is None:
         _ADD_METER(connection, key=key)
-        number = _METER(connection, key=key).scalar_one()
+        number = _METER(connection, key=key).scalar()
     return int(number)
 
 

@@ -4,13 +4,9 @@ Both behave alike: one writer at a time, and every read sees one state of the st
 what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transaction is safe.
 """
 
-import json
 import os
-import re
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,9 +18,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    CursorResult,
     Dialect,
-    Executable,
     LargeBinary,
     Table,
     Text,
@@ -105,7 +99,7 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if _is_write(connection) else "BEGIN")
+        driver_connection(connection).execute("BEGIN IMMEDIATE" if _is_write(connection) else "BEGIN")
 
     return engine
 
@@ -140,6 +134,11 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
 
     return engine
+
+
+def driver_connection(connection: Connection) -> Any:
+    """The driver's own connection."""
+    return connection.connection.dbapi_connection
 
 
 def _is_write(connection: Connection) -> bool:
@@ -233,7 +232,7 @@ def _in_sqlite_list(element: InList, compiler: Any, **options: Any) -> str:
     if element.is_binary:  # JSON has no bytes: the list is expanded to placeholders when it is bound
         return f"{column} IN (/*{element.name}*/)"
     # JSON in one parameter: with one parameter per item, each length would be another statement
-    values = compiler.process(bindparam(element.name, type_=_JsonList()), **options)
+    values = compiler.process(bindparam(element.name, type_=JsonList()), **options)
     return f"{column} IN (SELECT value FROM json_each({values}))"
 
 
@@ -243,7 +242,7 @@ def _in_postgresql_list(element: InList, compiler: Any, **options: Any) -> str:
     return f"{compiler.process(element.column, **options)} = ANY({values})"
 
 
-class _JsonList(Text):
+class JsonList(Text):
     """A list, bound as JSON text."""
 
 
@@ -262,110 +261,3 @@ def _sqlite_bytes(element: Any, compiler: Any, **options: Any) -> str:
 @compiles(raw_bytes, POSTGRESQL)
 def _postgresql_bytes(element: Any, compiler: Any, **options: Any) -> str:
     return f"convert_to({compiler.process(element.clauses, **options)}, 'UTF8')"
-
-
-# -- statements
-
-Build = Callable[[Callable[[Table], Any]], Executable]
-
-
-class Statement:
-    """A statement that is compiled once per database, with the order of its parameters.
-
-    A statement that needs ON CONFLICT is passed as a function of the dialect's `insert`.
-    """
-
-    def __init__(self, statement: Executable | Build) -> None:
-        self._statement = statement
-        self._compiled: dict[str, _Compiled] = {}
-
-    def __call__(self, connection: Connection, **values: Any) -> CursorResult[*tuple[Any, ...]]:
-        sql, parameters = self._for(connection.dialect).bind(values)
-        return connection.exec_driver_sql(sql, parameters)
-
-    def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Runs it once for each row."""
-        compiled = self._for(connection.dialect)
-        if rows:
-            connection.exec_driver_sql(compiled.sql, [compiled.bind(row)[1] for row in rows])
-
-    def sql(self, dialect: Dialect) -> str:
-        return self._for(dialect).sql
-
-    def _for(self, dialect: Dialect) -> "_Compiled":
-        found = self._compiled.get(dialect.name)
-        if found is None:
-            found = self._compiled[dialect.name] = _compile(self._built(dialect), dialect)
-        return found
-
-    def _built(self, dialect: Dialect) -> Any:
-        statement = self._statement
-        return statement if isinstance(statement, Executable) else statement(_insert_of(dialect))
-
-
-class InsertStatement(Statement):
-    """An insert of one row into a table with an integer key."""
-
-    def number(self, connection: Connection, **values: Any) -> int | None:
-        """Runs the insert and returns the number of the new row; None where ON CONFLICT skipped it."""
-        done = self(connection, **values)
-        if connection.dialect.name != SQLITE:
-            return done.scalar()
-        # SQLite's driver knows the number, and RETURNING is slower
-        return done.lastrowid if done.rowcount == 1 else None
-
-    def _built(self, dialect: Dialect) -> Any:
-        built = super()._built(dialect)
-        return built if dialect.name == SQLITE else built.returning(*built.table.primary_key)
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    sql: str
-    names: tuple[str, ...]
-    constants: Mapping[str, Any]
-    is_positional: bool
-    json_lists: tuple[str, ...]
-    spread: str | None
-    """SQLite: the name of the list of bytes, which is the last parameter."""
-
-    def bind(self, values: Mapping[str, Any]) -> tuple[str, Any]:
-        """The SQL and its parameters."""
-        if self.json_lists:
-            values = {**values, **{name: json.dumps(list(values[name])) for name in self.json_lists}}
-        constants = self.constants
-        if not self.is_positional:
-            return self.sql, {name: values[name] if name in values else constants[name] for name in self.names}
-        parameters = tuple([values[name] if name in values else constants[name] for name in self.names])
-        if self.spread is None:
-            return self.sql, parameters
-        items = values[self.spread]
-        return self.sql.replace(f"/*{self.spread}*/", ",".join("?" * len(items))), (*parameters, *items)
-
-
-def _compile(statement: Any, dialect: Dialect) -> _Compiled:
-    compiled = statement.compile(dialect=dialect)
-    sql, names = str(compiled), compiled.bind_names
-    lists = re.findall(r"/\*(\w+)\*/", sql)
-    assert len(lists) < 2, "one list of bytes"
-    assert not lists or "?" not in sql.partition("/*")[2], "and it comes last"
-    return _Compiled(
-        sql=sql,
-        names=tuple(compiled.positiontup) if compiled.positional else tuple(names.values()),
-        constants=dict(compiled.params),
-        is_positional=bool(compiled.positional),
-        json_lists=tuple(name for bind, name in names.items() if isinstance(bind.type, _JsonList)),
-        spread=lists[0] if lists else None,
-    )
-
-
-def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
-    """The `insert` with ON CONFLICT, which SQLAlchemy has in each dialect separately."""
-    # slow to import: only the one that is used
-    if dialect.name == POSTGRESQL:
-        from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-
-        return postgresql_insert
-    from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-    return sqlite_insert

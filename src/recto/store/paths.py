@@ -79,7 +79,8 @@ class MessagePath:
 
     def _number_at(self, depth: int) -> int | None:
         branch = self.trail.at(depth)
-        return SAID_AT(self.connection, home=self.head.conversation, branch=branch, depth=depth).scalar()
+        number: int | None = SAID_AT(self.connection, home=self.head.conversation, branch=branch, depth=depth).scalar()
+        return number
 
 
 def path_to(connection: Connection, head: str) -> MessagePath:

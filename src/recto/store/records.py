@@ -31,7 +31,7 @@ from recto.store.rebuild import (
 from recto.store.rows import AnyRow, read_details
 from recto.store.schema import conversations, messages, requests
 from recto.store.statements import (
-    INSERT_PIECES,
+    INSERT_PIECE,
     INSERT_REQUEST,
     KNOWN_PIECES,
     LATEST_REQUEST,
@@ -155,7 +155,8 @@ class Records:
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:
-            return LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
+            found: str | None = LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
+        return found
 
     def named(self, id: str) -> str:
         """The request with this id, or the request of the message with this id: of a reply, or the last for a user's
@@ -334,10 +335,10 @@ def _store_pieces(
         dictionaries = {
             digest: dictionary if piece.kind == "message" else NO_DICTIONARY for digest, piece in fresh.items()
         }
-        rows = [
-            {"sha256": digest, "data": _packed(piece.data, dictionaries[digest])} for digest, piece in fresh.items()
-        ]
-        known.update(zip(fresh, connection.execute(INSERT_PIECES, rows).scalars(), strict=True))
+        for digest, piece in fresh.items():
+            number = INSERT_PIECE.number(connection, sha256=digest, data=_packed(piece.data, dictionaries[digest]))
+            assert number is not None, "one writer at a time"
+            known[digest] = number
     return [known[digest] for digest in hashes]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from recto import wire
 from recto.chat.blocks import Block, Compaction, Made, Thinking
@@ -17,7 +17,8 @@ from recto.errors import NotFound
 from recto.store.schema import deltas
 from recto.store.statements import BARE_PATH, CONVERSATION_BY_ID, ID_OF, MESSAGE_BY_ID
 
-AnyRow = Row[*tuple[Any, ...]]
+AnyRow = Any
+"""A row whose items have the names of their columns."""
 
 # Stored as one JSON text without defaults, because most messages have nothing unusual.
 DETAILS = (

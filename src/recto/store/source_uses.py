@@ -34,7 +34,8 @@ from recto.errors import Invalid, NotFound
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
 from recto.sources.source import SOURCE_KINDS, Mode, SourceId
 from recto.store.database import Database
-from recto.store.dialect import Statement, in_list
+from recto.store.dialect import in_list
+from recto.store.prepared_statement import Statement
 from recto.store.rows import read_numbered
 from recto.store.schema import conversations, messages, requests, source_names, source_uses, uses
 from recto.store.statements import BY_NUMBER, WAS_SENT
@@ -236,8 +237,8 @@ class SourceUses:
     def stats(self, agent: str | None = None, since: str | None = None) -> list[SourceStats]:
         """Statistics per agent and source, those in most replies first."""
         with self._database.read() as connection:
-            rows = _STATS(connection, agent=agent or "", since=since or "").mappings().all()
-        return [_stat(dict(row)) for row in rows]
+            rows = _STATS(connection, agent=agent or "", since=since or "").all()
+        return [_stat(row._asdict()) for row in rows]
 
     def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
         """Per agent, the number of replies with any source, and of their conversations."""

@@ -16,7 +16,8 @@ from sqlalchemy import (
     update,
 )
 
-from recto.store.dialect import InsertStatement, Statement, in_list, raw_bytes
+from recto.store.dialect import in_list, raw_bytes
+from recto.store.prepared_statement import InsertStatement, Statement
 from recto.store.schema import conversations, deltas, messages, pieces, requests
 
 
@@ -201,7 +202,7 @@ INSERT_DELTA = Statement(
 DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
 
 KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
-INSERT_PIECES = insert(pieces).returning(pieces.c.n, sort_by_parameter_order=True)
+INSERT_PIECE = InsertStatement(insert(pieces).values(_columns(pieces)))
 INSERT_REQUEST = Statement(
     insert(requests).values(
         _columns(

@@ -289,7 +289,8 @@ class Tree:
 
     def request_of(self, message: str) -> str | None:
         with self._database.read() as connection:
-            return REQUEST_OF(connection, id=message).scalar()
+            request: str | None = REQUEST_OF(connection, id=message).scalar()
+        return request
 
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """The messages with these ids, by depth."""

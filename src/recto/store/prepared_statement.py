@@ -1,0 +1,177 @@
+"""Statement: compiled once for each database, run on the driver's own cursor.
+
+SQLAlchemy's result takes longer to set up than SQLite takes to answer, and a turn runs dozens of statements.
+"""
+
+import json
+import re
+import sqlite3
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Executable, Table
+from sqlalchemy.exc import IntegrityError
+
+from recto.store.dialect import POSTGRESQL, SQLITE, JsonList, driver_connection
+
+
+@lru_cache(maxsize=256)
+def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    # columns without a name of their own are read by position
+    make: Callable[[Sequence[Any]], Any] = namedtuple("Row", names, rename=True)._make  # type: ignore[attr-defined]
+    return make
+
+
+class Rows:
+    """What a statement gave: each row is a tuple whose items have the names of their columns."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def _named(self) -> Callable[[Sequence[Any]], Any]:
+        return _row_type(tuple([column[0] for column in self._cursor.description]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._named(), self._cursor)
+
+    def all(self) -> list[Any]:
+        return list(self)
+
+    def first(self) -> Any:
+        """The first row; None where there is none."""
+        row = self._cursor.fetchone()
+        found = None if row is None else self._named()(row)
+        self._cursor.close()
+        return found
+
+    def scalar(self) -> Any:
+        """The first value of the first row; None where there is none."""
+        row = self._cursor.fetchone()
+        self._cursor.close()
+        return None if row is None else row[0]
+
+    def close(self) -> None:
+        """Ends the statement; needed where not all rows are read."""
+        self._cursor.close()
+
+    @property
+    def inserted(self) -> int | None:
+        """SQLite: the number of the row that was inserted; None where ON CONFLICT skipped it."""
+        return int(self._cursor.lastrowid) if self._cursor.rowcount == 1 else None
+
+
+Build = Callable[[Callable[[Table], Any]], Executable]
+
+
+class Statement:
+    """A statement that is compiled once per database, with the order of its parameters.
+
+    A statement that needs ON CONFLICT is passed as a function of the dialect's `insert`.
+    """
+
+    def __init__(self, statement: Executable | Build) -> None:
+        self._statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    def __call__(self, connection: Connection, **values: Any) -> "Rows":
+        sql, parameters = self._for(connection.dialect).bind(values)
+        if connection.dialect.name != SQLITE:
+            return Rows(connection.exec_driver_sql(sql, parameters).cursor)
+        try:
+            # without SQLAlchemy's result, which takes longer to set up than SQLite to answer
+            return Rows(driver_connection(connection).execute(sql, parameters))
+        except sqlite3.IntegrityError as why:
+            raise IntegrityError(sql, parameters, why) from why
+
+    def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Runs it once for each row."""
+        compiled = self._for(connection.dialect)
+        if rows:
+            connection.exec_driver_sql(compiled.sql, [compiled.bind(row)[1] for row in rows])
+
+    def sql(self, dialect: Dialect) -> str:
+        return self._for(dialect).sql
+
+    def _for(self, dialect: Dialect) -> "_Compiled":
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            found = self._compiled[dialect.name] = _compile(self._built(dialect), dialect)
+        return found
+
+    def _built(self, dialect: Dialect) -> Any:
+        statement = self._statement
+        return statement if isinstance(statement, Executable) else statement(_insert_of(dialect))
+
+
+class InsertStatement(Statement):
+    """An insert of one row into a table with an integer key."""
+
+    def number(self, connection: Connection, **values: Any) -> int | None:
+        """Runs the insert and returns the number of the new row; None where ON CONFLICT skipped it."""
+        done = self(connection, **values)
+        if connection.dialect.name != SQLITE:
+            number: int | None = done.scalar()
+            return number
+        # SQLite's driver knows the number, and RETURNING is slower
+        return done.inserted
+
+    def _built(self, dialect: Dialect) -> Any:
+        built = super()._built(dialect)
+        return built if dialect.name == SQLITE else built.returning(*built.table.primary_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    sql: str
+    names: tuple[str, ...]
+    constants: Mapping[str, Any]
+    is_positional: bool
+    json_lists: tuple[str, ...]
+    spread: str | None
+    """SQLite: the name of the list of bytes, which is the last parameter."""
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """The SQL and its parameters."""
+        if self.json_lists:
+            values = {**values, **{name: json.dumps(list(values[name])) for name in self.json_lists}}
+        constants = self.constants
+        if not self.is_positional:
+            return self.sql, {name: values[name] if name in values else constants[name] for name in self.names}
+        parameters = tuple([values[name] if name in values else constants[name] for name in self.names])
+        if self.spread is None:
+            return self.sql, parameters
+        items = values[self.spread]
+        return self.sql.replace(f"/*{self.spread}*/", ",".join("?" * len(items))), (*parameters, *items)
+
+
+def _compile(statement: Any, dialect: Dialect) -> _Compiled:
+    compiled = statement.compile(dialect=dialect)
+    sql, names = str(compiled), compiled.bind_names
+    lists = re.findall(r"/\*(\w+)\*/", sql)
+    assert len(lists) < 2, "one list of bytes"
+    assert not lists or "?" not in sql.partition("/*")[2], "and it comes last"
+    return _Compiled(
+        sql=sql,
+        names=tuple(compiled.positiontup) if compiled.positional else tuple(names.values()),
+        constants=dict(compiled.params),
+        is_positional=bool(compiled.positional),
+        json_lists=tuple(name for bind, name in names.items() if isinstance(bind.type, JsonList)),
+        spread=lists[0] if lists else None,
+    )
+
+
+def _insert_of(dialect: Dialect) -> Callable[[Table], Any]:
+    """The `insert` with ON CONFLICT, which SQLAlchemy has in each dialect separately."""
+    # slow to import: only the one that is used
+    if dialect.name == POSTGRESQL:
+        from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+
+        return postgresql_insert
+    from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+    return sqlite_insert
