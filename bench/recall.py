@@ -157,7 +157,7 @@ def _told(desk: Desk, conversation: Conversation) -> Talk:
 def _sent(desk: Desk, talk: Talk, question: str) -> str:
     """All texts of the request that this question would be sent with."""
     turn = desk.run(desk.engine.draft(talk.session, question))
-    body = json.loads(b"".join(piece.data for piece in turn.pieces))
+    body = json.loads(b"".join(piece.data for piece in turn.pieces()[0]))
     return "\n".join(_text(message["content"]) for message in body["messages"])
 
 

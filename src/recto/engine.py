@@ -263,7 +263,7 @@ class Engine:
         return Approvals(turn.overrides, session.allowed, can_ask, remember)
 
     async def _record(self, session: ChatSession, turn: Turn, message: Message) -> Request:
-        cache = turn.token_cache
+        cache, (pieces, stable) = turn.token_cache, turn.pieces()
         request = Request(
             id=new_id(),
             conversation=session.conversation,
@@ -271,11 +271,11 @@ class Engine:
             model=cache.model.name,
             format=cache.format.name,
             parameters=turn.context.parameters.given(),
-            pieces=turn.pieces,
+            pieces=pieces,
             account=account_of(turn),
             message=message.id,
             created=now(),
-            stable=turn.stable,
+            stable=stable,
             mark_bytes=cache.format.mark_bytes,
         )
         tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")

@@ -10,7 +10,7 @@ from recto.chat.message import Message
 from recto.engine import Engine
 from recto.sources.selection import Selection, StablePicks
 from recto.sources.source import Insert, Pick, Rule
-from recto.turn.assembly import Turn, with_insert
+from recto.turn.assembly import Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, VolatilePicks
 
@@ -38,7 +38,8 @@ class Dreams(Picker):
 
     async def fill(self, turn: Turn) -> Turn:
         assert turn.window.free > 0
-        return await with_insert(turn, Insert("recalled", "A dream came back.", (Pick("memory", "back", "free room"),)))
+        insert = Insert("recalled", "A dream came back.", (Pick("memory", "back", "free room"),))
+        return with_current(turn, await count_with(turn, insert))
 
 
 @pytest.fixture

@@ -156,6 +156,8 @@ def vocabulary(name: str) -> Callable[[str], int]:
 
 
 class VocabularyCounter:
+    is_quick = True
+
     def __init__(self, model: Model, format: Format) -> None:
         self.note: str | None = None
         self._model, self._format = model, format

@@ -48,6 +48,8 @@ class PieceText:
 
 
 class TemplateCounter:
+    is_quick = False
+
     def __init__(self, server: LlamaServer, frame: Frame, key: str, note: str | None) -> None:
         self.key, self.note = key, note
         self.priming = frame.priming

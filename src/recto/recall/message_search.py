@@ -13,7 +13,8 @@ What of a conversation can be recalled, and messages found there as snippets: fo
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, overload
 
@@ -248,7 +249,8 @@ def _covers(history: Sequence[Message], topics: set[str]) -> bool:
             break
         parts.append(searchable_text(message)[:left])
         left -= len(parts[-1])
-    recent = normalize_text("\n".join(parts))
+    # one by one: a single letter outside ASCII makes its whole text slow
+    recent = "\n".join(map(normalize_text, parts))
     return sum(word[:STEM_LETTERS] not in recent for word in topics) * 5 <= len(topics)
 
 
@@ -326,20 +328,29 @@ def snippet_of(each: ArchivedHit | Message) -> Snippet:
     whole = searchable_text(message)
     start, end = (0, len(whole)) if isinstance(each, Message) else (each.hit.passage.start, each.hit.passage.end)
     role = "" if start == 0 and speaker(whole) else message.role
-    at, recent = _when(message.created)
+    at, day = _when(message.created)
     text = whole[start:end]
-    snippet = Snippet(
-        message.id, message.said, role, at, text, start, end, len(whole), estimate_tokens(text), is_recent=recent
+    return Snippet(
+        message.id,
+        message.said,
+        role,
+        at,
+        text,
+        start,
+        end,
+        len(whole),
+        estimate_tokens(text),
+        score=0.0 if isinstance(each, Message) else each.hit.score,
+        because="" if isinstance(each, Message) else each.hit.because,
+        is_recent=day is not None and (date.today() - day).days <= 1,
     )
-    if isinstance(each, Message):
-        return snippet
-    return replace(snippet, score=each.hit.score, because=each.hit.because)
 
 
-def _when(created: str) -> tuple[str, bool]:
-    """The day and time on the user's clock, and whether that was today or yesterday."""
+@lru_cache(maxsize=4096)
+def _when(created: str) -> tuple[str, date | None]:
+    """The day and time on the user's clock, and the day alone."""
     try:
         at = datetime.fromisoformat(created).astimezone()
     except ValueError:
-        return created, False
-    return at.strftime("%Y-%m-%d %H:%M"), (datetime.now(at.tzinfo).date() - at.date()).days <= 1
+        return created, None
+    return f"{at:%Y-%m-%d %H:%M}", at.date()

@@ -18,7 +18,7 @@ from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.turn.assembly import Turn, with_insert
+from recto.turn.assembly import Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.source_picker import SessionSources
@@ -48,7 +48,7 @@ class RecallPicker(Picker):
     ) -> None:
         super().__init__()
         self._archive, self._settings, self._turn, self._patience = archive, sources.settings, turn, patience
-        self._store, self._store_thread = sources.store, sources.store_thread
+        self._store = sources.store
         self._chosen: list[Snippet] | None = None
         self._passed: list[Snippet] = []
 
@@ -70,28 +70,14 @@ class RecallPicker(Picker):
         if self._chosen is not None:
             return await self._again(turn)
         self._chosen = []
-        message = turn.current.message
         query = _query(turn) if has_archive(turn.loaded.view.compaction) else None
         room = _room(turn, query) if query else 0
         if query is None or room < LEAST:
             return turn
-        ranked = await self._found(turn, message, query, passages_for(room))
-        best: tuple[Turn, list[Snippet], list[Snippet]] = (turn, [], [])
-        aim = float(room)
-        for _ in range(PACKINGS):
-            chosen, passed = pack_snippets(ranked, int(aim))
-            if not chosen:
-                break
-            more = await _attached(turn, chosen, passed)
-            taken = more.window.total - turn.window.total
-            # the packing is kept: later rounds of this turn send the same
-            if best[0].window.total - turn.window.total < taken <= room:
-                best = (more, chosen, passed)
-            if room * ENOUGH <= taken <= room or (taken <= room and not passed):
-                break
-            aim *= room * CLOSE / taken
-        filled, self._chosen, self._passed = best
-        return filled
+        ranked = await self._found(turn, query, passages_for(room))
+        # the packing is kept: later rounds of this turn send the same
+        self._chosen, self._passed = await _packed(turn, ranked, room)
+        return await self._again(turn)
 
     def give_way(self) -> None:
         """Recalled messages are the first to go."""
@@ -101,22 +87,15 @@ class RecallPicker(Picker):
         """The same in later rounds, since the prefix must stay; nothing if it no longer fits."""
         if not self._chosen:
             return turn
-        more = await _attached(turn, self._chosen, self._passed)
-        return more if more.window.free >= 0 else turn
+        more = await count_with(turn, _insert(self._chosen))
+        if more.counted.count.tokens - turn.current.counted.count.tokens > turn.window.free:
+            return turn
+        return with_current(turn, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
-    async def _found(self, turn: Turn, message: Message, query: RecallQuery, limit: int) -> list[Snippet]:
+    async def _found(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
         """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
-        session, there = self._turn.session, _in_window(turn.loaded.view, message)
-        until = None if self._turn.is_draft else message.depth - 1
         try:
-            scope = await self._store_thread.do(scope_of, self._store, session, turn.loaded.view.compaction)
-            if scope is None:
-                return []
-            hits, self.fill_note = await asyncio.to_thread(
-                self._archive.recall, query.text, scope, most=limit, until=until, patience=self._patience
-            )
-            hits = [each for each in _telling(hits, _floor(turn.context, query)) if not there.holds(each)]
-            found = await self._store_thread.do(with_neighbours, self._store, session, hits, scope)
+            return await asyncio.to_thread(self._search, turn, query, limit)
         except RectoError as why:
             self.fill_note = f"nothing was recalled: {why.message}"
             return []
@@ -124,13 +103,40 @@ class RecallPicker(Picker):
             log.exception("recall failed")
             self.fill_note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
             return []
+
+    def _search(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
+        session, view, message = self._turn.session, turn.loaded.view, turn.current.message
+        scope = scope_of(self._store, session, view.compaction)
+        if scope is None:
+            return []
+        until = None if self._turn.is_draft else message.depth - 1
+        hits, self.fill_note = self._archive.recall(query.text, scope, most=limit, until=until, patience=self._patience)
+        there = _in_window(view, message)
+        hits = [each for each in _telling(hits, _floor(turn.context, query)) if not there.holds(each)]
+        found = with_neighbours(self._store, session, hits, scope)
         return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
-async def _attached(turn: Turn, chosen: Sequence[Snippet], passed: Sequence[Snippet]) -> Turn:
-    """The turn with these snippets, counted as it is sent."""
-    insert = Insert("recalled", snippets_text(chosen), tuple(map(_pick, chosen)))
-    return await with_insert(turn, insert, [_pick(each) for each in passed[:MOST_PASSED]])
+async def _packed(turn: Turn, ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], list[Snippet]]:
+    """What fits in the room, counted as it is sent, and what does not."""
+    best: tuple[list[Snippet], list[Snippet]] = ([], [])
+    most, aim = 0, float(room)
+    for _ in range(PACKINGS):
+        chosen, passed = pack_snippets(ranked, int(aim))
+        if not chosen:
+            break
+        counted = await count_with(turn, _insert(chosen))
+        taken = counted.counted.count.tokens - turn.current.counted.count.tokens
+        if most < taken <= room:
+            most, best = taken, (chosen, passed)
+        if room * ENOUGH <= taken <= room or (taken <= room and not passed):
+            break
+        aim *= room * CLOSE / taken
+    return best
+
+
+def _insert(chosen: Sequence[Snippet]) -> Insert:
+    return Insert("recalled", snippets_text(chosen), tuple(map(_pick, chosen)))
 
 
 def _room(turn: Turn, query: RecallQuery) -> int:

@@ -62,6 +62,11 @@ class ImportRoots:
         return next((folder for folder in real if place.is_relative_to(folder)), Path(place.anchor))
 
 
+def may_name_documents(text: str) -> bool:
+    """False where no link and no path can be in it, as in most messages; quick."""
+    return "@" in text or "[" in text
+
+
 def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = ImportRoots()) -> list[NamedDocument]:  # noqa: B008  frozen
     """The named documents and parts, each once, in order of appearance. Broken names have a `problem`."""
     found: dict[tuple[str, str | None], NamedDocument] = {}

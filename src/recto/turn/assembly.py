@@ -60,9 +60,6 @@ class Turn:
     current: CurrentMessage
     plan: Plan
     window: Window
-    pieces: tuple[Piece, ...]
-    stable: int
-    """How many pieces precede what changes with every message."""
     notes: WindowNotes
 
     @property
@@ -72,6 +69,16 @@ class Turn:
     @property
     def preamble(self) -> Preamble:
         return self.context.preamble
+
+    def pieces(self) -> tuple[tuple[Piece, ...], int]:
+        """What is sent, and how many pieces of it precede what changes with every message."""
+        before, rounds = self.loaded.before, self.loaded.entries(self.loaded.view.rounds)
+        body = [entry.wire for entry in (*before, self.current.counted, *rounds)]
+        preamble, format = self.preamble.pieces, self.token_cache.format
+        listed = list_pieces(body, self.preamble.is_open)
+        pieces = (*preamble, *listed, format.closing(self.context.parameters))
+        stable = len(preamble) + sum(len(entry.wire) for entry in before)
+        return with_marks(pieces, _marks(self, pieces, stable), format), stable
 
 
 async def count_current(
@@ -92,12 +99,15 @@ def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage,
     return _assemble(context, loaded, current, budget, plan, notes)
 
 
-async def with_insert(turn: Turn, insert: Insert, not_picked: Sequence[Pick] = ()) -> Turn:
-    """The same turn with one insert more, in front of the others; its plan stays."""
-    current = turn.current
-    others = [item for item, _ in current.inserts]
+async def count_with(turn: Turn, insert: Insert) -> CurrentMessage:
+    """The message of a turn with one insert more, in front of the others."""
+    others = [item for item, _ in turn.current.inserts]
     block = turn.loaded.view.compaction
-    more = await count_current(turn.token_cache, current.message, [insert, *others], block)
+    return await count_current(turn.token_cache, turn.current.message, [insert, *others], block)
+
+
+def with_current(turn: Turn, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> Turn:
+    """The same turn with more in front of its message; its plan stays."""
     notes = replace(turn.notes, not_picked=(*turn.notes.not_picked, *not_picked))
     return _assemble(turn.context, turn.loaded, more, turn.budget, turn.plan, notes)
 
@@ -123,35 +133,23 @@ def _assemble(
         calibration=context.token_cache.calibration,
         budgets=budget.by_component,
     )
-    body = [entry.wire for entry in (*before, current.counted, *rounds)]
-    preamble, format = context.preamble.pieces, context.token_cache.format
-    pieces = (
-        *preamble,
-        *list_pieces(body, context.preamble.is_open),
-        format.closing(context.parameters),
-    )
-    stable = len(preamble) + sum(len(entry.wire) for entry in before)
-    marks = _marks(pieces, len(preamble), stable, context, current, window)
-    pieces = with_marks(pieces, marks, format)
-    return Turn(context, budget, loaded, current, plan, window, pieces, stable, notes)
+    return Turn(context, budget, loaded, current, plan, window, notes)
 
 
 def budget_of(budget: Budget, loaded: LoadedView, current: CurrentMessage) -> Budget:
     return replace(budget, picked=current.for_inserts, current=current.own.tokens)
 
 
-def _marks(
-    pieces: Sequence[Piece], preamble: int, stable: int, context: TurnContext, current: CurrentMessage, window: Window
-) -> list[int]:
+def _marks(turn: Turn, pieces: Sequence[Piece], stable: int) -> list[int]:
     """Where a cache mark pays: after the instructions, after the history, and after the last message if the next one
     begins with the same bytes, which it does not if something was inserted for this message alone."""
-    places = []
-    if context.preamble.count.tokens >= LEAST_CACHED:
+    places, preamble = list[int](), len(turn.preamble.pieces)
+    if turn.preamble.count.tokens >= LEAST_CACHED:
         places += [place for place in range(preamble) if pieces[place].kind in ("tool", "system")][-1:]
-    if window.total >= LEAST_CACHED:
+    if turn.window.total >= LEAST_CACHED:
         last = len(pieces) - 2
         places += [stable - 1] if stable > preamble else []
-        places += [last] if last >= stable and (last > stable or not current.inserts) else []
+        places += [last] if last >= stable and (last > stable or not turn.current.inserts) else []
     return places
 
 

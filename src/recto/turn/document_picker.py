@@ -34,7 +34,14 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
 from recto.settings import ReferenceSettings
-from recto.sources.documents import UNREADABLE_TEXT, ImportRoots, NamedDocument, fenced_document, resolve_documents
+from recto.sources.documents import (
+    UNREADABLE_TEXT,
+    ImportRoots,
+    NamedDocument,
+    fenced_document,
+    may_name_documents,
+    resolve_documents,
+)
 from recto.sources.source import Insert, Pick
 from recto.sources.vault_tools import FIND_DOCUMENTS, FIND_EXCERPTS, READ_DOCUMENT
 from recto.store.store import Store
@@ -146,6 +153,11 @@ class Citations:
         if self.is_on and self.vault and not result.is_error:
             self._found += _given(call.name, _read(result.text))
 
+    @property
+    def has_found(self) -> bool:
+        """Whether a tool read or found anything."""
+        return bool(self._found)
+
     def block(self) -> References | None:
         """The documents that the reply was made with, with a line about each."""
         found = unique_references(self._found)
@@ -225,6 +237,8 @@ class DocumentPicker(Picker):
 
     async def annotate(self, message: Message, context: TurnContext) -> Message:
         """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
+        if self._session.document is None and not may_name_documents(message.text):
+            return message
         return await asyncio.to_thread(self._annotate, message, context.reader)
 
     def _annotate(self, message: Message, reader: str | None) -> Message:

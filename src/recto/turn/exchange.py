@@ -15,6 +15,7 @@ from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingD
 from recto.ids import new_id
 from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.tools import ToolRun
+from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
@@ -23,7 +24,7 @@ from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.message_tokens import add_results, message_tokens
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
-from recto.turn.source_uses import UseTracker, evidence
+from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence
 from recto.turn.tool_round import Approvals, close_calls, run_calls
 from recto.window.calibration import is_believable
 from recto.window.request import Request
@@ -46,6 +47,7 @@ class Exchange:
     _attempts: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
     _reply: Message | None = None
+    _evidence: ReplyEvidence | None = None
 
     context: TurnContext = field(init=False)
     session: ChatSession = field(init=False)
@@ -155,19 +157,29 @@ class Exchange:
     async def _end(self, incoming: IncomingMessage, done: Done) -> Message:
         if incoming.message is None:
             await incoming.add(["text", ""])
-        usage = self._believed(done.usage)
+        usage, outcome = self._believed(done.usage), self._outcome(done.finish)
         calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
         blocks = await self._with_references(incoming.blocks)
-        tokens = await self._tokens("assistant", blocks)
+        tokens, uses = await self._tokens("assistant", blocks), await self._used(incoming.blocks)
+        learn = self._learn(usage.input) if usage else None
+
+        def also() -> None:
+            if uses:
+                self.store.source_uses.signs(self.request.id, {use.id: use.sign for use in uses})
+            if learn:
+                learn()
+
         message = await incoming.finish(
             "pending" if any(map(self.context.toolbox.is_callers, calls)) else "done",
             blocks=blocks,
             tokens=tokens,
             usage=usage or Usage(self.turn.window.total, tokens.own or 0, reported=False),
-            outcome=self._outcome(done.finish) | await self._used(incoming.blocks),
-            also=self._learn(usage.input) if usage else None,
+            outcome=outcome | _told_uses(uses),
+            also=also,
         )
         assert message is not None
+        if self._evidence:
+            self.use_tracker.begin(self.request.id, self._evidence, uses)
         self.calls, self._reply = message.calls, message
         self.handed_back = tuple(filter(self.context.toolbox.is_callers, message.calls))
         if self.handed_back:
@@ -198,26 +210,20 @@ class Exchange:
         if self.session.is_new(said):
             self._notes.append(said + figures)
 
-    async def _used(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
+    async def _used(self, blocks: tuple[Block, ...]) -> list[UseEvidence]:
         """The sources that the last reply of a turn shows signs of using; a failure here costs only that."""
         if any(isinstance(block, ToolCall) for block in blocks):
-            return {}
+            return []
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
-            return await self._detected_uses(text)
+            if (found := evidence(self.turn, text)) is None:
+                return []
+            uses = found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
         except Exception:  # the reply is complete, whatever goes wrong here
             log.exception("the sources that a reply used could not be detected")
-            return {}
-
-    async def _detected_uses(self, text: str) -> dict[str, Any]:
-        if (found := evidence(self.turn, text)) is None:
-            return {}
-        uses = await asyncio.to_thread(lambda: found.uses)
-        signs = {use.id: use.sign for use in uses}
-        await self.store_thread.do(self.store.source_uses.signs, self.request.id, signs)
-        self.use_tracker.begin(self.request.id, found, uses)
-        used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
-        return {"used": used} if used else {}
+            return []
+        self._evidence = found
+        return uses
 
     def _add_results(self, results: Tokens) -> None:
         if self._reply:
@@ -233,7 +239,7 @@ class Exchange:
 
     async def _with_references(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The last reply of a turn cites the documents that tools read or found."""
-        if any(isinstance(block, ToolCall) for block in blocks):
+        if not self.citations.has_found or any(isinstance(block, ToolCall) for block in blocks):
             return blocks
         found = await asyncio.to_thread(self.citations.block)
         return (*blocks, found) if found else blocks
@@ -262,3 +268,9 @@ class Exchange:
             kept = await incoming.finish("stopped" if stopped else "error", blocks=blocks, error=error, outcome=outcome)
             if not kept:
                 await self.store_thread.do(self.store.records.outcome, self.request.id, **outcome)
+
+
+def _told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
+    """What the record says about the sources that a reply used."""
+    used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
+    return {"used": used} if used else {}

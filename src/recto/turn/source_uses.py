@@ -18,6 +18,8 @@ from recto.turn.session import LastTools, last_tools
 KINDS = ("rule", "reference", "tool")
 # How many characters of the conversation are searched for what a reply may have from there.
 LOOKED_AT = 20_000
+# Characters that take less than a millisecond to compare.
+SHORT = 4_000
 
 
 def record_sources(store: Store, request: str, turn: Turn, known: frozenset[str]) -> frozenset[str]:
@@ -61,6 +63,11 @@ class ReplyEvidence:
     called: frozenset[str]
     known: str
     """Other text it may draw on: the conversation, documents, tool results."""
+
+    @property
+    def is_short(self) -> bool:
+        """Compared sooner than a thread would start."""
+        return len(self.reply) + len(self.known) + sum(len(each.text) for each in self.given) < SHORT
 
     @property
     def uses(self) -> list[UseEvidence]:

@@ -21,6 +21,8 @@ from recto.window.request import Entry, Format, Piece, defuse
 
 # Counts in memory: those of a few windows. The store has the others.
 MAX_KNOWN = 8192
+# What is counted without looking for it in the store.
+FEW_PIECES, FEW_BYTES = 8, 8_000
 # In bytes, and in tokens: more than any vocabulary and any template has.
 LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
@@ -103,13 +105,19 @@ class TokenCache:
         missing = [digest for digest in hashes if digest not in found]
         if missing:
             fresh = dict(zip(hashes, pieces, strict=True))
-            kept = await self._store_thread.do(self._counts.find, self.counter.key, missing)
+            kept = await self._stored([fresh[digest] for digest in missing], missing)
             found |= {digest: count for digest, count in kept.items() if self._is_credible(count, fresh[digest])}
             found |= await self._measure({digest: fresh[digest] for digest in missing if digest not in found})
             if len(self._known) > MAX_KNOWN:
                 self._known.clear()
             self._known |= found
         return [found[digest] for digest in hashes]
+
+    async def _stored(self, pieces: Sequence[Piece], hashes: Sequence[bytes]) -> dict[bytes, Count]:
+        """Counts that the store knows. A new message is not among them, and a few are counted again in less time."""
+        if self.counter.is_quick and len(pieces) <= FEW_PIECES and sum(len(piece.data) for piece in pieces) < FEW_BYTES:
+            return {}
+        return await self._store_thread.do(self._counts.find, self.counter.key, hashes)
 
     def _is_credible(self, count: Count, piece: Piece) -> bool:
         """Whether a stored count can be what this counter gave: a damaged one must not pass for exact."""

@@ -41,6 +41,8 @@ class TokenCounter(Protocol):
     """Cost of every request besides its pieces: the start of the reply, a first token."""
     without_system: Count
     """Extra cost of a request without a system message: some templates then insert one of their own."""
+    is_quick: bool
+    """Counts a short text sooner than the store finds a count."""
     note: str | None
     """Why this counter only estimates, for example a tokenizer that failed. Shown to the user."""
 

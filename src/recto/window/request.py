@@ -174,10 +174,10 @@ def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -
     for place in sorted(set(places), reverse=True):
         if len(found) < MAX_MARKS and (mark := format.mark_place(pieces[place])) is not None:
             found[place] = mark
-    return tuple(
-        piece if piece.mark == found.get(place) else replace(piece, mark=found.get(place))
-        for place, piece in enumerate(pieces)
-    )
+    marked = [piece if piece.mark is None else replace(piece, mark=None) for piece in pieces]
+    for place, mark in found.items():
+        marked[place] = replace(marked[place], mark=mark)
+    return tuple(marked)
 
 
 @dataclass(frozen=True, slots=True)
