@@ -222,7 +222,8 @@ def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home
         archive.catch_up(vectors=True)
         assert talk.id is not None
         assert head is not None
-        scope = ArchiveScope(talk.id, desk.store.tree.trail(head), 1, len(conversation.turns))
+        trail, newest = desk.store.tree.trail(head), desk.store.tree.newest_number()
+        scope = ArchiveScope(talk.id, trail, 1, len(conversation.turns), newest)
         names = {turn.text: turn.id for turn in conversation.turns}
 
         def rank(question: str) -> list[str]:

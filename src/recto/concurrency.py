@@ -90,9 +90,10 @@ IDLE_S = 30.0
 class BackgroundWorker:
     """Works in the background at low priority, in one thread; after a while without work the thread ends."""
 
-    def __init__(self, step: Callable[[], bool], name: str) -> None:
-        """`step` does a part of the work and returns whether more is left; it must not raise."""
-        self._step, self._name = step, name
+    def __init__(self, step: Callable[[], bool], name: str, *, delay_s: float = 0.0) -> None:
+        """`step` does a part of the work and returns whether more is left; it must not raise. It begins when nothing
+        has woken the worker for `delay_s`, or at the latest after ten times that."""
+        self._step, self._name, self._delay_s = step, name, delay_s
         self._thread: threading.Thread | None = None
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._lock = threading.Lock()
@@ -109,9 +110,17 @@ class BackgroundWorker:
         with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         while self._should_continue():
-            self._woken.clear()
+            self._await_quiet()
             while not self._stopped.is_set() and self._step():
                 time.sleep(PAUSE_S)
+
+    def _await_quiet(self) -> None:
+        latest = time.monotonic() + 10 * self._delay_s
+        self._woken.clear()
+        while self._delay_s and not self._stopped.wait(self._delay_s) and self._woken.is_set():
+            self._woken.clear()
+            if time.monotonic() > latest:
+                return
 
     def _should_continue(self) -> bool:
         """Waits until the worker is woken; False ends the thread."""

@@ -87,6 +87,8 @@ def _local(created: str) -> str:
 BATCH = 64
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
+# New messages are indexed when no turn has begun or ended for so long.
+QUIET_S = 0.2
 # How long closing waits for a batch of vectors; a slower one is made again later.
 LET_GO_S = 1.0
 # How many missing vectors a search waits for.
@@ -100,13 +102,11 @@ class WaitPolicy:
 
     messages: int
     seconds: float
-    newest: int = 0
-    """How many of the newest messages may be missing: they are in the window anyway."""
 
 
 BEING_MADE = "the search index is being made"
-# A turn waits about a millisecond, a user who searches a moment.
-WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(16, 0.003, newest=2), WaitPolicy(8 * BATCH, 1.0)
+# A turn waits only where messages were archived right after they came; a user who searches waits a moment.
+WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(2 * BATCH, 0.003), WaitPolicy(8 * BATCH, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,8 @@ class ArchiveScope:
     trail: Trail
     first: int
     last: int
+    number: int
+    """The number of the last message in the store."""
 
     def holds(self, passage: Passage) -> bool:
         if not self.first <= passage.position <= self.last:
@@ -168,7 +170,7 @@ class Archive:
         self._checked = False
         self._trouble = ""
         """What went wrong in the background."""
-        self._worker = BackgroundWorker(self._some, "recto-archive")
+        self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
 
     # -- finding
@@ -187,7 +189,7 @@ class Archive:
         `until` is the depth of the last message before the one that asks, which may be indexed already.
         """
         query = Query(text, scope.home, accepts=scope.holds, until=until, limit=most)
-        hits, note = self._find(query, patience)
+        hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
         return self.read(hits), note
 
     def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
@@ -199,27 +201,32 @@ class Archive:
             once.setdefault(hit.passage.item, hit)
         return list(once.values()), note
 
-    def _find(self, wanted: Query, patience: WaitPolicy) -> tuple[Sequence[Hit], str]:
-        note, before = self._prepare_index(patience), self.was_renewed
+    def _find(self, wanted: Query, patience: WaitPolicy, needed: int | None = None) -> tuple[Sequence[Hit], str]:
+        note, before = self._prepare_index(patience, needed), self.was_renewed
         found = self._finder.find(wanted)
         if self.was_renewed != before:  # it turned out to be damaged while it was read
             note = self._prepare_index(patience)
             found = self._finder.find(wanted)
         return found.hits, note or found.warning
 
-    def _prepare_index(self, patience: WaitPolicy) -> str:
-        """Indexes a few missing messages at once, leaves more to the background, and notes what is missing."""
+    def _prepare_index(self, patience: WaitPolicy, needed: int | None = None) -> str:
+        """Indexes a few missing messages at once, leaves more to the background, and notes what is missing. `needed`
+        is the number of the last message that can be found: later ones are in the window."""
         self._lookup.open()
-        left = self.left
-        if left <= patience.newest and patience.newest:
-            self.wake()
+        if needed is not None and self._has(needed):
             return self._amiss
+        left = self.left
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
         if left > 0:
             self.wake()
             return BEING_MADE if patience is WAIT_IN_TURN else f"{BEING_MADE}: {left} messages are not in it yet"
         return self._amiss
+
+    def _has(self, number: int) -> bool:
+        """Whether everything up to this message is indexed."""
+        done = int(self._index.mark("messages") or 0)
+        return done >= number and (self._checked or self._done(self._store.tree.newest_number()) == done)
 
     @property
     def _amiss(self) -> str:

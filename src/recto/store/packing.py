@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from recto.store.schema import messages
+from recto.store.statements import QUOTED_BY_IDS, QUOTED_BY_NUMBERS
 from recto.varint import varint
 from recto.window.account import RequestAccount
 
@@ -143,8 +143,7 @@ def make_dictionary(connection: Connection, ids: Sequence[str]) -> PackDictionar
     """A dictionary of the finished messages, as many as fit."""
     if not ids:
         return NO_DICTIONARY
-    query = select(messages.c.n, messages.c.id, messages.c.blocks)
-    rows = connection.execute(query.where(messages.c.id.in_(ids), messages.c.status != "unfinished")).all()
+    rows = QUOTED_BY_IDS(connection, ids=list(ids))
     numbers, parts, left = [], [], MAX_DICTIONARY_BYTES
     for row in sorted(rows, key=lambda row: row.n):
         part = _part(row.id, row.blocks)
@@ -158,8 +157,7 @@ def make_dictionary(connection: Connection, ids: Sequence[str]) -> PackDictionar
 def load_dictionary(connection: Connection, numbers: Iterable[int]) -> PackDictionary:
     """The dictionary as it was at packing. A missing message leaves a gap, and unpacking then fails."""
     ordered = tuple(numbers)
-    query = select(messages.c.n, messages.c.id, messages.c.blocks).where(messages.c.n.in_(ordered))
-    found = {row.n: _part(row.id, row.blocks) for row in connection.execute(query)}
+    found = {row.n: _part(row.id, row.blocks) for row in QUOTED_BY_NUMBERS(connection, numbers=list(ordered))}
     return PackDictionary(ordered, b"".join(found.get(number, b"") for number in ordered))
 
 

@@ -51,6 +51,8 @@ MESSAGE = (
     .outerjoin(requests, requests.c.n == messages.c.request)
 )
 MESSAGE_BY_ID = Statement(MESSAGE.where(messages.c.id == bindparam("id")))
+PLACE_OF = Statement(select(messages.c.n, messages.c.depth).where(messages.c.id == bindparam("id")))
+MESSAGES_BY_IDS = Statement(MESSAGE.where(in_list(messages.c.id, "ids")).order_by(messages.c.depth))
 
 _at = messages.alias("at")
 COMPACTION_AT = Statement(MESSAGE.join(_at, _at.c.compaction == messages.c.n).where(_at.c.id == bindparam("id")))
@@ -201,6 +203,10 @@ INSERT_DELTA = Statement(
 )
 DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("number")))
 
+# Messages as the dictionary of what quotes them.
+_QUOTED = select(messages.c.n, messages.c.id, messages.c.blocks)
+QUOTED_BY_IDS = Statement(_QUOTED.where(messages.c.status != "unfinished", in_list(messages.c.id, "ids")))
+QUOTED_BY_NUMBERS = Statement(_QUOTED.where(in_list(messages.c.n, "numbers")))
 KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
 INSERT_PIECE = InsertStatement(insert(pieces).values(_columns(pieces)))
 INSERT_REQUEST = Statement(

@@ -48,9 +48,11 @@ from recto.store.statements import (
     FINISH,
     INSERT_DELTA,
     MESSAGE,
+    MESSAGES_BY_IDS,
     MOVE_HEAD,
     NEWEST_NUMBER,
     PATH,
+    PLACE_OF,
     REQUEST_OF,
     SET_BLOCKS,
     SET_DETAILS,
@@ -295,8 +297,7 @@ class Tree:
     def messages(self, ids: Sequence[str]) -> list[Message]:
         """The messages with these ids, by depth."""
         with self._database.read() as connection:
-            found = connection.execute(MESSAGE.where(messages.c.id.in_(ids)).order_by(messages.c.depth)).all()
-            return read_messages(connection, found)
+            return read_messages(connection, MESSAGES_BY_IDS(connection, ids=list(ids)).all())
 
     def children(self, id: str, *, role: str) -> list[str]:
         """The children of a message that have this role, on any branch."""
@@ -330,6 +331,12 @@ class Tree:
         """The branches of the path that ends at `head`; they tell whether any message is on it."""
         with self._database.read() as connection:
             return find_trail(connection, head)
+
+    def place(self, id: str) -> tuple[int, int]:
+        """The number of a message in the store, and its depth on its path."""
+        with self._database.read() as connection:
+            row = PLACE_OF(connection, id=id).first() or message_row(connection, id)
+            return row.n, row.depth
 
     def newest_number(self) -> int:
         """The number of the last stored message; 0 when there is none."""
