@@ -18,7 +18,7 @@ from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.turn.assembly import Turn, count_with, with_current
+from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.source_picker import SessionSources
@@ -75,9 +75,12 @@ class RecallPicker(Picker):
         if query is None or room < LEAST:
             return turn
         ranked = await self._found(turn, query, passages_for(room))
+        packed = await _packed(turn, ranked, room)
+        if packed is None:
+            return turn
         # the packing is kept: later rounds of this turn send the same
-        self._chosen, self._passed = await _packed(turn, ranked, room)
-        return await self._again(turn)
+        self._chosen, self._passed, current = packed
+        return self._with(turn, current)
 
     def give_way(self) -> None:
         """Recalled messages are the first to go."""
@@ -88,9 +91,10 @@ class RecallPicker(Picker):
         if not self._chosen:
             return turn
         more = await count_with(turn, _insert(self._chosen))
-        if more.counted.count.tokens - turn.current.counted.count.tokens > turn.window.free:
-            return turn
-        return with_current(turn, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
+        return self._with(turn, more) if _taken(turn, more) <= turn.window.free else turn
+
+    def _with(self, turn: Turn, current: CurrentMessage) -> Turn:
+        return with_current(turn, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     async def _found(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
         """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
@@ -117,22 +121,27 @@ class RecallPicker(Picker):
         return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
-async def _packed(turn: Turn, ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], list[Snippet]]:
-    """What fits in the room, counted as it is sent, and what does not."""
-    best: tuple[list[Snippet], list[Snippet]] = ([], [])
-    most, aim = 0, float(room)
+async def _packed(
+    turn: Turn, ranked: Sequence[Snippet], room: int
+) -> tuple[list[Snippet], list[Snippet], CurrentMessage] | None:
+    """What fits in the room, what does not, and the message with what fits, counted as it is sent."""
+    best, most, aim = None, 0, float(room)
     for _ in range(PACKINGS):
         chosen, passed = pack_snippets(ranked, int(aim))
         if not chosen:
             break
         counted = await count_with(turn, _insert(chosen))
-        taken = counted.counted.count.tokens - turn.current.counted.count.tokens
+        taken = _taken(turn, counted)
         if most < taken <= room:
-            most, best = taken, (chosen, passed)
+            most, best = taken, (chosen, passed, counted)
         if room * ENOUGH <= taken <= room or (taken <= room and not passed):
             break
         aim *= room * CLOSE / taken
     return best
+
+
+def _taken(turn: Turn, more: CurrentMessage) -> int:
+    return more.counted.count.tokens - turn.current.counted.count.tokens
 
 
 def _insert(chosen: Sequence[Snippet]) -> Insert:

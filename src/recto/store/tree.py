@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Any
 
@@ -77,6 +78,11 @@ class AppendedMessage:
 
     message: Message
     moved: bool
+
+
+@lru_cache(maxsize=16)  # every turn reads the same one
+def _compaction_of(blocks: str) -> Compaction | None:
+    return next((block for block in wire.blocks_from_json(blocks) if isinstance(block, Compaction)), None)
 
 
 class Tree:
@@ -247,6 +253,12 @@ class Tree:
                 return None
             return read_messages(connection, [row])[0]
 
+    def compaction_block(self, at: str) -> Compaction | None:
+        """The newest Compaction on the path up to and including `at`, without its message."""
+        with self._database.read() as connection:
+            stored: str | None = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
+        return _compaction_of(stored) if stored else None
+
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
         """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
         `after`."""
@@ -284,9 +296,7 @@ class Tree:
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of the messages that it does not cover."""
         with self._database.read() as connection:
-            stored = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
-            found = wire.blocks_from_json(stored) if stored else ()
-            block = next((block for block in found if isinstance(block, Compaction)), None)
+            block = self.compaction_block(at)
             return block, bare_page(connection, at, most, block.last if block else None)
 
     def request_of(self, message: str) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from recto.chat.message import Message
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
@@ -74,13 +75,25 @@ class ReplyEvidence:
         return detect_uses(self.reply, self.called, self.given, self.known)
 
 
+def _latest_said(messages: Sequence[Message]) -> list[str]:
+    """What the user said last, as much as is looked at."""
+    said, left = list[str](), LOOKED_AT
+    for message in reversed(messages):
+        if left <= 0:
+            break
+        if message.role == "user":
+            said.append(message.text)
+            left -= len(said[-1])
+    return said[::-1]
+
+
 def evidence(turn: Turn, reply: str) -> ReplyEvidence | None:
     """For the last reply of a turn; None if no source was sent, as in most chats."""
     if not (given := tuple(_given(turn))):
         return None
     view = turn.loaded.view
     # not earlier replies: what they took from a source is no other origin
-    said = [message.text for message in (*view.still_sent, *view.history) if message.role == "user"]
+    said = _latest_said((*view.still_sent, *view.history))
     brought = [item.text for item, _ in turn.current.inserts if not item.texts]
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, turn.current.message.text))[-LOOKED_AT:]

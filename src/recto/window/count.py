@@ -145,7 +145,9 @@ def measure(view: View, budget: Budget, counts: Mapping[str, int]) -> Measured:
 
 def _groups(found: Sequence[Unit], counts: Mapping[str, int], pinned: frozenset[str]) -> list[Group]:
     return [
-        Group(unit, sum(counts[message.id] for message in unit), any(message.id in pinned for message in unit))
+        Group(unit, counts[unit[0].id], unit[0].id in pinned)
+        if len(unit) == 1
+        else Group(unit, sum(counts[message.id] for message in unit), any(message.id in pinned for message in unit))
         for unit in found
     ]
 
