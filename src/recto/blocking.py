@@ -112,6 +112,9 @@ class Talk:
     def open_document(self, path: str | None) -> str | None:
         return self._loop.run(self._talk.open_document(path))
 
+    def wake(self) -> None:
+        self._loop.run(self._talk.wake())
+
     def watch_vault(self) -> None:
         self._loop.run(self._talk.watch_vault())
 

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
 from recto.compaction.run import CompactionRun
-from recto.concurrency import StoreThread
-from recto.errors import Invalid, Overflow
+from recto.concurrency import StoreThread, TaskSet
+from recto.errors import Invalid, Overflow, RectoError
 from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
 from recto.mcp.servers import McpServers
@@ -49,6 +49,7 @@ from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
+from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
 from recto.window.request import Request
 from recto.window.window import Window
@@ -93,6 +94,7 @@ class Engine:
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
+        self._warming = TaskSet()
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
@@ -201,6 +203,17 @@ class Engine:
                 async for event in events:
                     yield event
             session.apply(loaded={})
+
+    def warm_up(self, session: ChatSession) -> None:
+        """Loads in the background what the next message will need: the model, its tokenizer, the latest messages."""
+        self._warming.begin(self._warm_up(session))
+
+    async def _warm_up(self, session: ChatSession) -> None:
+        with suppress(RectoError):  # the message itself will say what is wrong
+            turn = await self.draft(session)
+            # a server would be asked before there is a question
+            if has_archive(turn.loaded.view.compaction) and ":" not in self.settings.search.embedder:
+                await asyncio.to_thread(self.archive.check)
 
     # -- the steps
 
@@ -311,6 +324,7 @@ class Engine:
             return self._opened
 
     async def close(self) -> None:
+        await self._warming.close()
         await asyncio.to_thread(self.servers.close)
         await asyncio.to_thread(self.chooser.close)
         await asyncio.to_thread(self.archive.close)

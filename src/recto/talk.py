@@ -58,6 +58,10 @@ class AsyncTalk(AsyncTalkReader):
         await self._keep(strategy=name)
         self.session.apply(strategy=name)
 
+    async def wake(self) -> None:
+        """Loads the model and what the next message needs in the background, for example while the user types."""
+        self._engine.warm_up(self.session)
+
     async def watch_vault(self) -> None:
         """Keeps the vault's catalogue and search index up to date in the background, while the talk lasts."""
         if self.vault is not None:

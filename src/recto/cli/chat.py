@@ -84,6 +84,7 @@ def _take_line(chat: "ChatState", line: bytes) -> None:
 def _at_terminal(chat: "ChatState") -> None:
     # while the first message is typed they have time to start
     chat.desk.servers.wake(chat.talk.agent.servers, chat.desk.project)
+    chat.talk.wake()
     prompt = _open_prompt(chat)
     chat.tell(chat.greeting())
     # between prompt and reply Ctrl-C would break the prompt that is being opened
