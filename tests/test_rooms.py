@@ -27,6 +27,7 @@ ORDER = [
     {"events", "reports"},
     {"arguments"},
     {"store_files", "store_reader", "vault_reader"},
+    {"conversation_list"},
     {"turn"},
     {"compaction", "recall"},
     {"engine"},

@@ -17,7 +17,7 @@ from recto.chat.conversation import Trail
 from recto.chat.message import Message, Tokens, Usage
 from recto.sources.source import SourceId
 from recto.store import migrations
-from recto.store.schema import REVISIONS
+from recto.store.migrations import REVISIONS
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.window.count import Count

@@ -14,7 +14,8 @@ from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
 from recto.ids import new_id
 from recto.sources.source import Pick, SourceId
-from recto.store.schema import REVISIONS, metadata
+from recto.store.migrations import REVISIONS
+from recto.store.schema import metadata
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.window.account import RequestAccount, Section

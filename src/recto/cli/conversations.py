@@ -41,8 +41,9 @@ def list_conversations(limit: int, as_json: bool) -> None:
 
     Example: recto conversations list --limit 10
     """
-    with options.open_reader() as reader:
-        found = reader.conversations(limit=limit)
+    from recto.conversation_list import latest_conversations  # sqlite3: only to list
+
+    found = latest_conversations(limit)
     width = max((len(f"#{each.number}") for each in found), default=0)
     for each in found:
         if as_json:

@@ -22,7 +22,8 @@ from recto.store.dialect import (
     url_of,
 )
 from recto.store.marker import NewestMessage, StoreMarker
-from recto.store.schema import REVISIONS, messages, metadata
+from recto.store.migrations import REVISIONS
+from recto.store.schema import messages, metadata
 
 BUSY_TIMEOUT_S = 5.0
 

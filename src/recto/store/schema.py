@@ -7,9 +7,6 @@ from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, M
 
 from recto.store.dialect import TEXT
 
-# Newest last. A store with any other revision was written by a newer version.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
-
 metadata = MetaData()
 
 conversations = Table(
