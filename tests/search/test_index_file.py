@@ -49,7 +49,7 @@ def _read_at_once(file: IndexFile, count: int) -> None:
     together = threading.Barrier(count)
 
     def use() -> None:
-        with file._in_use():
+        with file.in_use():
             together.wait()
 
     threads = [threading.Thread(target=use) for _ in range(count)]
@@ -67,9 +67,9 @@ def test_a_read_inside_a_write_sees_what_was_written(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_connection_in_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> None:
+def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> None:
     file = IndexFile(tmp_path / "search.db")
-    with file._in_use() as db:
+    with file.in_use() as db:
         in_a_thread(file.close)
         assert db.execute("SELECT count(*) FROM marks").fetchone() == (1,)
     assert open_count(file.path) == 0

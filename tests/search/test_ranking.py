@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from recto.search.ranking import (
     RADIUS,
     Posting,
+    best_first,
     fuse,
     idf,
     max_score,
     posting_scores,
     rank,
+    rough_scores,
     spread_to_neighbours,
     word_scores,
 )
@@ -19,22 +21,16 @@ numbers = st.lists(st.integers(0, 200), unique=True, max_size=30)
 
 
 @given(numbers)
-def test_a_passage_has_the_full_share_of_its_own_words(places: list[int]) -> None:
-    assert all(spread_to_neighbours(places)[place] == 1.0 for place in places)
+def test_a_passage_is_at_no_distance_from_its_own_words(places: list[int]) -> None:
+    assert set(places) == set(*spread_to_neighbours(places)[:1])
 
 
 @given(numbers)
 def test_neighbours_share_by_distance_to_the_nearest_occurrence(places: list[int]) -> None:
-    for number, share in spread_to_neighbours(places).items():
-        nearest = min(abs(number - place) for place in places)
-        assert nearest <= RADIUS
-        assert share == 0.6**nearest
-
-
-@given(numbers, numbers)
-def test_more_occurrences_never_lower_a_share(few: list[int], others: list[int]) -> None:
-    less, more = spread_to_neighbours(few), spread_to_neighbours(list({*few, *others}))
-    assert all(more[number] >= share for number, share in less.items())
+    near = [(number, min(abs(number - place) for place in places)) for number in range(-9, 210) if places]
+    expected = sorted((number, distance) for number, distance in near if distance <= RADIUS)
+    rings = enumerate(spread_to_neighbours(places))
+    assert sorted((number, distance) for distance, ring in rings for number in ring) == expected
 
 
 @given(st.integers(1, 10_000), st.integers(1, 10_000))
@@ -95,3 +91,15 @@ def test_fused_scores_cover_both_rankings_between_zero_and_one(one: list[int], o
 def test_one_ranking_fused_with_itself_keeps_its_order(ranking: list[int]) -> None:
     fused = fuse(ranking, ranking)
     assert sorted(ranking, key=lambda each: -fused[each]) == ranking
+
+
+@given(st.dictionaries(st.integers(0, 5000), st.integers(0, 300).map(float)), st.integers(1, 40))
+def test_few_of_many_are_ranked_as_all_are(values: dict[int, float], count: int) -> None:
+    assert list(best_first(values, count)) == rank(values)
+
+
+@given(st.lists(numbers, min_size=1, max_size=4), st.booleans())
+def test_rough_scores_are_those_of_passages_of_the_mean_length(words: list[list[int]], spreads: bool) -> None:
+    postings = [Posting(str(at), places, len(places), spreads=spreads) for at, places in enumerate(words)]
+    prepared = posting_scores(postings, 300)
+    assert rough_scores(prepared) == word_scores(prepared, dict.fromkeys(range(-9, 210), 1.0), 1.0)

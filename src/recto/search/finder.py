@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import nlargest
 from itertools import islice
 from typing import Protocol, TypeVar
 
@@ -14,11 +13,13 @@ from recto.search.ranking import (
     SPEAKER_FACTOR,
     SPEAKER_SIMILARITY,
     Posting,
+    best_first,
     fuse,
     max_score,
     passage_prior,
     posting_scores,
     rank,
+    rough_scores,
     word_scores,
 )
 
@@ -124,7 +125,7 @@ class SearchResult:
 
 
 VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
-"""Waits for the similarity of each passage, and for a warning if there is none."""
+"""Waits for the similarity of passages, the nearest first, and for a warning if there is none."""
 NO_VECTORS: VectorAnswer = lambda: ({}, "")  # noqa: E731  an answer is a function
 
 
@@ -142,6 +143,10 @@ class Finder:
 
     def find(self, query: Query) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""
+        with self.index.file.in_use():
+            return self._find(query)
+
+    def _find(self, query: Query) -> SearchResult:
         number = self.index.partition(query.partition) if query.partition is not None else None
         if (query.partition is not None and number is None) or not query.text.strip():
             return SearchResult()
@@ -155,9 +160,9 @@ class Finder:
             scores, partition = self._score_words(query, parsed, number)
         by_words = _with_priors(parsed, partition, scores)
         similarity, warning = answer()
-        similarity = self._accepted_similarity(query, partition, similarity)
-        best = _fuse(by_words, _with_speaker(parsed, partition, similarity)) if similarity else _best(by_words)
-        top = dict(islice(best.items(), query.limit))
+        similarity = self._accepted_similarity(query, parsed, partition, similarity)
+        best = _fuse(by_words, _with_speaker(parsed, partition, similarity)) if similarity else _scaled(by_words)
+        top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         return SearchResult(tuple(_hits(parsed, partition, scores, similarity, top)), warning)
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
@@ -169,19 +174,19 @@ class Finder:
         postings = posting_scores(found, parsed.extent.passages)
         if partition.is_complete:
             scores = word_scores(postings, partition.lengths, parsed.extent.mean)
-            order: Iterable[int] = scores if len(scores) <= MAX_SCORED else rank(scores)
+            order: Iterable[int] = scores if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
             accepted = islice(self._accepted(query, partition, order), MAX_SCORED)
             return {each: scores[each] for each in accepted}, partition
-        rough = word_scores(postings, dict.fromkeys(set[int]().union(*(each.shares for each in postings)), 1.0), 1.0)
-        read = self._accepted(query, partition, self._read(partition, rank(rough)))
-        lengths = {each: partition.lengths[each] for each in islice(read, query.limit + READ_BATCH // 2)}
+        enough = query.limit + READ_BATCH // 2
+        read = self._read(partition, best_first(rough_scores(postings), enough + READ_BATCH))
+        lengths = {each: partition.lengths[each] for each in islice(self._accepted(query, partition, read), enough)}
         return word_scores(postings, lengths, parsed.extent.mean), partition
 
-    def _read(self, partition: Partition, numbers: Sequence[int]) -> Iterator[int]:
+    def _read(self, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
         """Passages of a partition that is not complete, read as they are needed."""
-        for at in range(0, len(numbers), READ_BATCH):
-            batch = numbers[at : at + READ_BATCH]
-            partition.put(self.index.passages(batch))
+        left = iter(numbers)
+        while batch := list(islice(left, READ_BATCH)):
+            partition.put(self.index.passages([each for each in batch if each not in partition.passages]))
             yield from (each for each in batch if each in partition.passages)
 
     def _accepted(self, query: Query, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
@@ -189,13 +194,25 @@ class Finder:
         return (each for each in numbers if predicate(passages[each])) if predicate else iter(numbers)
 
     def _accepted_similarity(
-        self, query: Query, partition: Partition, similarity: Mapping[int, float]
+        self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
     ) -> dict[int, float]:
-        if not partition.is_complete:
-            nearest = nlargest(2 * FUSION_DEPTH, similarity, key=lambda each: (similarity[each], each))
-            partition.put(self.index.passages([each for each in nearest if each not in partition.passages]))
-        known = [each for each in similarity if each in partition.passages]
-        return {each: similarity[each] for each in self._accepted(query, partition, known)}
+        """The accepted of the nearest passages, the nearest first. Of a partition that is not complete as many are read
+        as can be among the best; the others, unread, only keep their places in the ranking."""
+        if partition.is_complete:
+            read = (each for each in similarity if each in partition.passages)
+            return {each: similarity[each] for each in self._accepted(query, partition, read)}
+        nearest = list(islice(similarity, 2 * FUSION_DEPTH))
+        needed = len(nearest) if parsed.names_speaker else query.limit
+        accepted, at = dict[int, float](), 0
+        while at < len(nearest) and len(accepted) < needed:
+            batch = self._read(partition, nearest[at : at + needed])
+            accepted.update((each, similarity[each]) for each in self._accepted(query, partition, batch))
+            at += needed
+        predicate, passages = query.predicate, partition.passages
+        for each in nearest[at:]:
+            if each not in passages or predicate is None or predicate(passages[each]):
+                accepted[each] = similarity[each]
+        return accepted
 
 
 def _until(posting: Posting, position: int, passages: Mapping[int, Passage]) -> Posting:
@@ -213,23 +230,24 @@ def _with_priors(parsed: ParsedQuery, partition: Partition, scores: Mapping[int,
     return raised
 
 
-def _with_speaker(parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> dict[int, float]:
-    """Similarities, raised for the named speaker."""
+def _with_speaker(parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> list[int]:
+    """Passages by similarity, raised for the named speaker."""
+    if not parsed.names_speaker:
+        return list(similarity)
     raised = dict(similarity)
     for each in parsed.by_speaker(partition.passages, similarity):
         raised[each] += SPEAKER_SIMILARITY
-    return raised
+    return rank(raised)
 
 
-def _best(scores: Mapping[int, float]) -> dict[int, float]:
-    """The best first, scaled so that it scores 1."""
-    ranking = rank(scores)
-    return {each: scores[each] / (scores[ranking[0]] or 1.0) for each in ranking}
+def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
+    """Scaled so that the best scores 1."""
+    top = max(scores.values(), default=0.0) or 1.0
+    return {each: score / top for each, score in scores.items()}
 
 
-def _fuse(by_words: Mapping[int, float], by_similarity: Mapping[int, float]) -> dict[int, float]:
-    fused = fuse(rank(by_words)[:FUSION_DEPTH], rank(by_similarity)[:FUSION_DEPTH])
-    return {each: fused[each] for each in rank(fused)}
+def _fuse(by_words: Mapping[int, float], by_similarity: Sequence[int]) -> dict[int, float]:
+    return fuse(list(islice(best_first(by_words, FUSION_DEPTH), FUSION_DEPTH)), by_similarity[:FUSION_DEPTH])
 
 
 def _hits(

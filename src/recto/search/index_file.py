@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recto.errors import Busy, RectoError, StoreError
 from recto.home_files import keep_private, make_private_folder
@@ -45,6 +45,11 @@ CREATE TABLE vectors (
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
 
 
+class _Use(NamedTuple):
+    generation: int
+    db: sqlite3.Connection
+
+
 class IndexFile:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +58,7 @@ class IndexFile:
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         """Where the file is while its folder cannot be written."""
         self._local = threading.local()
-        """The connection that a thread is using now."""
+        """The connection that a thread is using now, unless the file was closed since."""
         self._idle: list[sqlite3.Connection] = []
         self._generation = 0
         """Counts how often the file was closed: a connection of an earlier time is not used again."""
@@ -62,39 +67,40 @@ class IndexFile:
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows. A damaged file is rebuilt, and then has no rows."""
         try:
-            with self._in_use() as db:
+            with self.in_use() as db:
                 return db.execute(query, values).fetchall()
         except sqlite3.Error as why:
             self._rebuild_if_damaged(why)
-        with self._store_errors(), self._in_use() as db:
+        with self._store_errors(), self.in_use() as db:
             return db.execute(query, values).fetchall()
 
     @contextmanager
-    def _in_use(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this thread alone. Threads come and go, so a connection belongs to a use, not to a thread.
-        Nobody closes it meanwhile: closing it in use would crash the process."""
-        if outer := getattr(self._local, "db", None):
-            yield outer
+    def in_use(self) -> Iterator[sqlite3.Connection]:
+        """A connection for this thread alone, the same for all uses within. Threads come and go, so a connection
+        belongs to a use, not to a thread. Nobody closes it meanwhile: closing it in use would crash the process."""
+        outer: _Use | None = getattr(self._local, "use", None)
+        if outer and outer.generation == self._generation:
+            yield outer.db
             return
         with self._lock:
-            generation, db = self._generation, self._idle.pop() if self._idle else self._open_connection()
-        self._local.db = db
+            use = _Use(self._generation, self._idle.pop() if self._idle else self._open_connection())
+        self._local.use = use
         try:
-            yield db
+            yield use.db
         finally:
-            self._local.db = None
+            self._local.use = outer
             with self._lock:
-                if generation == self._generation and len(self._idle) < MAX_IDLE:
-                    self._idle.append(db)
+                if use.generation == self._generation and len(self._idle) < MAX_IDLE:
+                    self._idle.append(use.db)
                 else:
-                    _close(db)
+                    _close(use.db)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction. Raises StoreError, also when the file was damaged and had to be rebuilt."""
         self._check()
         try:
-            with self._in_use() as db:
+            with self.in_use() as db:
                 with self._store_errors():
                     db.execute("BEGIN IMMEDIATE")
                 try:
@@ -112,7 +118,7 @@ class IndexFile:
     def _check(self) -> None:
         """Rebuilds a damaged file before anything is written to it."""
         try:
-            with self._in_use() as db:
+            with self.in_use() as db:
                 db.execute("SELECT value FROM marks LIMIT 1").fetchone()
         except sqlite3.Error as why:
             self._rebuild_if_damaged(why)

@@ -76,9 +76,13 @@ class ParsedQuery:
     is_loose: bool = False
     """Whether passages were read that the filter rejects, in place of some that it accepts."""
 
+    @property
+    def names_speaker(self) -> bool:
+        return bool(self.speaker or self.kind)
+
     def by_speaker(self, passages: Mapping[int, Passage], numbers: Iterable[int]) -> list[int]:
         """The passages that were said by the speaker the query names."""
-        if not self.speaker and not self.kind:
+        if not self.names_speaker:
             return []
         speaker, kind = self.speaker or None, self.kind or None
         return [each for each in numbers if passages[each].speaker == speaker or passages[each].kind == kind]

@@ -9,8 +9,9 @@ Each embedder has its own range of cosines. A few questions and their answers sh
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ STATEMENT_PRIOR, LENGTH_PRIOR, ENOUGH_WORDS = 0.1, 0.1, 16
 """What a passage gains for not being a question, and for having enough words to say something."""
 SPEAKER_FACTOR, SPEAKER_SIMILARITY = 2.0, 0.15
 """What a passage gains if its speaker is named in the query: a factor for words, an addition to similarity."""
+# How many values are looked at to guess which are among the best.
+_SAMPLE = 500
 RRF_K = 15
 """The constant of reciprocal rank fusion."""
 SIMILARITY_WEIGHTS = (1.0, 0.3, 0.09)
@@ -51,15 +54,20 @@ def idf(frequency: float, total: int) -> float:
     return math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
 
 
-def spread_to_neighbours(numbers: Sequence[int]) -> dict[int, float]:
-    """A share of a word for each passage: 1 where the word is, less with the distance to the nearest occurrence.
-    Several occurrences nearby add nothing: else a long topic would outweigh a word that was said once."""
-    shares: dict[int, float] = {}
-    for distance in range(RADIUS, 0, -1):
-        shares.update(dict.fromkeys([number + distance for number in numbers], NEIGHBOUR_WEIGHTS[distance]))
-        shares.update(dict.fromkeys([number - distance for number in numbers], NEIGHBOUR_WEIGHTS[distance]))
-    shares.update(dict.fromkeys(numbers, 1.0))
-    return shares
+def spread_to_neighbours(numbers: Sequence[int]) -> list[list[int]]:
+    """Passages that share a word with their neighbours, by the distance to the nearest occurrence: those that contain
+    it, those next to them, and so on. Several occurrences nearby add nothing: else a long topic would outweigh a word
+    that was said once."""
+    if not numbers:
+        return []
+    own = sorted(numbers, reverse=True)
+    by_distance, gaps = [own], [(high, low) for high, low in pairwise(own) if high - low > 1]
+    for distance in range(1, RADIUS + 1):
+        gaps = [(high, low) for high, low in gaps if high - low >= 2 * distance]
+        ring = [low + distance for _, low in gaps]
+        ring += [high - distance for high, low in gaps if high - low > 2 * distance]
+        by_distance.append([own[0] + distance, *ring, own[-1] - distance])
+    return by_distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +75,17 @@ class PostingScores:
     """A posting prepared for scoring."""
 
     weight: float
-    shares: Mapping[int, float]
-    """Each passage's share of the term."""
+    by_distance: Sequence[Sequence[int]]
+    """The passages that share the term, by their distance to it."""
     is_graded: bool
-    """Whether a smaller share or a longer passage lowers the score."""
+    """Whether a greater distance or a longer passage lowers the score."""
 
 
 def posting_scores(postings: Sequence[Posting], total: int) -> list[PostingScores]:
     return [
         PostingScores(
             posting.weight * idf(posting.frequency, total),
-            spread_to_neighbours(posting.numbers) if posting.spreads else dict.fromkeys(posting.numbers, 1.0),
+            spread_to_neighbours(posting.numbers) if posting.spreads else [posting.numbers],
             posting.spreads,
         )
         for posting in postings
@@ -87,18 +95,35 @@ def posting_scores(postings: Sequence[Posting], total: int) -> list[PostingScore
 def word_scores(postings: Sequence[PostingScores], lengths: Mapping[int, float], mean: float) -> dict[int, float]:
     """BM25 with shares in place of counts. Only passages whose length is known get a score."""
     scores: dict[int, float] = {}
-    length_of, score_of = lengths.get, scores.get
-    base, slope = K1 * (1 - B), K1 * B / mean
+    score_of, slope = scores.get, K1 * B / mean
     for each in postings:
         if not each.is_graded:
-            scores.update({number: score_of(number, 0.0) + each.weight for number in each.shares if number in lengths})
+            for number in each.by_distance[0]:
+                if number in lengths:
+                    scores[number] = score_of(number, 0.0) + each.weight
             continue
-        full = each.weight * (1 + K1)
-        for number, share in each.shares.items():
-            length = length_of(number)
-            if length is not None:
-                scores[number] = score_of(number, 0.0) + full * share / (share + base + slope * length)
+        for ring, (share, part) in zip(each.by_distance, _shares(each.weight), strict=False):
+            for number in ring:
+                if number in lengths:
+                    scores[number] = score_of(number, 0.0) + share / (part + slope * lengths[number])
     return scores
+
+
+def rough_scores(postings: Sequence[PostingScores]) -> dict[int, float]:
+    """Scores as if every passage were as long as the mean."""
+    scores: dict[int, float] = {}
+    score_of = scores.get
+    for each in postings:
+        shares = [share / (part + K1 * B) for share, part in _shares(each.weight)] if each.is_graded else [each.weight]
+        for ring, score in zip(each.by_distance, shares, strict=False):
+            scores.update({number: score_of(number, 0.0) + score for number in ring})
+    return scores
+
+
+def _shares(weight: float) -> list[tuple[float, float]]:
+    """By distance: the numerator of BM25, and the part of its denominator that does not depend on the length."""
+    full = weight * (1 + K1)
+    return [(full * share, share + K1 * (1 - B)) for share in NEIGHBOUR_WEIGHTS]
 
 
 def passage_prior(words: int, is_question: bool) -> float:
@@ -109,6 +134,17 @@ def passage_prior(words: int, is_question: bool) -> float:
 def rank(values: Mapping[int, float]) -> list[int]:
     """The best first; among equals the newest."""
     return sorted(sorted(values, reverse=True), key=values.__getitem__, reverse=True)
+
+
+def best_first(values: Mapping[int, float], count: int) -> Iterator[int]:
+    """The same order, for when about `count` will be enough: the rest is sorted only when it is asked for."""
+    if len(values) <= 4 * count:
+        yield from rank(values)
+        return
+    sample = sorted(islice(values.values(), None, None, max(1, len(values) // _SAMPLE)), reverse=True)
+    least = sample[min(len(sample) - 1, 2 * len(sample) * count // len(values))]
+    yield from rank({number: value for number, value in values.items() if value >= least})
+    yield from rank({number: value for number, value in values.items() if value < least})
 
 
 def max_score(postings: Sequence[Posting], total: int) -> float:

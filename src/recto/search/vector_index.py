@@ -154,15 +154,20 @@ class VectorIndex:
         """Adds the vectors of these passages as far as there are any."""
         from recto.search.vector_table import VectorMatrix  # imports numpy: takes a tenth of a second
 
-        found = self._store.get(self._embedder.key, list(set(hashes.values())), prefer_full_read=not cached.queue_end)
-        ready = {number: vector for number, sha in hashes.items() if (vector := found.get(sha))}
-        if ready and cached.matrix is None:
-            cached.matrix = VectorMatrix(max(map(len, ready.values())) // BYTES_PER_NUMBER)
-        if cached.matrix is not None:
-            size = cached.matrix.length * BYTES_PER_NUMBER
-            ready = {number: vector for number, vector in ready.items() if len(vector) == size}
-            cached.matrix.put(list(ready), list(ready.values()))
-        cached.missing = {number: sha for number, sha in hashes.items() if number not in ready}
+        numbers: dict[bytes, list[int]] = {}
+        for number, sha in hashes.items():
+            numbers.setdefault(sha, []).append(number)
+        cached.missing = dict(hashes)
+        for found in self._store.batches(self._embedder.key, list(numbers), prefer_full_read=not cached.queue_end):
+            vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
+            if vectors and cached.matrix is None:
+                cached.matrix = VectorMatrix(max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER)
+            if cached.matrix is not None:
+                size = cached.matrix.length * BYTES_PER_NUMBER
+                ready = [(number, vec) for sha, vec in vectors if len(vec) == size for number in numbers[sha]]
+                cached.matrix.put([number for number, _ in ready], [vector for _, vector in ready])
+                for number, _ in ready:
+                    del cached.missing[number]
 
     # -- making vectors
 

@@ -4,7 +4,8 @@ Does not need numpy, which an installation without extras does not have.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from recto.search.index_file import IndexFile
 from recto.search.keyword_index import Passage, read_passages
@@ -13,6 +14,7 @@ from recto.search.keyword_index import Passage, read_passages
 _MAX_PARAMETERS = 500
 # From this many on, reading all vectors may be faster than reading one by one.
 _MIN_FULL_READ = 2000
+_READ_AT_ONCE = 4000
 
 
 class VectorStore:
@@ -22,18 +24,33 @@ class VectorStore:
     def get(self, embedder: str, hashes: Sequence[bytes], *, prefer_full_read: bool = False) -> dict[bytes, bytes]:
         """The vectors of these hashes; empty bytes for a text that could not be embedded. `prefer_full_read` if they
         may be most of all there are."""
+        batches = self.batches(embedder, hashes, prefer_full_read=prefer_full_read)
+        return dict(chain.from_iterable(batch.items() for batch in batches))
+
+    def batches(
+        self, embedder: str, hashes: Sequence[bytes], *, prefer_full_read: bool = False
+    ) -> Iterator[dict[bytes, bytes]]:
+        """The same in parts: whoever stores the vectors in another form need not hold all of them twice."""
         if prefer_full_read and len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.counts().get(embedder, 0):
-            query = "SELECT sha, vector FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
-            return dict(self._file.read(query, (embedder,)))
-        found: dict[bytes, bytes] = {}
+            yield from self._all(embedder)
+            return
         for start in range(0, len(hashes), _MAX_PARAMETERS):
             batch = hashes[start : start + _MAX_PARAMETERS]
             query = (
                 "SELECT sha, vector FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?) "
                 f"AND sha IN ({','.join('?' * len(batch))})"
             )
-            found.update(self._file.read(query, (embedder, *batch)))
-        return found
+            yield dict(self._file.read(query, (embedder, *batch)))
+
+    def _all(self, embedder: str) -> Iterator[dict[bytes, bytes]]:
+        query = (
+            "SELECT sha, vector FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?) "
+            "AND sha > ? ORDER BY sha LIMIT ?"
+        )
+        last = b""
+        while rows := self._file.read(query, (embedder, last, _READ_AT_ONCE)):
+            yield dict(rows)
+            last = rows[-1][0]
 
     def waiting(self, embedder: str, limit: int) -> tuple[list[Passage], int]:
         """The oldest passages that an embedder has not seen, without those that have a vector already; and the queue
