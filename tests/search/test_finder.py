@@ -173,6 +173,8 @@ class Told:
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
         self.told, self.warning = near, note
 
+    def prepare(self, text: Callable[[], str]) -> None: ...
+
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         return lambda: (self.told, self.warning)
 

@@ -192,6 +192,11 @@ class Archive:
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
         return self.read(hits), note
 
+    def prepare(self, text: str, home: str) -> None:
+        """A recall of this text is about to come."""
+        self._lookup.open()
+        self._finder.prepare(text, home)
+
     def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
         """The best passage of each matching message in all conversations, archived parts and branches included."""
         wanted = Query(text, home, filter=only, spreads=False, limit=max(PASSAGES, most * 3))

@@ -16,8 +16,10 @@ from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
 from recto.recall.message_search import RecallQuery, passages_for, recall_query, scope_of, snippet_of, with_neighbours
 from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
+from recto.settings import ContextSettings
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
+from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, TurnInput
@@ -55,6 +57,7 @@ class RecallPicker(Picker):
     async def stable(self) -> StablePicks:
         """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
+        self._prepare()
         if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
             return StablePicks()
         tool = recall_tool(self._archive, self._store, self._turn.session)
@@ -64,6 +67,16 @@ class RecallPicker(Picker):
             return StablePicks()
         selection = Selection(tool.tool, "always", "something is archived")
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
+
+    def _prepare(self) -> None:
+        """Embeds the question beside all that comes before the search, where a search is likely."""
+        turn, settings = self._turn, self._turn.resolved.settings
+        if turn.message is None or turn.compaction is None or not settings.recall_ratio:
+            return
+        loaded = turn.session.loaded.get(turn.resolved.token_cache.root)
+        query = recall_query(turn.message, loaded.view.tail if loaded else (), always=_always(settings))
+        if query:
+            self._archive.prepare(query.text, turn.session.conversation)
 
     async def fill(self, turn: Turn) -> Turn:
         """The turn with recalled messages; unchanged if nothing matches or fits."""
@@ -162,9 +175,11 @@ def _room(turn: Turn, query: RecallQuery) -> int:
 
 def _query(turn: Turn) -> RecallQuery | None:
     """Where the strategy always recalls, or a setting says how much is wanted, every message is looked up."""
-    context = turn.context
-    always = context.chosen_strategy.recall.is_unconditional or context.settings.recall_tokens > 0
-    return recall_query(turn.current.message, turn.loaded.view.history, always=always)
+    return recall_query(turn.current.message, turn.loaded.view.history, always=_always(turn.context.settings))
+
+
+def _always(settings: ContextSettings) -> bool:
+    return STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
 
 
 def _telling(found: Sequence[ArchivedHit], floor: Floor) -> list[ArchivedHit]:

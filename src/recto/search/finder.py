@@ -132,6 +132,8 @@ NO_VECTORS: VectorAnswer = lambda: ({}, "")  # noqa: E731  an answer is a functi
 class VectorSearch(Protocol):
     """Finds passages by similarity. Starts at once; the result is there when the answer is called."""
 
+    def prepare(self, text: Callable[[], str]) -> None: ...
+
     def nearest(self, text: str, partition: int | None) -> VectorAnswer: ...
 
 
@@ -140,6 +142,16 @@ class Finder:
         self.index = index
         self.vectors = vectors
         self._cache: dict[int, Partition] = {}
+
+    def prepare(self, text: str, partition: str) -> None:
+        """Begins with what takes longest, before everything about a query is known."""
+        if self.vectors:
+            self.vectors.prepare(lambda: self._without_speakers(text, partition))
+
+    def _without_speakers(self, text: str, partition: str) -> str:
+        with self.index.file.in_use():
+            number = self.index.partition(partition)
+            return find_speaker(self.index, text, number).rest if number is not None else text
 
     def find(self, query: Query) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""

@@ -59,6 +59,7 @@ class VectorIndex:
         self._timeout_s = timeout_s
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Mapping[int, float]] | None = None
+        self._prepared: Future[tuple[str, np.ndarray]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
         self._paused_until = 0.0
         self._problem = ""
@@ -94,6 +95,14 @@ class VectorIndex:
 
     # -- searching
 
+    def prepare(self, text: Callable[[], str]) -> None:
+        """Embeds a question in the background, before its search begins."""
+        if time.monotonic() >= self._paused_until:
+            self._prepared = self._thread.submit(lambda: self._embedded(text()))
+
+    def _embedded(self, text: str) -> "tuple[str, np.ndarray]":
+        return text, self._embedder.embed([text])[0]
+
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Starts at once; the answer waits for the similarity of the nearest passages, or says why there is none."""
         if time.monotonic() < self._paused_until:
@@ -126,7 +135,7 @@ class VectorIndex:
         import numpy as np  # takes a tenth of a second
 
         # the embedder first: its failure should show even if there is nothing to compare yet
-        question = np.asarray(self._embedder.embed([text])[0], dtype=np.float32)
+        question = np.asarray(self._question(text), dtype=np.float32)
         vectors = self._read_partition(partition)
         # while most passages have no vector, those that have one would be favoured
         if vectors.matrix is None or len(vectors.matrix) < len(vectors.missing):
@@ -136,6 +145,13 @@ class VectorIndex:
             self._partitions.clear()
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
         return vectors.matrix.nearest(question)
+
+    def _question(self, text: str) -> "np.ndarray":
+        prepared, self._prepared = self._prepared, None
+        # made in this thread, so it is done
+        if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
+            return prepared.result()[1]
+        return self._embedded(text)[1]
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by what was added or got its vector since the last time."""
