@@ -8,10 +8,11 @@ the requests that were packed with them.
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
-from recto.store.statements import QUOTED_BY_IDS, QUOTED_BY_NUMBERS
+from recto.store.statements import QUOTED, QUOTED_BY_NUMBERS
 from recto.varint import varint
 from recto.window.account import RequestAccount
 
@@ -57,17 +58,25 @@ def pack(data: bytes) -> bytes:
     return bytes([WITH_DICTIONARY]) + small if len(small) < len(data) else bytes([RAW]) + data
 
 
-def pack_with(data: bytes, numbers: Sequence[int], dictionary: bytes) -> bytes:
-    """Packs with the messages of these ascending numbers as a dictionary, or without where that is as small."""
-    alone = pack(data)
+def pack_with(data: bytes, *dictionaries: "PackDictionary") -> bytes:
+    """Packs with the dictionary that helps most, or without one; the first that helps much is taken."""
+    tried = []
+    for each in dict.fromkeys(dictionaries):
+        if each.numbers:
+            tried.append(_pack_quoting(data, each.numbers, each.data))
+            if len(tried[-1]) * MUCH < len(data):
+                return tried[-1]
+    return min(pack(data), *tried, key=len) if tried else pack(data)
+
+
+def _pack_quoting(data: bytes, numbers: Sequence[int], dictionary: bytes) -> bytes:
     names, last = bytearray(varint(len(numbers))), 0
     for number in numbers:
         names += varint(number - last)
         last = number
     # a changed dictionary may unpack to other bytes, which the checksum detects
     check = zlib.crc32(data).to_bytes(4, "big")
-    combined = bytes([WITH_MESSAGES]) + check + bytes(names) + _compress(data, DICTIONARY + QUOTES + dictionary)
-    return combined if numbers and len(combined) < len(alone) else alone
+    return bytes([WITH_MESSAGES]) + check + bytes(names) + _compress(data, DICTIONARY + QUOTES + dictionary)
 
 
 def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) -> bytes:
@@ -118,6 +127,10 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
     raise zlib.error("a number was cut off")
 
 
+# What is packed to less than this part of itself needs no other try.
+MUCH = 3
+# Of a long loop of tool calls only the last are new.
+MAX_ROUNDS = 4
 # zlib looks back 32 kilobytes.
 MAX_MESSAGE_BYTES, MAX_DICTIONARY_BYTES = 3_000, 24_000
 
@@ -139,11 +152,23 @@ def quoted_messages(account: RequestAccount) -> list[str]:
     return list(dict.fromkeys(pick.name for pick in picks if pick.kind == "message"))
 
 
-def make_dictionary(connection: Connection, ids: Sequence[str]) -> PackDictionary:
-    """A dictionary of the finished messages, as many as fit."""
-    if not ids:
-        return NO_DICTIONARY
-    rows = QUOTED_BY_IDS(connection, ids=list(ids))
+def new_messages(account: RequestAccount) -> list[str]:
+    """The ids of messages that a request is the first to send: the last of the history and those of this turn."""
+    sent = account.messages
+    ids = (sent.last, sent.current, *sent.rounds[-MAX_ROUNDS:]) if sent else ()
+    return [id for id in ids if id]
+
+
+def make_dictionaries(connection: Connection, account: RequestAccount) -> tuple[PackDictionary, PackDictionary]:
+    """Of the finished messages that a request is the first to send, with the one before them; and of these and those
+    that it quotes. What is new in a request is mostly made of them."""
+    quoted, last = quoted_messages(account), account.messages.last if account.messages else None
+    rows = QUOTED(connection, ids=[*new_messages(account), *quoted], last=last or "").all()
+    return _dictionary([row for row in rows if row.id not in quoted]), _dictionary(rows)
+
+
+def _dictionary(rows: Sequence[Any]) -> PackDictionary:
+    """As many of them as fit."""
     numbers, parts, left = [], [], MAX_DICTIONARY_BYTES
     for row in sorted(rows, key=lambda row: row.n):
         part = _part(row.id, row.blocks)

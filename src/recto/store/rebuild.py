@@ -161,9 +161,9 @@ def _with_marks(request: str, marks: bytes | str | None, stored: list[bytes]) ->
 # -- accounts: JSON in which the picks of some sections are replaced by the number of a piece
 
 # Sections whose picks seldom change between requests: stored once, as a piece.
-SHARED_SECTIONS = ("rules", "references", "tools")
+SHARED_SECTIONS = ("system", "rules", "references", "tools")
 # Shorter picks take less space in the account itself.
-SHORTEST_SHARED = 300
+SHORTEST_SHARED = 100
 
 
 def shared_picks(account: Mapping[str, Any]) -> dict[str, Piece]:

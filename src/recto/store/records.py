@@ -16,7 +16,7 @@ from recto.errors import Altered, NotFound
 from recto.store.blobs import Blobs
 from recto.store.comparison import Difference, compare
 from recto.store.database import Database
-from recto.store.packing import NO_DICTIONARY, PackDictionary, make_dictionary, pack, pack_with, quoted_messages
+from recto.store.packing import PackDictionary, make_dictionaries, pack_with
 from recto.store.paths import sent_messages
 from recto.store.prefix import ComparedRequest, kept_prefix
 from recto.store.rebuild import (
@@ -54,7 +54,7 @@ LONGEST_CHAIN = 64
 # Requests that are verified in one transaction.
 BATCH = 200
 # A piece that quotes messages is longer than this.
-MIN_QUOTING_BYTES = 500
+MIN_QUOTING_BYTES = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ class Records:
         """Stores the request as pieces shared with `base` plus its new ones, with the reason for a broken prefix."""
         with self._database.write() as connection:
             before = _request_row(connection, base) if base else None
-            dictionary = make_dictionary(connection, quoted_messages(request.account))
+            dictionaries = make_dictionaries(connection, request.account)
             stated = request.account.to_json()
             picks = shared_picks(stated)
-            shared, kept, numbers = _split(connection, request, before, dictionary, tuple(picks.values()))
+            shared, kept, numbers = _split(connection, request, before, dictionaries, tuple(picks.values()))
             added = numbers[: len(numbers) - len(picks)]
             account = {
                 "model": request.model,
@@ -118,7 +118,7 @@ class Records:
                 "size": len(body),
                 "stable": request.stable,
                 "stable_sha256": request.beginning(request.stable),
-                "account": _packed(encode_account(account), dictionary),
+                "account": pack_with(encode_account(account), dictionaries[-1]),
                 "marks": _marks(request),
             }
             try:
@@ -225,7 +225,11 @@ def _rebuilt_rows(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
 
 
 def _split(
-    connection: Connection, request: Request, base: AnyRow | None, dictionary: PackDictionary, more: tuple[Piece, ...]
+    connection: Connection,
+    request: Request,
+    base: AnyRow | None,
+    dictionaries: Sequence[PackDictionary],
+    more: tuple[Piece, ...],
 ) -> tuple[int, int, list[int]]:
     """How many pieces are shared with the base, how many of them are stored by reference to it, and the numbers of the
     others. `more` is stored in the same step, and its numbers come last.
@@ -235,8 +239,12 @@ def _split(
     may_chain = base is not None and base.chain < LONGEST_CHAIN
     is_reply = request.purpose == "reply"  # a summary request may continue with pieces that were not stable
     if base is not None and may_chain and is_reply and base.stable and _begins_again(request, base):
-        return base.stable, base.stable, _store_pieces(connection, (*request.pieces[base.stable :], *more), dictionary)
-    numbers = _store_pieces(connection, (*request.pieces, *more), dictionary)
+        return (
+            base.stable,
+            base.stable,
+            _store_pieces(connection, (*request.pieces[base.stable :], *more), dictionaries),
+        )
+    numbers = _store_pieces(connection, (*request.pieces, *more), dictionaries)
     shared = _shared(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
@@ -325,29 +333,18 @@ def _shared(one: list[int], other: list[int]) -> int:
 
 
 def _store_pieces(
-    connection: Connection, sent: Sequence[Piece], dictionary: PackDictionary = NO_DICTIONARY
+    connection: Connection, sent: Sequence[Piece], dictionaries: Sequence[PackDictionary] = ()
 ) -> list[int]:
     hashes = [piece.sha256 for piece in sent]
     known = _known_pieces(connection, hashes)
     fresh = {digest: piece for digest, piece in zip(hashes, sent, strict=True) if digest not in known}
-    if fresh:
+    for digest, piece in fresh.items():
         # only a message quotes messages
-        dictionaries = {
-            digest: dictionary if piece.kind == "message" else NO_DICTIONARY for digest, piece in fresh.items()
-        }
-        for digest, piece in fresh.items():
-            number = INSERT_PIECE.number(connection, sha256=digest, data=_packed(piece.data, dictionaries[digest]))
-            assert number is not None, "one writer at a time"
-            known[digest] = number
+        quotes = dictionaries if piece.kind == "message" and len(piece.data) > MIN_QUOTING_BYTES else ()
+        number = INSERT_PIECE.number(connection, sha256=digest, data=pack_with(piece.data, *quotes))
+        assert number is not None, "one writer at a time"
+        known[digest] = number
     return [known[digest] for digest in hashes]
-
-
-def _packed(data: bytes, dictionary: PackDictionary) -> bytes:
-    return (
-        pack_with(data, dictionary.numbers, dictionary.data)
-        if dictionary.numbers and len(data) > MIN_QUOTING_BYTES
-        else pack(data)
-    )
 
 
 def _known_pieces(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     update,
 )
@@ -205,7 +206,8 @@ DELETE_DELTAS = Statement(delete(deltas).where(deltas.c.message == bindparam("nu
 
 # Messages as the dictionary of what quotes them.
 _QUOTED = select(messages.c.n, messages.c.id, messages.c.blocks)
-QUOTED_BY_IDS = Statement(_QUOTED.where(messages.c.status != "unfinished", in_list(messages.c.id, "ids")))
+_before = messages.c.n == select(_at.c.parent).where(_at.c.id == bindparam("last")).scalar_subquery()
+QUOTED = Statement(_QUOTED.where(messages.c.status != "unfinished", or_(_before, in_list(messages.c.id, "ids"))))
 QUOTED_BY_NUMBERS = Statement(_QUOTED.where(in_list(messages.c.n, "numbers")))
 KNOWN_PIECES = Statement(select(pieces.c.sha256, pieces.c.n).where(in_list(pieces.c.sha256, "hashes")))
 INSERT_PIECE = InsertStatement(insert(pieces).values(_columns(pieces)))

@@ -87,7 +87,9 @@ async def count_current(
     """The message alone, then with one insert more at a time: each insert costs the difference."""
     sent = excerpted(message, block.excerpts if block else NO_EXCERPTS)
     steps = [current_entry(sent, [item.text for item in inserts[:take]]) for take in range(len(inserts) + 1)]
-    counted = await token_cache.count(steps)
+    counted = await token_cache.count(steps[:1])
+    if inserts:  # with what is inserted it is sent only once
+        counted += await token_cache.count(steps[1:], keep=False)
     costs = [after.count.tokens - before.count.tokens for before, after in pairwise(counted)]
     return CurrentMessage(message, counted[-1], counted[0].count, tuple(zip(inserts, costs, strict=True)))
 

@@ -73,11 +73,12 @@ class TokenCache:
     def factor(self) -> float:
         return self.calibration.factor
 
-    async def count(self, entries: Sequence[Entry]) -> list[Counted]:
+    async def count(self, entries: Sequence[Entry], *, keep: bool = True) -> list[Counted]:
+        """`keep` stores the counts, for what may be counted again."""
         sent = [await self._with_data(without_unsupported(entry, self.model)) for entry in entries]
         wires = [tuple(self.format.entry(self._defused(entry), self.model.provider)) for entry in sent]
         pieces = [Piece("message", data) for wire in wires for data in wire]
-        counts = iter(await self._base_counts(pieces))
+        counts = iter(await self._base_counts(pieces, keep=keep))
         bases = [next(counts) if len(wire) == 1 else sum((next(counts) for _ in wire), ZERO) for wire in wires]
         return [
             Counted(entry, wire, base.scaled(self.factor), base)
@@ -99,7 +100,7 @@ class TokenCache:
     async def count_pieces(self, pieces: Sequence[Piece]) -> list[Count]:
         return [count.scaled(self.factor) for count in await self._base_counts(pieces)]
 
-    async def _base_counts(self, pieces: Sequence[Piece]) -> list[Count]:
+    async def _base_counts(self, pieces: Sequence[Piece], *, keep: bool = True) -> list[Count]:
         hashes = [hashlib.sha256(piece.data).digest() for piece in pieces]
         found = {digest: self._known[digest] for digest in hashes if digest in self._known}
         missing = [digest for digest in hashes if digest not in found]
@@ -107,7 +108,7 @@ class TokenCache:
             fresh = dict(zip(hashes, pieces, strict=True))
             kept = await self._stored([fresh[digest] for digest in missing], missing)
             found |= {digest: count for digest, count in kept.items() if self._is_credible(count, fresh[digest])}
-            found |= await self._measure({digest: fresh[digest] for digest in missing if digest not in found})
+            found |= await self._measure({digest: fresh[digest] for digest in missing if digest not in found}, keep)
             if len(self._known) > MAX_KNOWN:
                 self._known.clear()
             self._known |= found
@@ -125,12 +126,12 @@ class TokenCache:
         can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
         return not count.exact or (can_be and self.counter.priming.exact)
 
-    async def _measure(self, fresh: dict[bytes, Piece]) -> dict[bytes, Count]:
+    async def _measure(self, fresh: dict[bytes, Piece], keep: bool) -> dict[bytes, Count]:
         counted: dict[bytes, Count] = {}
         if fresh:
             counted = dict(zip(fresh, await self.counter.count(list(fresh.values())), strict=True))
             # an estimate made because a tokenizer failed must not outlive the failure
-            if self.counter.note is None:
+            if keep and self.counter.note is None:
                 self._unsaved |= counted
         return counted
 
