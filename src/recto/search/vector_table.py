@@ -86,34 +86,30 @@ class VectorTable:
 
 Numbers = NDArray[np.int64]
 Rows = NDArray[np.float32]
-Halves = NDArray[np.float16]
-Positions = NDArray[np.int64]
 
 MATRIX_GROWTH = 1.25
-# How many of the nearest passages are returned.
-MAX_NEAREST = 1500
-# Up to so many passages all are compared. Of more, the signs of their numbers choose those that are compared: of the
-# 400 nearest, which are all that is used, three in a hundred are missed, and of the nearest fifty one in 300.
-MAX_COMPARED, MAX_CHOSEN = 10_000, 2000
-# Shorter vectors have too few signs to choose by, and are compared soon.
-MIN_SIGNS = 256
+# How many of the nearest passages are returned, and how many are smoothed with their neighbours to find those: what is
+# farther off does not get near enough by smoothing.
+MAX_NEAREST, MAX_SMOOTHED = 1500, 6000
+# Up to so many vectors are held in the precision that they are stored in, more as bytes: that takes a quarter of the
+# memory that numpy needs to multiply them, and changes a similarity by 0.0005.
+MAX_PRECISE, MAX_BYTE = 10_000, 127
 # Rows that are compared at once: few enough for one thread of BLAS, and for the cache of a processor.
-_BLOCK_PRODUCTS = 100_000
-_SIGNED_AT_ONCE, _SORTED_COLUMNS = 4096, 64
+_BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
 # A half-precision number, moved by 13 bits, is a single-precision one divided by 2 ** 112, with copies of its sign.
 _MOVED_BITS, _SIGN_COPIES, _SCALE = 13, ~0x70000000, np.float32(2.0**112)
 
 
 class VectorMatrix:
-    """The vectors of a partition's passages, in the order of their numbers. Holds them in the precision that they are
-    stored in: half as much memory as numpy needs to multiply them."""
+    """The vectors of a partition's passages, in the order of their numbers."""
 
     def __init__(self, length: int) -> None:
         self.length = length
         self._numbers: Numbers = np.empty(0, np.int64)
-        self._rows: Halves = np.empty((0, length), np.float16)
+        self._rows: NDArray[Any] = np.empty((0, length), np.float16)
+        self._scales: Rows = np.empty(0, np.float32)
+        """What a row of bytes is multiplied by."""
         self._size = 0
-        self._signs = _Signs(length)
         self._is_sorted = True
 
     def __len__(self) -> int:
@@ -125,9 +121,9 @@ class VectorMatrix:
         return self._numbers[: self._size]
 
     @property
-    def rows(self) -> Halves:
+    def rows(self) -> Rows:
         self._sort()
-        return self._rows[: self._size]
+        return self._rows[: self._size] * self._scales[: self._size, None]
 
     def put(self, numbers: Sequence[int], packed: Sequence[bytes]) -> None:
         """Adds vectors, packed as they are stored."""
@@ -136,122 +132,93 @@ class VectorMatrix:
         size, end = self._size, self._size + len(numbers)
         self._reserve(end)
         self._numbers[size:end] = numbers
-        for at, row in enumerate(packed, size):
-            self._rows[at] = np.frombuffer(row, np.float16)
+        fresh = np.frombuffer(b"".join(packed), np.float16).reshape(len(numbers), self.length)
+        if self._rows.dtype == np.int8:
+            self._rows[size:end], self._scales[size:end] = _to_bytes(fresh)
+        else:
+            self._rows[size:end], self._scales[size:end] = fresh, 1.0
         self._size = end
-        fresh = self._numbers[max(0, size - 1) : end]
-        self._is_sorted = self._is_sorted and bool((fresh[1:] > fresh[:-1]).all())
+        added = self._numbers[max(0, size - 1) : end]
+        self._is_sorted = self._is_sorted and bool((added[1:] > added[:-1]).all())
 
     def _reserve(self, size: int) -> None:
         if size <= len(self._numbers):
             return
-        capacity = int(size * MATRIX_GROWTH) + 1
-        numbers, rows = np.empty(capacity, np.int64), np.empty((capacity, self.length), np.float16)
-        numbers[: self._size], rows[: self._size] = self._numbers[: self._size], self._rows[: self._size]
-        self._numbers, self._rows = numbers, rows
+        capacity, old, kind = int(size * MATRIX_GROWTH) + 1, slice(0, self._size), self._rows.dtype
+        if size > MAX_PRECISE and kind != np.int8:
+            kind = np.dtype(np.int8)
+            self._rows, self._scales = _to_bytes(self._rows[old])
+        numbers, scales = np.empty(capacity, np.int64), np.empty(capacity, np.float32)
+        rows = np.empty((capacity, self.length), kind)
+        numbers[old], scales[old], rows[old] = self._numbers[old], self._scales[old], self._rows[old]
+        self._numbers, self._scales, self._rows = numbers, scales, rows
 
     def _sort(self) -> None:
         if self._is_sorted:
             return
-        numbers, rows = self._numbers[: self._size], self._rows[: self._size]
-        order = np.argsort(numbers, kind="stable")
-        numbers[:] = numbers[order]
+        order = np.argsort(self._numbers[: self._size], kind="stable")
+        for values in (self._numbers, self._scales):
+            values[: self._size] = values[order]
         # a few columns at a time: a copy of all rows would take as much memory again
         for start in range(0, self.length, _SORTED_COLUMNS):
-            columns = rows[:, start : start + _SORTED_COLUMNS]
+            columns = self._rows[: self._size, start : start + _SORTED_COLUMNS]
             columns[:] = columns[order]
-        self._signs, self._is_sorted = _Signs(self.length), True
+        self._is_sorted = True
 
     def nearest(self, question: Rows) -> dict[int, float]:
         """The similarity of the nearest passages, smoothed with their neighbours: the nearest first, among equals the
         newest."""
-        if self._size <= MAX_COMPARED or self.length < MIN_SIGNS:
-            numbers, smooth = self.numbers, _smooth(self.numbers, self._compare(question))
+        numbers, similarity = self.numbers, self._compare(question)
+        if self._size > MAX_SMOOTHED:
+            top = _top(similarity, MAX_SMOOTHED)
+            near = _with_neighbours(top, self._size)
+            smooth, numbers = _smooth(numbers[near], similarity[near])[np.searchsorted(near, top)], numbers[top]
         else:
-            chosen = self._choose(question)
-            near = _with_neighbours(chosen, self._size)
-            smooth = _smooth(self.numbers[near], self._compare(question, near))[np.searchsorted(near, chosen)]
-            numbers = self.numbers[chosen]
-        best = _best(smooth)
+            smooth = _smooth(numbers, similarity)
+        nearest = _top(smooth, MAX_NEAREST)[::-1]
+        best = nearest[np.argsort(-smooth[nearest], kind="stable")]
         return dict(zip(numbers[best].tolist(), smooth[best].tolist(), strict=True))
 
-    def _compare(self, question: Rows, at: Positions | None = None) -> Rows:
-        """The similarity of the rows at these positions, or of all."""
-        bits, size = self.rows.view(np.int16), self._size if at is None else len(at)
+    def _compare(self, question: Rows) -> Rows:
         step = max(1, _BLOCK_PRODUCTS // self.length)
-        moved = np.empty((min(step, size), self.length), np.int32)
-        similarity: Rows = np.empty(size, np.float32)
-        scaled = question * _SCALE
-        for start in range(0, size, step):
-            some = bits[start : start + step] if at is None else bits[at[start : start + step]]
-            block = moved[: len(some)]
-            np.copyto(block, some)
-            # numpy itself takes five times as long to convert them
-            block <<= _MOVED_BITS
-            block &= _SIGN_COPIES
-            np.dot(block.view(np.float32), scaled, out=similarity[start : start + step])
-        return similarity
-
-    def _choose(self, question: Rows) -> Positions:
-        """The positions of passages that may be among the nearest, in order."""
-        self._signs.extend(self.rows)
-        equal = self._signs.count_equal(question)
-        total, weights = equal.copy(), np.ones(len(equal), np.float32)
-        for distance, part in enumerate(SIMILARITY_WEIGHTS[1:], 1):
-            shares = (self.numbers[distance:] - self.numbers[:-distance] == distance) * np.float32(part)
-            total[distance:] += shares * equal[:-distance]
-            total[:-distance] += shares * equal[distance:]
-            weights[distance:] += shares
-            weights[:-distance] += shares
-        return _top(total / weights, MAX_CHOSEN)
+        similarity: Rows = np.empty(self._size, np.float32)
+        factor = question if self._rows.dtype == np.int8 else question * _SCALE
+        buffer: NDArray[np.int32] = np.empty((min(step, self._size), self.length), np.int32)
+        for start in range(0, self._size, step):
+            end = min(start + step, self._size)
+            np.dot(_to_floats(self._rows[start:end], buffer[: end - start]), factor, out=similarity[start:end])
+        return similarity * self._scales[: self._size]
 
 
-class _Signs:
-    """The signs of all numbers of the vectors, as bits: comparing them takes a twentieth of the time."""
-
-    def __init__(self, length: int) -> None:
-        self._bits: NDArray[np.uint64] = np.empty((-(-length // 64), 0), np.uint64)
-        self._size = 0
-
-    def extend(self, rows: Halves) -> None:
-        """Adds the rows that are new."""
-        if len(rows) > self._bits.shape[1]:
-            grown = np.empty((len(self._bits), int(len(rows) * MATRIX_GROWTH)), np.uint64)
-            grown[:, : self._size] = self._bits[:, : self._size]
-            self._bits = grown
-        for start in range(self._size, len(rows), _SIGNED_AT_ONCE):
-            some = rows[start : start + _SIGNED_AT_ONCE]
-            self._bits[:, start : start + len(some)] = self._pack(some).T
-        self._size = len(rows)
-
-    def count_equal(self, question: Rows) -> Rows:
-        """For each row, the number of signs that are those of the question."""
-        differing: NDArray[np.uint16] = np.zeros(self._size, np.uint16)
-        for column, own in zip(self._bits[:, : self._size], self._pack(question[None])[0], strict=True):
-            differing += np.bitwise_count(column ^ own)
-        return np.float32(question.size) - differing.astype(np.float32)
-
-    def _pack(self, rows: NDArray[Any]) -> NDArray[np.uint64]:
-        bits = np.packbits(rows > 0, axis=1)
-        padded = np.zeros((len(rows), 8 * len(self._bits)), np.uint8)
-        padded[:, : bits.shape[1]] = bits
-        return padded.view(np.uint64)
+def _to_bytes(rows: NDArray[np.float16]) -> tuple[NDArray[np.int8], Rows]:
+    """Each row as bytes, and what they have to be multiplied by."""
+    floats = rows.astype(np.float32)
+    scales = np.abs(floats).max(1, initial=0) / np.float32(MAX_BYTE)
+    floats /= np.where(scales > 0, scales, np.float32(1))[:, None]
+    return np.rint(floats, out=floats).astype(np.int8), scales
 
 
-def _top(values: NDArray[Any], limit: int) -> Positions:
+def _to_floats(rows: NDArray[Any], buffer: NDArray[np.int32]) -> Rows:
+    """The rows in the buffer; those in half precision divided by _SCALE."""
+    floats = buffer.view(np.float32)
+    if rows.dtype == np.int8:
+        np.copyto(floats, rows)
+        return floats
+    # numpy's own conversion takes five times as long
+    np.copyto(buffer, rows.view(np.int16))
+    buffer <<= _MOVED_BITS
+    buffer &= _SIGN_COPIES
+    return floats
+
+
+def _top(values: NDArray[Any], limit: int) -> NDArray[np.int64]:
     """The positions of the largest values, in order."""
     if len(values) <= limit:
         return np.arange(len(values))
     return np.sort(np.argpartition(values, len(values) - limit)[len(values) - limit :])
 
 
-def _best(values: NDArray[np.float64]) -> Positions:
-    """The positions of the MAX_NEAREST largest values, the largest first, among equals the last."""
-    top = _top(values, MAX_NEAREST)[::-1]
-    return top[np.argsort(-values[top], kind="stable")]
-
-
-def _with_neighbours(positions: Positions, size: int) -> Positions:
+def _with_neighbours(positions: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """These positions, and those near enough to matter for smoothing, in order."""
     is_near = np.zeros(size, bool)
     for step in range(1 - len(SIMILARITY_WEIGHTS), len(SIMILARITY_WEIGHTS)):
