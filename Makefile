@@ -18,9 +18,11 @@ chat: .venv/chat.ready ## chat over the example vault with the embedded model; V
 demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: lint types .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones, coverage
+test: lint .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones, coverage
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
+	$(BIN)/mypy >.venv/types.txt & types=$$!; \
+	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
+	wait $$types; types=$$?; cat .venv/types.txt; exit $$((tests | types))
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -19,6 +19,8 @@ from recto.desk import AsyncDesk, new_desk
 from recto.errors import DoesNotFit, Invalid, NotFound, RectoError, StoreError
 from recto.talk import AsyncTalk
 
+pytestmark = pytest.mark.untraced
+
 HOSTILE: dict[str, Any] = {
     "empty": "",
     "blank": "  ",

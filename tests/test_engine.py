@@ -339,9 +339,10 @@ def test_a_tool_loop_longer_than_the_window_keeps_the_question(
     talk = at.conversation()
     compacted = [e for e in talk.stream("The question to answer") if isinstance(e, ContextCompacted)]
     assert compacted
+    beside = ("Answer with the summary alone", "what this document is about")  # the latter in the background
     for line in log.read_bytes().splitlines():
         messages = json.loads(line)["messages"]
-        if "Answer with the summary alone" in messages[-1].get("content", ""):
+        if any(said in messages[-1].get("content", "") for said in beside):
             continue
         asked = [m["content"] for m in messages if m["role"] == "user"]
         assert asked.count("The question to answer") == 1

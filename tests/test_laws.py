@@ -24,7 +24,9 @@ from recto.recall.archive import searchable_text
 from recto.store.records import Record
 from recto.window.window import Window
 
-FEW = 50
+pytestmark = pytest.mark.untraced
+
+FEW = 30
 EXAMPLES = examples(2000, few=FEW)
 # for the workers to share; a few are the same in every run, so a second share would repeat the first
 SHARES = 4 if EXAMPLES > FEW else 1

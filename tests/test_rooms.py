@@ -6,6 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.untraced
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "recto"
@@ -41,18 +46,26 @@ ORDER = [
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
+class Parsed(NamedTuple):
+    path: Path
+    room: str
+    tree: ast.Module
+    nodes: list[ast.AST]
+
+
 @cache
-def modules() -> list[tuple[Path, str, ast.Module]]:
+def modules() -> list[Parsed]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         relative = path.relative_to(SOURCE)
         if relative.name not in ("__init__.py", "__main__.py") or len(relative.parts) > 1:
-            found.append((relative, relative.parts[0].removesuffix(".py"), ast.parse(path.read_text())))
+            tree = ast.parse(path.read_text())
+            found.append(Parsed(relative, relative.parts[0].removesuffix(".py"), tree, list(ast.walk(tree))))
     return found
 
 
-def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+def imports(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "recto":
             room = node.module.split(".")[1:2]
             for alias in node.names:
@@ -63,8 +76,8 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
     wrong = {
         f"{path} imports {known}"
-        for path, room, tree in modules()
-        for known, _ in imports(tree)
+        for path, room, _, nodes in modules()
+        for known, _ in imports(nodes)
         if known != room and LEVEL[known] >= LEVEL[room]
     }
     assert not wrong
@@ -72,7 +85,7 @@ def test_a_room_knows_the_rooms_above_it_and_none_below() -> None:
 
 def test_no_class_name_is_defined_twice() -> None:
     found = defaultdict(list)
-    for path, _, tree in modules():
+    for path, _, tree, _ in modules():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(str(path))
@@ -81,11 +94,11 @@ def test_no_class_name_is_defined_twice() -> None:
 
 def test_a_function_that_other_rooms_import_has_its_name_alone() -> None:
     defined, crossing = defaultdict(set), set()
-    for path, room, tree in modules():
+    for path, room, tree, nodes in modules():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                 defined[node.name].add(str(path))
-        crossing |= {name for known, name in imports(tree) if known != room}
+        crossing |= {name for known, name in imports(nodes) if known != room}
     assert {name: places for name, places in defined.items() if len(places) > 1 and name in crossing} == {}
 
 
@@ -93,8 +106,8 @@ def test_only_the_session_itself_writes_its_fields() -> None:
     fields = set(re.findall(r"^    (\w+): ", (SOURCE / "turn" / "session.py").read_text(), re.MULTILINE))
     writes = {
         f"{path}:{node.lineno}"
-        for path, _, tree in modules()
-        for node in ast.walk(tree)
+        for path, _, _, nodes in modules()
+        for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in fields
         if _is_session(node.value)
     }
@@ -107,7 +120,7 @@ def _is_session(node: ast.expr) -> bool:
 
 
 def test_files_are_chapters_not_books() -> None:
-    assert {str(path): lines for path, _, _ in modules() if (lines := _lines(path)) > 400} == {}
+    assert {str(path): lines for path, *_ in modules() if (lines := _lines(path)) > 400} == {}
 
 
 def _lines(path: Path) -> int:
@@ -118,9 +131,9 @@ def test_nothing_outside_of_providers_compares_the_name_of_a_format() -> None:
     names = {"openai", "anthropic"}
     wrong = {
         f"{path}:{node.lineno}"
-        for path, room, tree in modules()
+        for path, room, _, nodes in modules()
         if room != "providers"
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Compare)
         if any(isinstance(each, ast.Constant) and each.value in names for each in (node.left, *node.comparators))
     }
@@ -131,8 +144,8 @@ def test_no_strategy_is_compared_by_its_name() -> None:
     names = {"discard", "summarize", "hybrid"}
     wrong = {
         f"{path}:{node.lineno}"
-        for path, _, tree in modules()
-        for node in ast.walk(tree)
+        for path, _, _, nodes in modules()
+        for node in nodes
         if isinstance(node, ast.Compare)
         if any(isinstance(each, ast.Constant) and each.value in names for each in (node.left, *node.comparators))
     }
@@ -149,7 +162,7 @@ def test_every_name_of_the_glossary_is_in_the_code() -> None:
 
 
 def _defines(module: str, name: str) -> bool:
-    tree = ast.parse((SOURCE / Path(*module.split("."))).with_suffix(".py").read_text())
+    tree = next(each.tree for each in modules() if each.path == Path(*module.split(".")).with_suffix(".py"))
     targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
     defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     return name in defined | {target.id for target in targets if isinstance(target, ast.Name)}

@@ -16,6 +16,8 @@ from recto.sources.candidates import COMBINED_WEIGHTS, KEYWORD_WEIGHTS, Relevanc
 from recto.sources.chooser import Chooser
 from recto.sources.source import SourceId, Tool
 
+pytestmark = pytest.mark.untraced
+
 
 def test_there_are_as_many_sources_and_messages_as_promised() -> None:
     kinds = Counter(source.kind for source in sources())

@@ -7,6 +7,8 @@ import pytest
 from bench.record import CHOSEN, CONSIDERED, REFERENCES, RULES, TOOLS, TURNS, main, measure, measure_blobs, requests
 from bench.wire import tokens
 
+pytestmark = pytest.mark.untraced
+
 
 def test_the_windows_are_of_8k_tokens_with_fifty_sources_and_twenty_considered() -> None:
     made = list(requests("01C", TURNS * 3))

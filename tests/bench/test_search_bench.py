@@ -11,6 +11,8 @@ from bench.search_words import FILTERS, conversation, queries_of
 from recto.search.finder import Finder, Query
 from recto.search.keyword_index import KeywordIndex
 
+pytestmark = pytest.mark.untraced
+
 EACH, CONVERSATIONS = 20, 40
 
 

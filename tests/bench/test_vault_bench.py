@@ -13,6 +13,8 @@ from bench.vault_search import SORTS, queries_of
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 
+pytestmark = pytest.mark.untraced
+
 COUNT = 300
 
 

@@ -1,29 +1,50 @@
-"""A small agent with rules and references, and a real MCP server with two tools."""
+"""A small agent with rules and references, and an MCP server with two tools."""
 
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-SERVER = '''
-import time
-from mcp.server.mcpserver import MCPServer
+# By hand, as it would take the SDK half a second to start; tests/mcp has one by the SDK.
+SERVER = """
+import json, sys, threading, time
 
-server = MCPServer("harbour")
-
-@server.tool()
-def berth(boat: str, nights: int = 1) -> str:
-    """Books a berth for a boat."""
+def berth(boat, nights=1):
     return f"{boat} lies at pier 7 for {nights} nights"
 
-@server.tool()
-def wait(seconds: float) -> str:
-    """Waits for the tide."""
+def wait(seconds):
     time.sleep(seconds)
     return "the tide is in"
 
-server.run("stdio")
-'''
+def tool(name, description, required, **properties):
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+TOOLS = [
+    tool("berth", "Books a berth for a boat.", ["boat"], boat={"type": "string"}, nights={"type": "integer"}),
+    tool("wait", "Waits for the tide.", ["seconds"], seconds={"type": "number"}),
+]
+
+def send(id, **said):
+    print(json.dumps({"jsonrpc": "2.0", "id": id, **said}), flush=True)
+
+def call(id, name, arguments):
+    text = {"berth": berth, "wait": wait}[name](**arguments)
+    send(id, result={"content": [{"type": "text", "text": text}]})
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    id, method, params = asked.get("id"), asked["method"], asked.get("params") or {}
+    if method == "initialize":
+        about = {"protocolVersion": params["protocolVersion"], "serverInfo": {"name": "harbour", "version": "1"}}
+        send(id, result={**about, "capabilities": {"tools": {}}})
+    elif method == "tools/list":
+        send(id, result={"tools": TOOLS})
+    elif method == "tools/call":
+        threading.Thread(target=call, args=(id, params["name"], params["arguments"]), daemon=True).start()
+    elif id is not None:
+        send(id, error={"code": -32601, "message": "Method not found"})
+"""
 BERTH = {"name": "harbour__berth", "arguments": {"boat": "Sorrel", "nights": 3}}
 WAIT = {"name": "harbour__wait", "arguments": {"seconds": 600}}
 

@@ -21,6 +21,8 @@ from tests.search.test_embedding_endpoint import Answer, Server, vectors
 from recto.blocking import open_desk
 from recto.cli.drawing.references import snippet_around
 
+pytestmark = pytest.mark.untraced
+
 __all__ = ["server"]
 
 

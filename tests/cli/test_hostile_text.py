@@ -19,6 +19,8 @@ from recto.blocking import open_desk
 from recto.cli.main import COMMANDS
 from recto.cli.main import recto as root
 
+pytestmark = pytest.mark.untraced
+
 # The clipboard, the title, a cleared screen, all three again as C1 characters, and a line turned around.
 EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b]0;owned\x07\x1b[2J\x9d0;owned\x9c\x9b2J\x90q\x9c\u202eevil\u2066\x7f"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

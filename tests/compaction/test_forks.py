@@ -19,6 +19,8 @@ from recto.reports.transcript import archived_part
 from recto.store.store import Store
 from recto.window.compaction_block import WrittenSummary, cleared_at, compaction_message, next_block
 
+pytestmark = pytest.mark.untraced
+
 
 class Forking(Life):
     """A life with tool calls, in which compactions cover as much as they are told to."""
@@ -178,7 +180,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=examples(400, few=40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_pins_and_summaries_that_apply_to_a_path_survive_any_fork(tmp_path: Path, steps: list[tuple[str, int]]) -> None:
     with Store(tmp_path / "recto.db") as store:

@@ -23,6 +23,8 @@ from recto.events import (
 )
 from recto.ids import new_id
 
+pytestmark = pytest.mark.untraced
+
 REPLY: dict[str, Any] = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
 SUMMARY: dict[str, Any] = {
     "text": "Task: count the boats. Facts: there are 14 boats in the harbour.",

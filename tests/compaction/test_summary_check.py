@@ -10,6 +10,8 @@ from recto.blocking import Talk
 from recto.events import ContextCompacted, Event, Sent
 from recto.summary import verification
 
+pytestmark = pytest.mark.untraced
+
 REPLY: dict[str, Any] = {"text": "Noted; the fleet is ready."}
 SAID = "Boat {0} is berthed at quay-{0}/north.txt, weighs {0},250 kg, and belongs to Ada Lovelace in Lisbon."
 

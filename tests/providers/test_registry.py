@@ -1,16 +1,13 @@
 """Providers are opened by name; what a name needs is said when it is missing."""
 
-import ast
 import asyncio
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import recto
 from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.embedded import EmbeddedProvider, start
@@ -255,14 +252,6 @@ def test_a_format_is_found_by_the_name_that_records_hold() -> None:
     for format in FORMATS:
         assert format_named(format.name) is format
     assert format_named("telegram") is None
-
-
-def test_no_class_of_this_room_has_the_name_of_another() -> None:
-    source = Path(recto.__file__).parent
-    trees = {path: ast.parse(path.read_text()) for path in source.rglob("*.py")}
-    found = [(node.name, path) for path, tree in trees.items() for node in tree.body if isinstance(node, ast.ClassDef)]
-    ours = {name for name, path in found if path.parent.name == "providers"}
-    assert [name for name, count in Counter(name for name, _ in found).items() if name in ours and count > 1] == []
 
 
 def test_a_model_that_ollama_lacks_is_not_found(loopback: Any) -> None:

@@ -37,10 +37,12 @@ def say(desk: Desk, *texts: str, home: str | None = None, created: str = "2026-0
     tree = desk.store.tree
     home = home or tree.create(title=texts[0]).id
     made: list[Message] = []
-    for number, text in enumerate(texts):
+    with desk.store.database.write():  # thousands of messages in one transaction
         head = tree.conversation(home).head
-        message = Message(new_id(), ROLES[number % 2], (Text(text),), parent=head, created=created)
-        made.append(tree.append(home, message).message)
+        for number, text in enumerate(texts):
+            message = Message(new_id(), ROLES[number % 2], (Text(text),), parent=head, created=created)
+            made.append(tree.append(home, message).message)
+            head = message.id
     return made
 
 

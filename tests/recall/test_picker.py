@@ -10,6 +10,8 @@ from recto.blocking import Desk, Talk
 from recto.events import Noticed, Sent
 from recto.window.account import Section
 
+pytestmark = pytest.mark.untraced
+
 REPLY = {"text": "I see, and I will keep that in mind for later. " * 2}
 SUMMARY = {"text": "Task: talk about a boat and other things.", "when": "summary"}
 TOLD = (

@@ -98,5 +98,6 @@ def test_found_sources_are_enabled_and_problems_are_limited(names: list[str], si
     assert len(problems) == len(set(problems)) <= 11
 
 
+@pytest.mark.untraced
 def test_a_very_long_message_is_searched_in_time() -> None:
     assert len(find_mentions("@rule:style " * 20_000)) == 20_000

@@ -16,6 +16,8 @@ from recto.store.schema import metadata
 from recto.store.store import Store
 from recto.window.count import Count
 
+pytestmark = pytest.mark.usefixtures("real_migrations")
+
 
 def say(words: str, parent: str | None = None) -> Message:
     return Message(new_id(), "user", (Text(words),), parent=parent)

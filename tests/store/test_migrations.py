@@ -23,6 +23,7 @@ from recto.store.store import Store
 from recto.window.count import Count
 from recto.window.request import Piece, Request
 
+pytestmark = pytest.mark.usefixtures("real_migrations")
 MIGRATIONS = Path(migrations.__file__).parent
 FIRST = Path(__file__).with_name("revision_0001.sql")
 ONE = b',{"role":"user","content":"Where is the boat?"}'

@@ -14,6 +14,8 @@ from recto.blocking import open_desk
 from recto.events import ContextCompacted
 from recto.providers import families
 
+pytestmark = pytest.mark.untraced
+
 WILD = {"input": 100_000, "output": 5}
 
 

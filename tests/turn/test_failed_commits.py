@@ -12,6 +12,8 @@ from tests.conftest import Open, Script, mostly_slow
 from recto.blocking import Desk, Talk
 from recto.errors import StoreError
 
+pytestmark = pytest.mark.untraced
+
 # Every table that a turn or a change writes to.
 WRITES = (
     "INSERT ON messages",

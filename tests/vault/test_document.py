@@ -216,6 +216,7 @@ def test_sections_are_made_of_the_text(text: str) -> None:
         assert 0 <= start <= end <= len(text)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "text",
     [

@@ -118,6 +118,7 @@ def test_imports_match_the_text_and_do_not_overlap(text: str, exists: bool) -> N
 SIGNS = ("@", ' @"', " @a/", "@a.", "@a#", " @a.md)", "\\ ", "`@", " @!")
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("piece", mostly_slow(SIGNS, ("@", "@a.", "@a#", "\\ ", "`@", " @!")))
 def test_a_megabyte_of_signs_is_read_in_time(piece: str) -> None:
     text = " @x" + piece * (1_000_000 // len(piece))

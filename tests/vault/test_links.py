@@ -120,6 +120,7 @@ def test_a_link_knows_its_place(text: str) -> None:
         assert link.target or link.heading or link.block
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "text",
     [

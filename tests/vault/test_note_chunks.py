@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def test_hostile_properties_do_no_harm() -> None:
     assert len(note_chunks(Document("a.md", deep))[0].indexed_text) < 1000
 
 
+@pytest.mark.untraced
 def test_a_note_of_very_many_headings_is_split_by_length() -> None:
     assert len(note_chunks(Document("a.md", "# a\n" * 100_000))) < 1000
 

@@ -13,6 +13,8 @@ from tests.conftest import Script
 
 from recto.cli.drawing.windows import draw_window
 
+pytestmark = pytest.mark.untraced
+
 SUMMARY = {"text": "Boats were discussed.", "when": "summary"}
 REPLY = {"text": "Noted, all of it."}
 MAST = "The mast of Sorrel is 14 metres tall and made of spruce from Norway."
