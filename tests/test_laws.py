@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 
 from recto.blocking import Desk, Talk, open_desk
+from recto.chat.blocks import Compaction
 from recto.chat.conversation import units, view
+from recto.compaction import summary_writer
+from recto.compaction.summary_input import MOST_READ
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
 from recto.recall.archive import searchable_text
@@ -41,6 +44,7 @@ SUMMARISERS: dict[str, dict[str, Any]] = {
     "calling": {"tool_calls": [{"name": "read_document", "arguments": {"path": "Note.md"}}]},
     "endless": {"text": "and so on and on " * 400},
     "cut off": {"text": "Task: to", "finish": "length"},
+    "none": {"text": "It is never asked."},
 }
 TEXTS = (
     "Hello there.",
@@ -191,6 +195,7 @@ class Life:
             assert len({message.id in together for message in unit}) == 1, "calls with their results"
         if block:
             assert set(block.pinned) <= set(together), "pins stay"
+            check_ranges(block)
 
     def check_window(self) -> None:
         try:
@@ -206,6 +211,15 @@ def text(message: dict[str, Any]) -> str:
 
 def only_pins(why: DoesNotFit) -> None:
     assert why.largest == "the pinned messages", "nothing else can be too large here"
+
+
+def check_ranges(block: Compaction) -> None:
+    """What a summary read and what the next one reads are disjoint, in order, and covered."""
+    numbers = [number for each in sorted((*block.read, *block.unread)) for number in range(each.first, each.last + 1)]
+    assert len(numbers) == len(set(numbers)), "each message once"
+    assert set(numbers) <= set(range(1, block.messages_archived + len(block.lifted) + 1)), "all are covered"
+    assert bool(block.read) <= bool(block.unread), "nothing is recorded where everything was read"
+    assert [*block.unread] == sorted(block.unread)
 
 
 def check_pairs(messages: list[dict[str, Any]]) -> None:
@@ -233,7 +247,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recalls = {"tool_calls": [{"name": "recall", "arguments": {"query": "boats and masts"}}]}
         told = {"text": "It is about boats. " * 5}
         answers = [{"text": "Fine."}, *[reads] * 5, told, {"text": "Good."}, recalls, told, reads, told] * 8
-        script = {"limit": LIMIT, "steps": [*answers, step | {"when": "summary"}]}
+        script = {"limit": LIMIT, "summarizes": name != "none", "steps": [*answers, step | {"when": "summary"}]}
         (home / f"{name}.json").write_text(json.dumps(script))
     return home
 
@@ -273,22 +287,26 @@ def desk_of(desks: dict[tuple[str, str], Desk], home: Path, name: str, strategy:
     name=st.sampled_from(list(SUMMARISERS)),
     strategy=st.sampled_from(["summarize", "hybrid", "discard"]),
     life=st.lists(steps, min_size=1, max_size=12),
+    most_read=st.sampled_from([MOST_READ, 600]),
 )
 def test_the_laws_hold_over_any_life_of_a_conversation(
     share: int,
     name: str,
     strategy: str,
     life: list[tuple[str, int]],
+    most_read: int,
     home: Path,
     desks: dict[tuple[str, str], Desk],
 ) -> None:
     desk = desk_of(desks, home, name, strategy)
     led = Life(desk, desk.conversation())
     desk.run(desk.engine.builder.provider(led.talk.model).close())  # the script begins anew
-    for what, which in life:
-        led.do(what, which)
-        led.check()
-    led.check_window()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary_writer, "MOST_READ", most_read)
+        for what, which in life:
+            led.do(what, which)
+            led.check()
+        led.check_window()
     assert all(difference is None for _, difference in desk.verify(led.requests))
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Replied,
         Retrying,
         Sent,
+        SummaryProgress,
         SummaryRequested,
         TextDelta,
         ThinkingDelta,
@@ -70,8 +71,8 @@ _DOOR = {
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
     "RateLimited RectoError Refused StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
-    "Referenced Replied Retrying Sent SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished "
-    "ToolStarted",
+    "Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta ToolCallsPending "
+    "ToolFinished ToolStarted",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
 
@@ -102,6 +103,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "Noticed",
     "ContextUsage",
     "SummaryRequested",
+    "SummaryProgress",
     "CompactionProposed",
     "ContextCompacted",
     "Sent",

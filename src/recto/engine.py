@@ -148,6 +148,7 @@ class Engine:
             request = await self._record(session, turn, prepared.message)  # 7 window, recorded before it leaves
             for event in _sent(session, turn, request):
                 yield event
+            self.archive.wake()  # not before: it would take turns with whatever prepares the request
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply

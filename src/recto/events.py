@@ -79,6 +79,14 @@ class SummaryRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryProgress:
+    """A summary has been in the making for another half second: `read` of `of` messages are read so far."""
+
+    read: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class ContextCompacted:
     """A Compaction was stored; the fields are those of its block."""
 
@@ -229,6 +237,7 @@ Event = (
     | Noticed
     | ContextUsage
     | SummaryRequested
+    | SummaryProgress
     | CompactionProposed
     | ApprovalAsked
     | ContextCompacted

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, References, Text
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
@@ -50,9 +50,11 @@ def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
 
 
 def _plain(value: object) -> Json:
-    """In a tuple of a block: texts, attachments, or references, whose defaults are left out."""
+    """In a tuple of a block: texts, ranges, attachments, or references, whose defaults are left out."""
     if isinstance(value, File | Image):
         return block_to_json(value)
+    if isinstance(value, MessageRange):
+        return list(value)
     if not isinstance(value, DocumentReference):
         return value
     return {spec.name: given for spec in fields(value) if (given := getattr(value, spec.name)) != spec.default}
@@ -71,6 +73,9 @@ def block_from_json(data: dict[str, Json]) -> Block:
     for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized"):
         if name in values:
             values[name] = tuple(values[name])
+    for name in ("read", "unread"):
+        if name in values:
+            values[name] = tuple(MessageRange(*each) for each in values[name])
     if "attachments" in values:
         values["attachments"] = tuple(block_from_json(each) for each in values["attachments"])
     try:

@@ -254,7 +254,10 @@ STEP = {"text": "x"}
         ('"x"', "a list of steps"),
         ({"limit": -1, "steps": [STEP]}, "limit must be a whole number"),
         ({"limit": True, "steps": [STEP]}, "limit must be a whole number"),
-        ({"limits": 1, "steps": [STEP]}, "key 'limits' of the file must be one of limit, attachments, exact, steps"),
+        (
+            {"limits": 1, "steps": [STEP]},
+            "key 'limits' of the file must be one of limit, attachments, exact, summarizes, steps",
+        ),
         ([STEP, "x"], "step 2 must be an object"),
         ([STEP, {"txet": "x"}], "key 'txet' of step 2 must be one of text, "),
         ([{}], "step 1 must be a step with text, tool_calls or both, or with an error"),

@@ -101,6 +101,42 @@ def test_the_same_message_twice_is_stored_once_and_another_under_its_id_is_refus
         store.tree.append(conversation, replace(said[0], blocks=(Text("b"),)))
 
 
+def test_many_messages_appended_at_once_are_as_if_appended_one_by_one(store: Store) -> None:
+    _, said = chat(store, "First.", "Second.", "Third.")
+    at_once = store.tree.create()
+    last = store.tree.append_all(at_once.id, (say(each.text, role=each.role) for each in said))
+    assert last is not None
+    assert store.tree.conversation(at_once.id).head == last.id
+    assert store.tree.conversation(at_once.id).title == "First."
+    one_by_one, all_at_once = (store.tree.page(end, most=9) for end in (said[-1].id, last.id))
+    places = [(each.text, each.depth, each.said) for each in one_by_one]
+    assert places == [(each.text, each.depth, each.said) for each in all_at_once]
+    more = store.tree.append_all(
+        at_once.id, [say("Fourth."), Message("cut", "system", (compaction(last.id),)), say("Fifth.")]
+    )
+    assert more is not None
+    assert path(store, more.id)[-1] == "Fifth."
+    assert (more.depth, more.said) == (6, 5)
+    newest = store.tree.compaction(more.id)
+    assert newest is not None
+    assert newest.id == "cut"
+    assert [each.text for each in store.tree.numbered_stretch(more.id, 2, 5)] == [
+        "Second.",
+        "Third.",
+        "Fourth.",
+        "Fifth.",
+    ]
+
+
+def test_of_many_messages_all_are_stored_or_none(store: Store) -> None:
+    conversation, said = chat(store, "First.")
+    with pytest.raises(Invalid):
+        store.tree.append_all(conversation, [say("Second."), said[0]])
+    assert store.tree.conversation(conversation).head == said[0].id
+    assert store.tree.conversation(conversation).messages == 1
+    assert store.tree.append_all(conversation, []) is None
+
+
 @pytest.mark.parametrize("what", ["conversation", "message", "owner", "leaves", "compaction"])
 def test_unknown_ids_are_not_found(store: Store, what: str) -> None:
     with pytest.raises(NotFound, match="nowhere"):

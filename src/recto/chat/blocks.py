@@ -5,7 +5,7 @@ DocumentReference: a document that a message names or that a reply was made with
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 ReferenceType = Literal["direct", "search"]
 UNREADABLE = "this document could not be read"
@@ -157,6 +157,17 @@ class References:
     made: Made | None = None
 
 
+class MessageRange(NamedTuple):
+    """Consecutive messages of a path by their numbers, both ends included. JSON writes it as `[first, last]`."""
+
+    first: int
+    last: int
+
+    @property
+    def length(self) -> int:
+        return self.last - self.first + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """A compaction of root..`last`. Nothing else changes the stable part of the window.
@@ -200,6 +211,14 @@ class Compaction:
     made: Made | None = None
     summary_tokens: int | None = None
     """The tokens of the summary's text; None in old data."""
+    read: tuple[MessageRange, ...] = ()
+    """The messages that this summary was made from, besides the one before it; empty if it read all that there were."""
+    unread: tuple[MessageRange, ...] = ()
+    """Covered messages that no summary has read: the next Compaction that writes one reads them, or more of them."""
+
+    @property
+    def unread_messages(self) -> int:
+        return sum(each.length for each in self.unread)
 
 
 Block = Text | Thinking | ToolCall | ToolResult | File | Image | References | Compaction

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from recto.chat.blocks import Compaction
+from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.message import Message
 
 
@@ -127,3 +127,29 @@ class Trail:
             start, end = max(first, before + 1), min(last, depth)
             if start <= end:
                 yield branch, start, end
+
+
+def ranges_of(numbers: Iterable[int]) -> tuple[MessageRange, ...]:
+    """These numbers as ranges, in order."""
+    found: list[MessageRange] = []
+    for number in sorted(numbers):
+        if found and number <= found[-1].last + 1:
+            found[-1] = MessageRange(found[-1].first, number)
+        else:
+            found.append(MessageRange(number, number))
+    return tuple(found)
+
+
+def ranges_without(ranges: Iterable[MessageRange], others: Sequence[MessageRange]) -> tuple[MessageRange, ...]:
+    """What is left of `ranges` without `others`, which are in order."""
+    found: list[MessageRange] = []
+    for first, last in ranges:
+        for other in others:
+            if other.last < first or other.first > last:
+                continue
+            if other.first > first:
+                found.append(MessageRange(first, other.first - 1))
+            first = other.last + 1
+        if first <= last:
+            found.append(MessageRange(first, last))
+    return tuple(found)

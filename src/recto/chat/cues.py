@@ -216,6 +216,8 @@ def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:
 
 def _is_chatter(sentence: str, tokens: Sequence[str]) -> bool:
     """True for thanks, greetings, applause and "go on": nothing would be missed. A name may follow a greeting."""
+    if not SMALL_WORDS.issuperset(tokens) and (len(tokens) > 5 or tokens[0] not in _GREETINGS):
+        return False  # by far the most
     others = [token for token in tokens if token not in SMALL_WORDS]
     if len(others) == 1 and len(tokens) < 6 and tokens[0] in _GREETINGS:
         others = [token for token in others if token.capitalize() not in sentence]
@@ -233,7 +235,7 @@ def _rest_follows(text: str, cue: Cue) -> bool:
 
 def _normalize(tokens: Sequence[str]) -> str:
     """Joins the tokens with spaces, in the notation of the tables."""
-    text = f" ^ | {' '.join([_READ_AS.get(token, token) for token in tokens])} | "
+    text = f" ^ | {' '.join(map(_READ_AS.get, tokens, tokens))} | "
     while " | | " in text:
         text = text.replace(" | | ", " | ")
     return text.replace(" actually | ", " actually ")

@@ -15,6 +15,7 @@ from recto.cli.drawing.transcripts import (
     compaction_facts,
     compaction_to_json,
     in_one_line,
+    progress_in_words,
     remarks,
     request_in_words,
     restored,
@@ -23,7 +24,7 @@ from recto.cli.drawing.transcripts import (
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
 from recto.cli.listener import follow
 from recto.errors import Invalid, NotFound
-from recto.events import SummaryRequested
+from recto.events import SummaryProgress, SummaryRequested
 from recto.strategy import STRATEGIES
 from recto.text import clean
 
@@ -120,10 +121,14 @@ def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, 
 
 
 def _compact_in_lines(talk: "Talk", keep: str) -> None:
+    is_slow = False
     with closing(talk.stream_compaction(keep)) as events:
         for event in events:
             if isinstance(event, SummaryRequested):
                 show.note(request_in_words(event))
+            elif isinstance(event, SummaryProgress) and not is_slow:
+                show.note(progress_in_words(event))
+                is_slow = True
     block = talk.compaction()
     assert block is not None
     show.say(block_in_words(block))

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from recto.chat.blocks import ToolResult
 from recto.cli import show
 from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, remarks, request_in_words
+from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
 from recto.cli.drawing.windows import recalled_in_words
 from recto.cli.terminal import revealed
 from recto.events import (
@@ -23,6 +23,7 @@ from recto.events import (
     Replied,
     Retrying,
     Sent,
+    SummaryProgress,
     SummaryRequested,
     TextDelta,
     ToolFinished,
@@ -107,6 +108,8 @@ class Lines:
         self._at_start = True
         self._writer = ""
         self._is_sent = False
+        self._is_slow = False
+        """Whether the summary that is being made takes long, and this was told."""
         self._gathered = ReferenceListener(is_terminal=sys.stderr is not None and sys.stderr.isatty())
 
     def __enter__(self) -> Self:
@@ -126,6 +129,8 @@ class Lines:
             self._tell_sent(event)
         elif isinstance(event, ContextCompacted):
             self._tell_compaction(event)
+        elif isinstance(event, SummaryProgress):
+            self._tell_progress(event)
         elif words := in_words(event):
             show.note(words)
         if isinstance(event, SummaryRequested):
@@ -141,11 +146,17 @@ class Lines:
             show.note(words)
         self._is_sent = True
 
+    def _tell_progress(self, event: SummaryProgress) -> None:
+        """Tells it once: lines cannot be taken back."""
+        if not self._is_slow:
+            show.note(progress_in_words(event))
+        self._is_slow = True
+
     def _tell_compaction(self, event: ContextCompacted) -> None:
         show.note(event_in_words(event, self._writer))
         for line in remarks(event.notes, event.excerpts, event.checks):
             show.note(line)
-        self._writer = ""
+        self._writer, self._is_slow = "", False
 
     def _end_line(self) -> None:
         if not self._at_start:

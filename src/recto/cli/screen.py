@@ -17,7 +17,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, remarks, request_in_words
+from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
@@ -32,6 +32,7 @@ from recto.events import (
     Event,
     Replied,
     Sent,
+    SummaryProgress,
     SummaryRequested,
     TextDelta,
     ThinkingDelta,
@@ -202,6 +203,8 @@ class Screen:
                 return "thinking"
             case SummaryRequested():
                 return visible(request_in_words(event))
+            case SummaryProgress():
+                return progress_in_words(event)
             case ToolStarted() | ToolFinished() | ContextCompacted():
                 return self._at_work()
             case _:

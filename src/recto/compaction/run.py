@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.message import Message
-from recto.compaction.summary_input import SummaryInput, excerpts
+from recto.compaction.summary_input import SummaryInput, UnreadMessages, excerpts
 from recto.compaction.summary_writer import SummaryWriter, as_sent, fitting_ledger, instructions_text
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
@@ -269,22 +269,31 @@ class CompactionRun:
         sent, untold = self._unsummarized(cut), view.compaction.unsummarized if view.compaction else ()
         told = tuple(message for message in covered if message.id not in sent)
         ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
-        counts = loaded.counts
+        counts, unread = loaded.counts, self._unread()
+        is_at_hand = not unread.ranges and not any(map(_recalls, covered))
         return SummaryInput(
-            self.store,
-            self.prepared.store_thread,
             self.turn.token_cache,
             before=former_summary(view.compaction),
             messages=(*ended, *told),
-            older=view.tail[0].parent if view.older and view.tail else None,
-            until=view.compaction.last if view.compaction else None,
-            entries=None if view.older or any(map(_recalls, covered)) else self._prefix(covered),
+            unread=unread,
+            told_up_to=loaded.covered_before,
+            entries=self._prefix(covered) if is_at_hand else None,
             tokens=sum(counts[message.id] for message in (*ended, *told)) + counts.get(SUMMARY, 0),
-            covered=loaded.covered(cut.last) - len(covered) + len(told) + len(ended),
+            covered=len(ended) + len(told) + unread.count,
             archived=loaded.archived(cut.last, cut.lifted),
             has_current=view.current in sent,
             beside=(instructions_text(self.turn.preamble), *map(transcribe, (*view.lifted, self.turn.current.message))),
         )
+
+    def _unread(self) -> UnreadMessages:
+        """What earlier summaries could not read in time, and what is newly covered but not loaded."""
+        loaded, head = self.turn.loaded, self.session.head
+        assert head is not None
+        before, tail = loaded.view.compaction, loaded.view.tail
+        ranges = [*before.unread] if before else []
+        if loaded.view.older and tail and loaded.covered_before < tail[0].said - 1:
+            ranges.append(MessageRange(loaded.covered_before + 1, tail[0].said - 1))
+        return UnreadMessages(self.store, self.prepared.store_thread, head, tuple(ranges))
 
     def _prefix(self, covered: Sequence[Message]) -> tuple[Counted, ...]:
         """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
@@ -300,7 +309,8 @@ class CompactionRun:
         archived = self.turn.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting_ledger(self.turn.token_cache, text, block.ledger, archived, self._most(cut))
         checks = recount_facts(text, replace(block, ledger=ledger))
-        return WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
+        written = WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
+        return replace(written, read=block.read, unread=block.unread)
 
     def _most(self, cut: Cut) -> int:
         return max(cut.summary or 0, self.context.budget.summary)

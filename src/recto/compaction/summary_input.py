@@ -1,7 +1,7 @@
 """SummaryInput: everything that a cut newly covers, in the forms that a summariser needs.
 
-What was loaded for the window is at hand. What is older is read from the store page by page; beyond what a model can be
-asked to read, only the essence of each page is held.
+What was loaded for the window is at hand. Of what is older, as much is read as one compaction has time for; the next
+one reads on.
 
 Slices: a long transcript cut into parts that fit the summariser's window beside prompt and answer.
 
@@ -10,10 +10,11 @@ Excerpts: the shorter text that is sent for a message or tool result that is too
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recto.chat.blocks import File, Image, Text, ToolResult
+from recto.chat.blocks import File, Image, MessageRange, Text, ToolResult
+from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
@@ -30,31 +31,107 @@ from recto.turn.token_cache import Counted, TokenCache
 from recto.window.plan import Cut
 from recto.window.request import Entry
 
-PAGE = 1000
-# How many characters are kept of a page that no model will read.
-ESSENCE = 8_000
+# How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
+# conversation gives the same window on every machine.
+MOST_READ = 300_000
+# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, so that
+# it tells something of every period. The newest messages get what is left: the chat goes on from them.
+OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
+# At least this share is for messages that are not loaded, so that all are read in the end.
+UNLOADED_SHARE = 1 / 4
+PAGE = 64
+
+
+@dataclass(slots=True)
+class UnreadMessages:
+    """Covered messages that are not loaded and that no summary has read, by their numbers on the path to `head`."""
+
+    store: Store
+    store_thread: StoreThread
+    head: str
+    ranges: tuple[MessageRange, ...] = ()
+    _found: dict[int, Message] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return sum(each.length for each in self.ranges)
+
+    async def read(self, characters: int, *, spread: bool) -> list[Message]:
+        """About so many characters of them in order of time: the newest, and with `spread` the oldest and places in
+        between. `ranges` keeps the rest."""
+        self._found = {}
+        left = characters
+        if spread and self.ranges:
+            left -= await self._forward(self.ranges[0].first, int(characters * OLDEST_SHARE))
+            share = int(characters * SPREAD_SHARE / PLACES)
+            for number in self._evenly(PLACES):
+                left -= await self._forward(number, share)
+        await self._backward(left)
+        return [self._found[number] for number in sorted(self._found)]
+
+    def _evenly(self, places: int) -> list[int]:
+        """Numbers that divide what is left into parts of the same length."""
+        steps = [self.count * place // (places + 1) for place in range(1, places + 1)]
+        return [self._number(step) for step in steps] if self.ranges else []
+
+    def _number(self, place: int) -> int:
+        for each in self.ranges:
+            if place < each.length:
+                return each.first + place
+            place -= each.length
+        return self.ranges[-1].last
+
+    async def _forward(self, number: int, characters: int) -> int:
+        """Reads on from a number to the end of its range; returns how many characters were read."""
+        used = 0
+        while used < characters and (inside := self._range_of(number)):
+            page = MessageRange(number, min(number + PAGE - 1, inside.last))
+            used += await self._take(page, characters - used)
+            number = page.last + 1
+        return used
+
+    async def _backward(self, characters: int) -> None:
+        while characters > 0 and self.ranges:
+            first, last = self.ranges[-1]
+            characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
+
+    def _range_of(self, number: int) -> MessageRange | None:
+        return next((each for each in self.ranges if each.first <= number <= each.last), None)
+
+    async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
+        """Reads whole messages of a page until these characters are used up; returns how many were read."""
+        messages = await self.store_thread.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
+        used, taken = 0, []
+        for message in reversed(messages) if newest else messages:
+            if used >= characters:
+                break
+            used += len(transcribe(message))
+            taken.append(message)
+        self._found |= {message.said: message for message in taken}
+        is_whole = len(taken) == len(messages)
+        read = (page,) if is_whole else ranges_of(message.said for message in taken)
+        self.ranges = ranges_without(self.ranges, read)
+        return used
 
 
 @dataclass(slots=True)
 class SummaryInput:
-    store: Store
-    store_thread: StoreThread
     token_cache: TokenCache
     """Of the conversation's own model."""
     before: FormerSummary
     """The previous summary and its ledger."""
     messages: tuple[Message, ...]
-    """The covered messages that are loaded, oldest first."""
-    older: str | None
-    """The newest covered message that is not loaded."""
-    until: str | None
-    """The last message that the previous summary covers."""
+    """The covered messages that are loaded, oldest first; after `read`, all that were read."""
+    unread: UnreadMessages
+    """All others that no summary has read; after `read`, what the next compaction reads."""
+    told_up_to: int
+    """The number of the last message that the previous Compaction covers."""
     entries: tuple[Counted, ...] | None
     """The covered part as the conversation's requests sent it; None if some of it is not loaded."""
     tokens: int
     """Its tokens in the window."""
     covered: int
-    """How many messages are newly covered."""
+    """How many messages there are to read: the newly covered ones, and those that no summary has read."""
     archived: int
     """How many messages are archived after the cut."""
     has_current: bool = False
@@ -62,9 +139,15 @@ class SummaryInput:
     beside: tuple[str, ...] = ()
     """What else a summary may draw on: instructions, lifted messages."""
     seen: int = 0
-    """How many messages were given to a summariser, whole or as sentences."""
-    _essence: list[PlainMessage] = field(default_factory=list)
+    """How many messages were given to a summariser."""
+    density: float = field(init=False)
+    """Tokens for each character of the covered part."""
     _facts: CoveredFacts | None = None
+    _late: frozenset[int] = frozenset()
+    """The numbers of messages that are older than the previous summary, and read only now."""
+
+    def __post_init__(self) -> None:
+        self.density = max(0.2, min(2.0, self.tokens / max(1, self._size)))
 
     @property
     def former(self) -> str:
@@ -77,37 +160,52 @@ class SummaryInput:
             await asyncio.to_thread(self._facts.add, self.messages)
         return self._facts
 
-    async def read(self, characters: int) -> None:
-        """Reads the messages that are not loaded: about so many characters whole, of older ones the key sentences."""
+    async def read(self, most: int) -> None:
+        """Reads messages that are not loaded, about `most` characters together with those that are."""
         if self.seen:
             return
-        facts = await self.gathered()
-        at, self.seen = self.older, len(self.messages)
-        size = sum(len(transcribe(message)) for message in self.messages)
-        while at and at != self.until:
-            page = await self.store_thread.do(self.store.tree.bare_page, at, most=PAGE, until=self.until)
-            said = [message for message in reversed(page) if message.compaction is None]
-            self.seen += len(said)
-            await asyncio.to_thread(facts.add, said)
-            if size <= characters and not self._essence:
-                self.messages = (*said, *self.messages)
-                size += sum(len(transcribe(message)) for message in said)
-            else:
-                self._essence = await asyncio.to_thread(_essence, said) + self._essence
-            at = page[-1].parent if len(page) == PAGE else None
+        if self._facts is None:
+            self._let_go(most)
+        room = max(most - self._size, int(most * UNLOADED_SHARE))
+        found = await self.unread.read(room, spread=not self.former)
+        if self.former:
+            self._late = frozenset(message.said for message in found if message.said <= self.told_up_to)
+        self.messages = tuple(sorted((*found, *self.messages), key=lambda message: message.said))
+        self.seen = len(self.messages)
+        if self._facts is not None:
+            await asyncio.to_thread(self._facts.add, found)
+
+    def _let_go(self, most: int) -> None:
+        """Where even the loaded messages are too many, only the newest are at hand; the others count as not loaded."""
+        if self._size <= most:
+            return
+        kept, size = len(self.messages), 0
+        while kept and size < most / 2:
+            kept -= 1
+            size += len(transcribe(self.messages[kept]))
+        given_up = ranges_of(message.said for message in self.messages[:kept])
+        self.unread.ranges = tuple(sorted((*self.unread.ranges, *given_up)))
+        self.messages = self.messages[kept:]
+
+    @property
+    def _size(self) -> int:
+        return sum(len(transcribe(message)) for message in self.messages)
+
+    @property
+    def read_ranges(self) -> tuple[MessageRange, ...]:
+        """The messages that were read; empty if those are all."""
+        return ranges_of(message.said for message in self.messages) if self.unread.ranges else ()
 
     @property
     def texts(self) -> list[str]:
-        """Everything as a transcript, oldest first."""
-        early = [f"{each.role.capitalize()}: {each.text}" for each in self._essence]
-        begins = (
-            ["Sentences from the beginning of the conversation:", *early, "The conversation then:"] if early else []
-        )
-        return [text for text in (*begins, *(transcribe(message) for message in self.messages)) if text]
-
-    @property
-    def has_essence(self) -> bool:
-        return bool(self._essence)
+        """Everything as a transcript, oldest first; it says where messages are missing."""
+        gaps = {each.first: each.length for each in self.unread.ranges}
+        found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
+        for message in self.messages:
+            found += [transcribe(message), f"[{gap} messages left out]" if (gap := gaps.get(message.said + 1)) else ""]
+            if message.said == max(self._late, default=0):
+                found.append("The conversation after the earlier summary:")
+        return [text for text in found if text]
 
     async def extract(self, most: int) -> str:
         return await asyncio.to_thread(extract, self._said, most, self.count, self.former)
@@ -117,26 +215,18 @@ class SummaryInput:
 
     @property
     def _said(self) -> list[PlainMessage]:
-        return [*self._essence, *(_said(message) for message in self.messages)]
+        return [_said(message, is_late=message.said in self._late) for message in self.messages]
 
-    @property
-    def count(self) -> Callable[[str], int]:
+    def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
-        size = sum(len(transcribe(message)) for message in self.messages)
-        density = max(0.2, min(2.0, self.tokens / max(1, size)))
-        return lambda text: math.ceil(len(text) * density)
+        return math.ceil(len(text) * self.density)
 
 
-def _said(message: Message) -> PlainMessage:
+def _said(message: Message, *, is_late: bool) -> PlainMessage:
     text = message.text or "\n".join(result.text for result in message.results if result.name != RECALL)
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
-    return PlainMessage(message.role, "\n".join(part for part in (text, calls) if part), message.priority)
-
-
-def _essence(messages: Sequence[Message]) -> list[PlainMessage]:
-    lines = extract([_said(message) for message in messages], ESSENCE, len).splitlines()
-    parts = [line.partition(": ") for line in lines]
-    return [PlainMessage(role.lower(), text) for role, _, text in parts if text]
+    text = "\n".join(part for part in (text, calls) if part)
+    return PlainMessage(message.role, text, message.priority, message.said if is_late else 0)
 
 
 # Transcripts are counted message by message; joined, they may take a little more.

@@ -8,15 +8,16 @@ ledger, and both together stay within the summary's room. A failure here never e
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from recto.compaction.summary_input import Slices, SummaryInput, open_slices
+from recto.chat.blocks import Made
+from recto.compaction.summary_input import MOST_READ, Slices, SummaryInput, open_slices
 from recto.concurrency import StoreThread
 from recto.errors import Overflow, ProviderError, RectoError
-from recto.events import Event, SummaryRequested
+from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
 from recto.summary.ledger import ITEM_SEPARATOR, ledger_lines
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
@@ -138,6 +139,8 @@ T = TypeVar("T")
 MOST_SLICES = 40
 CHARACTERS_PER_TOKEN = 2
 LEAST_WANTED = 16
+# Work that takes longer than this is shown, and shown again as it goes on.
+PATIENCE_S = 0.5
 
 
 class NoSummary(Exception):
@@ -167,9 +170,10 @@ class SummaryWriter:
     """The ledger's share of the room."""
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Yields an event for each request; `result` holds the summary in the end."""
-        self._share = await self._check.share()
-        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, self.wanted.tokens - self._share))
+        """Yields an event for each request and for work that takes long; `result` holds the summary in the end."""
+        async with aclosing(self._shown(self._open())) as events:
+            async for event in events:
+                yield event
         for number, writer in enumerate(self._attempts):
             try:
                 async with aclosing(self._attempt(number, writer)) as events:
@@ -183,7 +187,25 @@ class SummaryWriter:
                 self._overflowed = isinstance(why, Overflow)
                 if isinstance(why, ProviderError) and is_hopeless(why) and writer is self.writers[-1]:
                     break
-        self.result = await self._check.check(await self._without_model())
+        async with aclosing(self._shown(self._without_model())) as events:
+            async for event in events:
+                yield event
+
+    async def _open(self) -> None:
+        if not self.writers:  # nobody else reads what is loaded
+            await self.source.read(MOST_READ)
+        self._share = await self._check.share()
+        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, self.wanted.tokens - self._share))
+
+    async def _shown(self, work: Coroutine[Any, Any, None]) -> AsyncGenerator[Event, None]:
+        """Does the work, and yields an event whenever it has taken half a second more."""
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
+                yield SummaryProgress(self.source.seen, self.source.covered)
+            await task
+        finally:
+            task.cancel()
 
     @property
     def _check(self) -> SummaryCheck:
@@ -253,9 +275,7 @@ class SummaryWriter:
 
     async def _transcript(self, slices: Slices, asked: str) -> list[str]:
         source, writer = self.source, slices.writer
-        await source.read(MOST_SLICES * writer.budget.limit * CHARACTERS_PER_TOKEN)
-        if source.has_essence:
-            self._notes.append("the oldest messages are too many for a model: it got whole sentences of them")
+        await source.read(min(MOST_READ, MOST_SLICES * writer.budget.limit * CHARACTERS_PER_TOKEN))
         told = [f"Earlier summary:\n{source.former}"] if source.former else []
         runs = await slices.runs([*told, *source.texts], asked)
         if not runs:
@@ -281,17 +301,25 @@ class SummaryWriter:
         return await as_sent(self.source.token_cache, text, self.source.archived)
 
     def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        return WrittenSummary(answer.text.strip(), "model", answer.made, tuple(self._notes), self._checks)
+        return self._written(answer.text.strip(), "model", answer.made)
 
-    async def _without_model(self) -> WrittenSummary:
+    async def _without_model(self) -> None:
         """The lower rungs: neither can fail, and both fit."""
         source = self.source
-        await source.read(0)
+        await source.read(MOST_READ)
         text = await self._within(self.most - self._share, source.extract)
         made_by = "extractive"
         if not text:
             text, made_by = await self._within(self.most, source.truncate), "truncated"
-        return WrittenSummary(text, made_by if text else "discard", None, tuple(self._notes), self._checks)
+        self.result = await self._check.check(self._written(text, made_by if text else "discard"))
+
+    def _written(self, text: str, made_by: str, made: Made | None = None) -> WrittenSummary:
+        source, notes = self.source, self._notes
+        if left := source.unread.count:
+            read = f"the summary read {source.seen:,} of {source.covered:,} messages in time"
+            notes = [*notes, f"{read}; the next compaction reads on, and search finds the other {left:,} too"]
+        unread = source.unread.ranges
+        return WrittenSummary(text, made_by, made, tuple(notes), self._checks, read=source.read_ranges, unread=unread)
 
     @property
     def _checks(self) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """ScriptedProvider: answers from a JSON file, step by step. For tests, demos and benchmarks; uses no network.
 
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
-and files, "exact": false where our counts are to be estimates, "steps": a list}. A step is one of
+and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
+summaries, "steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
@@ -68,6 +69,7 @@ class Script:
     steps: tuple[ScriptStep, ...]
     takes_attachments: bool = False
     is_exact: bool = True
+    summarizes: bool = True
     played: set[int] = field(default_factory=set)
 
     def next(self, purpose: str) -> ScriptStep:
@@ -93,8 +95,8 @@ class ScriptedProvider:
     async def model(self, name: str) -> Model:
         path = name.removeprefix("scripted:")
         script = self._script(path)
-        takes = script.takes_attachments
-        return replace(_model(path, script.window), images=takes, files=takes, exact=script.is_exact)
+        model = replace(_model(path, script.window), exact=script.is_exact, summarizes=script.summarizes)
+        return replace(model, images=script.takes_attachments, files=script.takes_attachments)
 
     async def counter(self, model: Model) -> VocabularyCounter:
         return VocabularyCounter(model, self.format)
@@ -169,18 +171,20 @@ def read_script(path: str) -> Script:
     limit: Json = ASSUMED_WINDOW
     takes: Json = False
     exact: Json = True
+    summarizes: Json = True
     if isinstance(data, dict):
-        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "steps"))
-        exact = data.get("exact", exact)
+        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "summarizes", "steps"))
+        exact, summarizes = data.get("exact", exact), data.get("summarizes", summarizes)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
-    for name, value in (("attachments", takes), ("exact", exact)):
+    for name, value in (("attachments", takes), ("exact", exact), ("summarizes", summarizes)):
         if not isinstance(value, bool):
             _bad(path, name, "true or false")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
-    return Script(limit or None, tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1)), takes, exact)
+    steps = tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1))
+    return Script(limit or None, steps, takes, exact, summarizes)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:

@@ -223,9 +223,11 @@ class Archive:
         left = self.left
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
+        if left > 0 and patience is WAIT_IN_TURN:
+            return BEING_MADE  # indexing begins when the request has left
         if left > 0:
             self.wake()
-            return BEING_MADE if patience is WAIT_IN_TURN else f"{BEING_MADE}: {left} messages are not in it yet"
+            return f"{BEING_MADE}: {left} messages are not in it yet"
         return self._amiss
 
     def _has(self, number: int) -> bool:

@@ -3,13 +3,14 @@
 Places are found by branch and depth, so the length of a path does not matter.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from recto.chat.conversation import Trail
 from recto.chat.message import Message, now
+from recto.errors import Invalid
 from recto.store.prefix import SentMessage
 from recto.store.rows import AnyRow, message_columns, message_row
 from recto.store.source_uses import note_uses
@@ -63,6 +64,11 @@ class MessagePath:
         found = self.rows(depth, depth) if depth else []
         return found[0] if found and found[0].said == number else None
 
+    def numbered_rows(self, first: int, last: int) -> list[AnyRow]:
+        """The rows between two numbers, in order."""
+        start, end = self._depth(first), self._depth(min(last, self.head.said))
+        return self.rows(start, end) if start and end else []
+
     def _depth(self, number: int) -> int | None:
         """The smallest depth with this number. It exceeds the number by the Compactions before the message."""
         if not 1 <= number <= self.head.said:
@@ -110,14 +116,18 @@ def parent_of(connection: Connection, home: AnyRow, id: str | None) -> ParentPla
     return ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
 
 
-def place_under(message: Message, parent: ParentPlace) -> Message:
+def place_under(message: Message, parent: ParentPlace, parent_id: str | None) -> Message:
     said = parent.said + (0 if message.compaction else 1)
-    return replace(message, depth=parent.depth + 1, said=said, created=message.created or now())
+    return replace(message, parent=parent_id, depth=parent.depth + 1, said=said, created=message.created or now())
 
 
-def insert_message(connection: Connection, home: int, parent: ParentPlace, message: Message) -> int | None:
-    """Returns the number of the new row; None where a message with this id is already stored."""
-    begins = parent.n is None or HAS_CHILD(connection, parent=parent.n).first() is not None
+def insert_message(
+    connection: Connection, home: int, parent: ParentPlace, message: Message, *, begins: bool | None = None
+) -> int | None:
+    """Returns the number of the new row; None where a message with this id is already stored. `begins` says whether it
+    begins a branch, where that is known."""
+    if begins is None:
+        begins = parent.n is None or HAS_CHILD(connection, parent=parent.n).first() is not None
     values = {
         "id": message.id,
         "conversation": home,
@@ -142,6 +152,26 @@ def insert_message(connection: Connection, home: int, parent: ParentPlace, messa
         COVER_ITSELF(connection, number=number)
     note_uses(connection, number, message.blocks)
     return number
+
+
+def insert_all(connection: Connection, home: AnyRow, said: Iterable[Message]) -> tuple[int, Message] | None:
+    """Inserts messages one below the other and moves the head from the first one's parent to the last one; returns the
+    number and the message of that. No more than one message is in memory."""
+    parent, above, title = parent_of(connection, home, home.head_id), home.head_id, home.title
+    last: tuple[int, Message] | None = None
+    for message in said:
+        placed = place_under(message, parent, above)
+        number = insert_message(connection, home.n, parent, placed, begins=None if last is None else False)
+        if number is None:
+            raise Invalid(f"message {message.id} is already stored", id=message.id)
+        branch = message_row(connection, placed.id).branch if last is None else parent.branch
+        covers = number if placed.compaction else parent.compaction
+        parent = ParentPlace(number, placed.depth, placed.said, covers, branch)
+        above, last = placed.id, (number, placed)
+        title = title or (_title(placed.text) if placed.role == "user" else "")
+    if last:
+        MOVE_HEAD(connection, home=home.n, new_head=last[0], new_updated=now(), new_title=title)
+    return last
 
 
 def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number: int, message: Message) -> bool:

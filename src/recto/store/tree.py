@@ -1,6 +1,6 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, takewhile
@@ -18,6 +18,7 @@ from recto.store.database import Database
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
+    insert_all,
     insert_message,
     is_on_path,
     move_head,
@@ -172,12 +173,20 @@ class Tree:
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)
-            placed = place_under(message, parent)
+            placed = place_under(message, parent, message.parent)
             number = insert_message(connection, home.n, parent, placed)
             if number is None:
                 return self._already_stored(home, message_row(connection, message.id), message)
             self._database.note_newest(number, placed.id)
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
+
+    def append_all(self, conversation: str, said: Iterable[Message]) -> Message | None:
+        """Stores many messages in one transaction, the first below the head and each other below the one before it."""
+        with self._database.write() as connection:
+            last = insert_all(connection, conversation_row(connection, conversation), said)
+            if last:
+                self._database.note_newest(last[0], last[1].id)
+            return last[1] if last else None
 
     def _already_stored(self, home: AnyRow, existing: AnyRow, message: Message) -> AppendedMessage:
         known = message_of(existing)
@@ -392,6 +401,12 @@ class Tree:
         if head is not None:
             heads[message_row(connection, head).conversation] = head
         return {home: find_trail(connection, end) if end else Trail() for home, end in heads.items()}
+
+    def numbered_stretch(self, head: str, first: int, last: int) -> list[Message]:
+        """Bare messages of the path to `head` between two of its numbers, in order, without Compactions."""
+        with self._database.read() as connection:
+            found = read_numbered(connection, path_to(connection, head).numbered_rows(first, last))
+            return [numbered.message for numbered in found if numbered.message.compaction is None]
 
     def stretch(self, head: str, first: int, last: int) -> list[Message]:
         """Bare messages of the path to `head` between two depths, in order, without Compactions."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from recto.chat.cues import SMALL_WORDS
 from recto.chat.priority import BINDING, CHATTER, sentence_priority
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.machine_output import PROSE, classify_lines
+from recto.summary.machine_output import PROSE, LineKinds, classify_lines
 from recto.summary.sentence_score import TermWeights, numeric_terms
 from recto.summary.sentences import decision_start, rate_sentence, sentence_positions, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
@@ -46,11 +46,12 @@ _COMMON_WORDS = word_set(
 )
 
 
-def find_decisions(text: str) -> list[Fact]:
-    """Sentences that bind: decisions, rules, corrections, who the user is and what they want. Reads prose only."""
+def find_decisions(text: str, lines: LineKinds | None = None) -> list[Fact]:
+    """Sentences that bind: decisions, rules, corrections, who the user is and what they want. Reads prose only. `lines`
+    are those of the text where they are classified already."""
     if len(text) > _MAX_READ:
-        text = f"{text[: _MAX_READ // 2]}\n{text[-_MAX_READ // 2 :]}"
-    lines = classify_lines(text)
+        text, lines = f"{text[: _MAX_READ // 2]}\n{text[-_MAX_READ // 2 :]}", None
+    lines = lines or classify_lines(text)
     found = []
     for start, sentence in sentence_positions(text):
         has_length = _MIN_SENTENCE <= len(sentence) <= _MAX_SENTENCE

@@ -9,8 +9,8 @@ German capitalises every noun: there, only several such words in a row count as 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from recto.chat.cues import SMALL_WORDS
 from recto.summary.sentences import word_set
@@ -111,9 +111,11 @@ TIME_PATTERN = (
     rf"|\d{{1,2}}\s?(?:{_AM_PM}|Uhr\b)(?![{LETTER}])"
 )
 
+_SPACE = re.compile(r"\s")
 _DATE_TOKENS = re.compile(r"\d+|[^\W\d_]+")
 _NUMBER_PARTS = re.compile(rf"(\D*?)([-−+]?)({_DIGITS})(?:\s?[-–]\s?({_DIGITS})|/({_DIGITS}))?")
 _DATE_PARTS = re.compile(r"(-|\d{4})-(\d\d)(?:-(\d\d))?")
+_THOUSANDS = re.compile(r"\D*(\d{1,3})\.(\d{3})\D*")
 _MAX_DIGITS = 18
 
 
@@ -122,12 +124,14 @@ def unit_end(text: str, end: int) -> int | None:
     found = _UNIT.match(text, end)
     if found is None:
         return None if text[end : end + 1].isascii() and text[end : end + 1].isalnum() else end
-    unit = re.sub(r"\s", "\xa0", found[1] or found[2])
+    unit = found[1] or found[2]
+    unit = unit if unit.isalpha() else _SPACE.sub("\xa0", unit)
     if unit in _units() or (len(unit) > 2 and unit.lower() in _units()):
         return found.end()
     return end if text[end] in " \xa0\u202f-" else None
 
 
+@lru_cache(4096)
 def normalize_number(text: str) -> str:
     """A number with its unit: "3,200", "3200" and "3.2k" give the same result; a range keeps both ends."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
@@ -147,6 +151,8 @@ def normalize_number(text: str) -> str:
 def values_and_unit(normal: str) -> tuple[list[float], str]:
     """The values and the unit in a number's normal form."""
     numbers, _, unit = normal.partition(" ")
+    if numbers.isdigit():
+        return [float(numbers)], unit
     try:
         return [float(part) for part in re.split("[–/]", numbers) if part], unit
     except ValueError:
@@ -155,7 +161,7 @@ def values_and_unit(normal: str) -> tuple[list[float], str]:
 
 def thousands_value(text: str) -> float | None:
     """The other value that "1.234" may have: some languages put a dot between thousands."""
-    found = re.fullmatch(r"\D*(\d{1,3})\.(\d{3})\D*", text)
+    found = _THOUSANDS.fullmatch(text) if "." in text else None
     return float(found[1] + found[2]) if found else None
 
 
@@ -273,8 +279,7 @@ _BEFORE_MONTH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NameSpan:
+class NameSpan(NamedTuple):
     """A capitalised word, or several that form a name."""
 
     start: int
@@ -288,12 +293,13 @@ def find_names(text: str, words: Sequence[NameSpan]) -> Iterator[NameSpan]:
     occurs inside another sentence, if another name follows, or if a verb follows that people are the subject of."""
     starters = {word.start for word in words if _starts_sentence(text, word.start)}
     inside = {_without_possessive(word.text) for word in words if word.start not in starters}
-    is_german = _is_german(text)
+    is_german: bool | None = None
     for run in _runs(text, words):
         if run[0].start in starters and not (_can_start(run, inside) or _is_acting(text, run[0])):
             run = run[1:]
         run = _trim(run)
         if run and not _is_heading(text, run):
+            is_german = _is_german(text) if is_german is None else is_german
             yield from _name_of_run(text, run, is_german)
 
 
@@ -317,7 +323,7 @@ def _runs(text: str, words: Sequence[NameSpan]) -> Iterator[list[NameSpan]]:
 
 def _can_start(run: Sequence[NameSpan], inside: Iterable[str]) -> bool:
     first = run[0].text
-    if _CONTRACTION.sub("", first).lower() in _NEVER_FIRST:
+    if _without_contraction(first).lower() in _NEVER_FIRST:
         return False
     return _without_possessive(first) in inside or len(_trim([*run])) > 1 or first.isupper()
 
@@ -332,7 +338,7 @@ def _is_acting(text: str, word: NameSpan) -> bool:
 def _trim(run: list[NameSpan]) -> list[NameSpan]:
     while run and run[0].text.lower() in _NEVER_FIRST:
         run = run[1:]
-    while run and (run[-1].text.lower() in _NOT_NAMES or _CONTRACTION.sub("", run[-1].text).lower() in _NOT_NAMES):
+    while run and (run[-1].text.lower() in _NOT_NAMES or _without_contraction(run[-1].text).lower() in _NOT_NAMES):
         run = run[:-1]
     return run
 
@@ -373,7 +379,11 @@ def _is_german(text: str) -> bool:
 
 
 def _without_possessive(word: str) -> str:
-    return _POSSESSIVE.sub("", word)
+    return word if word.isalpha() else _POSSESSIVE.sub("", word)
+
+
+def _without_contraction(word: str) -> str:
+    return word if word.isalpha() else _CONTRACTION.sub("", word)
 
 
 def normalize_name(name: str) -> str:

@@ -51,7 +51,10 @@ class Evidence:
         self._sorted.clear()
 
     def _add_fact(self, fact: Fact) -> None:
-        self.keys.add(fact.key)
+        key, is_new = fact.key, fact.key not in self.keys
+        if not is_new and (fact.kind != "number" or "." not in fact.text):
+            return
+        self.keys.add(key)
         if fact.kind == "date":
             self.dates |= implied_dates(fact.normal)
         elif fact.kind == "number":

@@ -35,7 +35,7 @@ from recto.summary.source_lines import (
 )
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 
-_LABEL = re.compile(r"(User|Assistant|Tool): (?=\S)")
+_LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?: (?=\S)")
 _ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
 _TASK_WEIGHT = 1.6
 # The first line of a former summary weighs half as much again; this bonus decays over the lines after it.
@@ -63,6 +63,8 @@ class PlainMessage:
     role: str
     text: str
     priority: int = 5
+    number: int = 0
+    """Of a message that is older than the former summary, which does not tell it; 0 for all others."""
 
 
 def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
@@ -111,7 +113,7 @@ def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool) -> list
             _ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + 0.1 * at / len(messages))
         )
         weight *= _TASK_WEIGHT if at == task else 1
-        lines.append(SourceLine(_label(message), message.text, weight, at == task))
+        lines.append(SourceLine(_label(message), message.text, weight, at == task, message.number))
     return lines
 
 
@@ -133,14 +135,15 @@ def _former_lines(former: str) -> list[SourceLine]:
         label = _LABEL.match(line)
         weight = _ROLE_WEIGHTS[label[1].lower()] if label else 1.0
         text = line[label.end() :] if label else line.strip()
+        number = int(label[2] or 0) if label else 0
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
-        lines.append(SourceLine(label[0] if label else "", text, weight * bonus, at == 0))
+        lines.append(SourceLine(f"{label[1]}: " if label else "", text, weight * bonus, at == 0, number))
     return lines
 
 
 def _shorten_former(former: str, lines: Sequence[SourceLine], limit: int, count: CountTokens, density: float) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
-    rest = sum(len(line.label) + len(line.text) + 1 for line in lines) / density
+    rest = sum(len(line.heading) + len(line.text) + 1 for line in lines) / density
     room = max(int(limit * _FORMER_SHARE), limit - math.ceil(1.1 * rest)) if lines else limit
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
@@ -245,16 +248,25 @@ def _open_selection(lines: Sequence[SourceLine], size: float, known: Sequence[Sc
     periods = min(max(int(number / 2), 3), _MAX_PERIODS)
     context = None
     if number >= _MIN_WITH_CONTEXT:
-        context = SentenceContext(reader, find_corrections([*known, *pool], weights))
+        context = SentenceContext(reader, _find_corrections(lines, known, pool, weights))
     known_terms = [sentence.terms for sentence in known]
     return SentenceSelection(pool, weights, len(lines), periods, max(number / periods, 0.3), known_terms, context)
+
+
+def _find_corrections(
+    lines: Sequence[SourceLine], known: Sequence[ScoredSentence], pool: Sequence[ScoredSentence], weights: TermWeights
+) -> dict[SentenceKey, ScoredSentence]:
+    """A message that is older than the former summary corrects nothing in it."""
+    later = [sentence for sentence in pool if not lines[sentence.line].number]
+    found = find_corrections([*known, *later], weights)
+    return found if len(later) == len(pool) else find_corrections(pool, weights) | found
 
 
 def _cut_sentence(
     sentence: ScoredSentence, lines: Sequence[SourceLine], share: int, count: CountTokens, density: float
 ) -> ScoredSentence:
     """Cuts a sentence to its share of the room. One that is clearly shorter is not counted."""
-    label = lines[sentence.line].label
+    label = lines[sentence.line].heading
     if len(label) + len(sentence.text) <= share * density:
         return sentence
     return replace(sentence, text=cut_to_fit(sentence.text, share - (count(label) if label else 0) - 1, count))
@@ -263,7 +275,7 @@ def _cut_sentence(
 def _estimate_fitting(ranked: Sequence[ScoredSentence], lines: Sequence[SourceLine], size: float) -> int:
     """About how many fit."""
     for number, sentence in enumerate(ranked):
-        size -= len(sentence.text) + len(lines[sentence.line].label) + 1
+        size -= len(sentence.text) + len(lines[sentence.line].heading) + 1
         if size < 0:
             return number
     return len(ranked)
@@ -279,7 +291,7 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:
-            rendered.append(line.label + text)
+            rendered.append(line.heading + text)
         before = pick
     return "\n".join(rendered)
 

@@ -7,7 +7,7 @@ commands, errors, and numbers in lines that report an outcome. The others only p
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from recto.summary.entities import (
     DATE_PATTERN,
@@ -30,8 +30,9 @@ _MAX_LENGTH = 160
 _MAX_FENCED_LINES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
+    """A named tuple, since there are many and it is created in a third of the time."""
+
     kind: str
     """decision, date, time, number, version, path, url, command, identifier, name, quote or error."""
     text: str
@@ -61,8 +62,10 @@ _COMMANDS = (
     "sed|awk|tar|unzip|sudo|apt|apt-get|brew|systemctl|journalctl|psql|sqlite3|redis-cli|terraform|ansible|aws|gcloud|az|"
     "echo|export|source|bash|sh|recto|ffmpeg|openssl|nc|nmap|strings|objdump|gdb"
 )
+_PLAIN = rf"[a-z]++(?![{LETTER}(]|[.:/@\\-][{LETTER}/\\])"
 _PATTERNS = {
-    "plain": rf"[a-z]++(?![{LETTER}(]|[.:/@\\-][{LETTER}/\\])",
+    # ordinary words, as many as follow each other: most of a text is skipped in a few steps
+    "plain": rf"{_PLAIN}(?:[,.;:!?]?[ \n]{_PLAIN})*+",
     "url": r"""(?:https?|ftp|ssh|git|s3|file|wss?|postgres(?:ql)?|mysql|redis|mongodb)://[^\s"'<>()\[\]{}`|\\^,;]++"""
     rf"|[{LETTER}.+-]{{1,64}}+@[{LETTER}-]{{1,63}}+(?:\.[{LETTER}-]{{2,63}}+)++",
     "date": rf"(?=[\dA-Z])(?:{DATE_PATTERN})",
@@ -89,6 +92,7 @@ _TOKEN = re.compile(
 _QUOTE = re.compile(
     r'"[^"\n]{3,80}+"|“[^”\n]{3,80}+”|„[^“”\n]{3,80}+[“”]|«[^»\n]{3,80}+»|[「『《][^」』》\n]{2,80}+[」』》]'
 )
+_OPENING_QUOTES = '"“„«「『《'
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,120}+)`(?!`)")
 _DOT_FILE = re.compile(
     r"\.(?:env|git\w*|bash\w*|zsh\w*|profile|config|local|ssh|cache|npmrc|docker\w*|venv|vscode|pre-commit)"
@@ -96,10 +100,12 @@ _DOT_FILE = re.compile(
 _LINE_NUMBER = re.compile(rf"[:#]L?\d++(?![{LETTER}])")
 _COMMAND = re.compile(rf"(?:sudo )?(?:(?:{_COMMANDS})(?:[ \t]++[^\n]{{1,150}}+)?|\./[^\n]{{2,150}}+)$")
 _COMMAND_LINE = re.compile(r"^[ \t]*+(?:(?:bash-)?[$❯%]|>>>?)[ \t]++([^\n]{2,160}+)$", re.MULTILINE)
+_PROMPTS = "$❯%>"
 _COMMAND_ARGUMENT = re.compile(r'"(?:command|cmd)"\s*:\s*"((?:[^"\\\n]|\\.){2,160}+)"')
 _ERROR = re.compile(
     r"^[ \t]*+((?:[A-Za-z_.]{0,60}?(?:Error|Exception)|fatal|error)\b):[ \t]*+([^\n]{3,100}+)", re.MULTILINE
 )
+_ERROR_WORDS = ("Error", "Exception", "fatal", "error")
 _CAMEL = re.compile(r"[a-z\u00df-\u00ff\d][A-Z]|[A-Z]{2}[a-z]{2}")
 _COUNTED_NOUN = re.compile(r"[ \xa0](?:[a-z]{3,}s|passed|failed|skipped|people|men|women|children)\b")
 _NUMBERING = re.compile(r"[.):](?:\s|$)")
@@ -109,9 +115,17 @@ _ANY_LETTER = re.compile(r"[^\W\d_]")
 def find_facts(text: str, *, author: str = "") -> list[Fact]:
     """All facts in order of position, as often as they occur. `author` is PROSE or MACHINE where it is known who wrote
     all of the text; otherwise each line is judged by its looks."""
-    lines = classify_lines(text, author=author)
+    return facts_on_lines(text, classify_lines(text, author=author))
+
+
+def facts_on_lines(text: str, lines: LineKinds) -> list[Fact]:
+    """The same for a text whose lines are classified already."""
     found = [*_tokens(text, lines), *_quotations(text, lines), *_commands(text, lines), *_errors(text)]
-    return _without_nested(sorted(found, key=lambda fact: (fact.start, -fact.end)))
+    return _without_nested(sorted(found, key=_by_position))
+
+
+def _by_position(fact: Fact) -> tuple[int, int]:
+    return fact.start, -fact.end
 
 
 def _without_nested(found: list[Fact]) -> list[Fact]:
@@ -245,7 +259,8 @@ def _path(text: str, start: int, end: int, lines: LineKinds) -> Fact | None:
 
 
 def _quotations(text: str, lines: LineKinds) -> Iterator[Fact]:
-    for match in _QUOTE.finditer(text):
+    # a search for single characters is much faster than the pattern, and most texts have none of them
+    for match in _QUOTE.finditer(text) if any(mark in text for mark in _OPENING_QUOTES) else ():
         inner = match[0][1:-1].strip()
         if len(inner) > 1 and _ANY_LETTER.search(inner) and lines.at(match.start()) == PROSE:
             is_significant = len(inner.split()) > 1 or inner[0].isupper() or not inner.isascii()
@@ -253,15 +268,15 @@ def _quotations(text: str, lines: LineKinds) -> Iterator[Fact]:
 
 
 def _commands(text: str, lines: LineKinds) -> Iterator[Fact]:
-    for match in _CODE_SPAN.finditer(text):
+    for match in _CODE_SPAN.finditer(text) if "`" in text else ():
         inner = match[1].strip()
         if _COMMAND.match(inner) and " " in inner:
             yield Fact("command", inner, normalize_fact_text(inner), match.start(), match.end())
         elif inner and _ANY_LETTER.search(inner) and not lines.fence_at(match.start()):
             yield Fact("identifier", inner, normalize_fact_text(inner), match.start(), match.end())
-    for match in _COMMAND_LINE.finditer(text):
+    for match in _COMMAND_LINE.finditer(text) if any(mark in text for mark in _PROMPTS) else ():
         yield Fact("command", match[1].strip(), normalize_fact_text(match[1]), match.start(1), match.end(1))
-    for match in _COMMAND_ARGUMENT.finditer(text):
+    for match in _COMMAND_ARGUMENT.finditer(text) if '"c' in text else ():
         yield Fact("command", match[1], normalize_fact_text(match[1]), match.start(1), match.end(1))
     for start, end in lines.fences:
         yield from _fenced_commands(text, start, end)
@@ -279,7 +294,7 @@ def _fenced_commands(text: str, start: int, end: int) -> Iterator[Fact]:
 
 
 def _errors(text: str) -> Iterator[Fact]:
-    for match in _ERROR.finditer(text):
+    for match in _ERROR.finditer(text) if any(f"{word}:" in text for word in _ERROR_WORDS) else ():
         yield Fact("error", match[0].strip(), normalize_fact_text(match[0]), match.start(1), match.end())
 
 

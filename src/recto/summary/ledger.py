@@ -7,7 +7,7 @@ each fact in as few words as can be understood alone.
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from recto.summary.decisions import find_decisions, shorten_decision
 from recto.summary.facts import Fact, find_facts
@@ -27,8 +27,7 @@ _ROLE_WEIGHTS = {"user": 1.4, "assistant": 1.0, "tool": 0.7}
 _LISTED_WEIGHT = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(NamedTuple):
     """A fact that may go into the ledger."""
 
     fact: Fact

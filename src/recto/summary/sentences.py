@@ -10,7 +10,7 @@ They complete the cues of `recto.chat.priority`.
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 
@@ -247,6 +247,7 @@ UNSPACED_NUMBER = re.compile(
 )
 
 
+@lru_cache(8192)  # facts and sentences of a summary are found in the same messages, one after the other
 def rate_sentence(sentence: str) -> int:
     """The priority of one sentence, in languages with and without spaces."""
     priority = sentence_priority(sentence)

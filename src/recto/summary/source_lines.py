@@ -45,6 +45,13 @@ class SourceLine:
     weight: float
     is_task: bool = False
     """At least one sentence of it must be in the summary."""
+    number: int = 0
+    """Shown where the order of the lines does not tell when this was said."""
+
+    @property
+    def heading(self) -> str:
+        """The label as it is written."""
+        return f"{self.label[:-2]} (#{self.number}): " if self.number else self.label
 
 
 class LineSentence(NamedTuple):

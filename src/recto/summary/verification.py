@@ -5,7 +5,7 @@ Unsupported facts are marked in the text. Lost ones go into the ledger, as far a
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
@@ -13,7 +13,7 @@ from recto.chat.message import Message
 from recto.summary.decisions import find_answers, find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
-from recto.summary.facts import Fact, find_facts
+from recto.summary.facts import Fact, facts_on_lines, find_facts
 from recto.summary.ledger import ITEM_SEPARATOR, LedgerEntry, describe_fact, fact_end, parse_item, parse_ledger
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines
 
@@ -47,10 +47,12 @@ class CoveredFacts:
     def _add_text(self, text: str, author: str, message: Message) -> None:
         is_long = len(text) > _MAX_SEARCHED
         searched = f"{text[: _MAX_SEARCHED // 2]}\n{text[-_MAX_SEARCHED // 2 :]}" if is_long else text
-        facts = find_facts(searched, author=author)
+        lines = classify_lines(searched, author=author)
+        facts = facts_on_lines(searched, lines)
         self.evidence.add(text, facts)
         if author != MACHINE and message.role in ("user", "assistant"):
-            facts = [*facts, *find_decisions(text), *find_answers(text, message.role)]
+            decisions = find_decisions(text, None if is_long else lines)
+            facts = [*facts, *decisions, *find_answers(text, message.role)]
         significant = [fact for fact in facts if fact.is_significant]
         for fact in _first_of_each_kind(significant) if author == MACHINE else significant:
             description = describe_fact(fact, text)
@@ -243,7 +245,7 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
 def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
     for fact in facts:
         if match := re.search(rf"(?<!\w){re.escape(fact.text)}(?!\w)", plain):
-            yield replace(fact, start=match.start(), end=match.end())
+            yield fact._replace(start=match.start(), end=match.end())
 
 
 def _is_inside(fact: Fact, other: Fact) -> bool:

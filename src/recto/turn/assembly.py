@@ -185,6 +185,8 @@ def _add_summary(tally: SectionTally, loaded: LoadedView, promised: int) -> None
         tally.add("summary", Pick("summary", "to be written", f"at most {promised} tokens"), promised)
     elif loaded.summary and block:
         because = f"stands for {block.messages_archived} archived messages; {block.made_by}"
+        if block.unread:
+            because += f"; {block.unread_messages} of them are read at the next compaction"
         name = f"compaction {block.compaction_number}"
         tally.add("summary", Pick("summary", name, because), loaded.summary.count.tokens)
 

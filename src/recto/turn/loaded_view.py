@@ -60,10 +60,11 @@ class LoadedView:
         """How many messages are archived after a cut, older ones that were not loaded included."""
         return self._said_up_to(last) - len(lifted)
 
-    def covered(self, last: str | None) -> int:
-        """How many messages a cut newly covers."""
+    @property
+    def covered_before(self) -> int:
+        """How many messages the Compaction in force covers; the number of the last of them."""
         before = self.view.compaction
-        return self._said_up_to(last) - (before.messages_archived + len(before.lifted) if before else 0)
+        return before.messages_archived + len(before.lifted) if before and before.last else 0
 
     def _said_up_to(self, last: str | None) -> int:
         before = self.view.compaction
@@ -71,7 +72,7 @@ class LoadedView:
         if last in known:
             return known[last]
         if last is None or (before and last == before.last):
-            return before.messages_archived + len(before.lifted) if before and last else 0
+            return self.covered_before if last else 0
         return self.view.tail[0].said - 1 if self.view.tail else 0
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from recto.chat.blocks import Compaction, Made
+from recto.chat.blocks import Compaction, Made, MessageRange
 from recto.chat.message import Message, now
 from recto.ids import new_id
 
@@ -24,6 +24,8 @@ class WrittenSummary:
     places: dict[str, int] = field(default_factory=dict)
     tokens: int | None = None
     """Of the text alone; None where it is not counted yet."""
+    read: tuple[MessageRange, ...] = ()
+    unread: tuple[MessageRange, ...] = ()
 
 
 def previous_summary(block: Compaction | None) -> WrittenSummary:
@@ -39,6 +41,8 @@ def previous_summary(block: Compaction | None) -> WrittenSummary:
         block.ledger,
         block.places,
         block.summary_tokens,
+        block.read,
+        block.unread,
     )
 
 
@@ -94,6 +98,8 @@ def next_block(
         unsummarized=unsummarized,
         action=action,
         summary_tokens=written.tokens,
+        read=written.read,
+        unread=written.unread,
     )
 
 

@@ -3,15 +3,26 @@
 Compactions in words: the marker line, who wrote the summary, its facts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from recto import wire
-from recto.chat.blocks import Block, Compaction, File, Image, References, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import (
+    Block,
+    Compaction,
+    File,
+    Image,
+    MessageRange,
+    References,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
-from recto.events import ContextCompacted, SummaryRequested
+from recto.events import ContextCompacted, SummaryProgress, SummaryRequested
 from recto.reports.transcript import TranscriptEntry
 
 if TYPE_CHECKING:
@@ -24,6 +35,7 @@ WRITERS = {
     "user": "summary by you",
     "discard": "no summary",
 }
+MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
 NO_SUMMARY = "There is no summary: what is archived was left out."
@@ -89,6 +101,11 @@ def request_in_words(event: SummaryRequested) -> str:
     return f"summing up {event.size:,} tokens with {event.model}{part}"
 
 
+def progress_in_words(event: SummaryProgress) -> str:
+    read = f", {event.read:,} read so far" if event.read else ""
+    return f"summing up {event.of:,} messages{read}"
+
+
 def undone_in_words(before: Compaction | None, block: Compaction) -> str:
     """What is in the window again after a compaction was taken back."""
     back = restored(before, block)
@@ -120,6 +137,9 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
     yield "because", block.because
     if said := facts_in_words(block.checks):
         yield "facts", f"{said}, {block.checks.get('archive', 0)} only in the archive"
+    if block.unread:
+        yield "read", f"{_ranges(block.read)}; the next compaction reads more"
+        yield "not read", f"{show.counted(block.unread_messages, 'message')}: {_ranges(block.unread)}"
     for line in block.ledger:
         yield "ledger", line
     for note in block.notes:
@@ -128,6 +148,13 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
         yield "pins", ", ".join(block.pinned)
     if block.excerpts:
         yield "excerpts", ", ".join(f"{key} ({len(text):,} characters)" for key, text in block.excerpts.items())
+
+
+def _ranges(ranges: Sequence[MessageRange]) -> str:
+    """The first few of them, and how many more there are."""
+    named = [f"#{first}–#{last}" if first < last else f"#{first}" for first, last in ranges[:MOST_RANGES]]
+    more = f" and {len(ranges) - MOST_RANGES} more" if len(ranges) > MOST_RANGES else ""
+    return ", ".join(named) + more
 
 
 def _action(block: Compaction) -> str:
