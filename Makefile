@@ -43,7 +43,7 @@ format: .venv/test.ready ## formats the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: .venv/test.ready ## figures, with peers beside us in the same run (they get an environment of their own)
+bench: .venv/test.ready ## figures, with peers beside us in the same run (they get an environment of their own); BENCH=quick for all in small
 	$(BIN)/python -m bench $(BENCH)
 
 lock: ## renews the lock files; needs uv

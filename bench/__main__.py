@@ -1,10 +1,15 @@
-"""`python -m bench [NAME…] [--quick]`: runs the benchmarks and prints each table as it is ready."""
+"""`python -m bench [NAME…] [--quick]`: runs the benchmarks and prints each table as it is ready.
+
+`python -m bench quick [NAME…] [--save]`: a small form of them, as ratios beside those in `bench/last.json`.
+"""
 
 import argparse
 import os
 import platform
 import time
 from importlib import import_module
+
+from bench import quick as small_forms
 
 NAMES = (
     "turn",
@@ -26,22 +31,35 @@ NAMES = (
     "streams",
     "kills",
 )
+QUICK = "quick"
 COUNTED = ("soak", "kills")
 """Those that take --count."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Figures, with peers beside us.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)} (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"which ones: {', '.join(NAMES)} (default: all); {QUICK}: all, or those named, in small",
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes; BENCH_QUICK=1 does the same")
+    parser.add_argument("--save", action="store_true", help=f"with {QUICK}: writes bench/last.json")
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
     given = parser.parse_args()
-    if unknown := set(given.names) - set(NAMES):
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if unknown := set(given.names) - {*NAMES, QUICK}:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join((QUICK, *NAMES))}")
+    if given.save and QUICK not in given.names:
+        parser.error(f"--save goes with {QUICK}")
     for name in [name for name in os.environ if name.startswith("RECTO_")]:
         del os.environ[name]  # no setting of this machine steers what is measured
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n")
-    for name in given.names or NAMES:
+    chosen = [name for name in given.names if name != QUICK] or NAMES
+    if QUICK in given.names:
+        small_forms.main(chosen, save=given.save)
+        return
+    for name in chosen:
         _run(name, given.count, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
 
 

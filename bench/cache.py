@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import corpus, first_token, peers
+from bench.figure import Figure, share
 from bench.prefix import Bill, PrefixCache, total
 from bench.replay import Made, replay
 from bench.runs import FOLDER, Run, long_run, records
@@ -81,6 +82,17 @@ def main(quick: bool) -> None:
     else:
         print(f"no agent runs in {FOLDER.parent.name}/{FOLDER.name}: set BENCH_DATA to the folder that holds them\n")
     first_token.main(quick)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """One shorter run, beside trim_messages; then what the embedded model reads from its cache."""
+    if records():
+        trial = Trial(32_768, 1, 60_000, 0.0)
+        trim, _ = _theirs(_task(home / "task.json", trial), TRIM, trial.window)
+        ours = play(home / "ours", trial)
+        yield Figure("cache: billed input", ours.bill.cost() / 1000, "k tokens", TRIM, trim.bill.cost() / 1000)
+        yield share("cache: read from it", ours.bill.hit_rate)
+    yield from first_token.small(home)
 
 
 def _simulate(trial: Trial) -> None:

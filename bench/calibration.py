@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from bench import corpus
+from bench.figure import Figure, wrong
 from bench.table import judged, show
 from recto.blocking import Desk, open_desk
 from recto.chat.message import Usage
@@ -85,6 +86,13 @@ def main(quick: bool) -> None:
             "another conversation: its first message, after 20 replies elsewhere",
         ),
     )
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """The worst tokenizer's error, over one conversation each."""
+    errors = [_measure(each, range(1), wild=False) for each in _tokenizers()]
+    for step in GOALS:
+        yield wrong(f"calibration: error after {step}", max(each.mean(step) for each in errors), "share")
 
 
 def _tokenizers() -> Iterator[Unknown]:

@@ -10,12 +10,13 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import corpus, peers
+from bench.figure import Figure, cost
 from bench.table import judged, show
 from recto.chat.blocks import Text
 from recto.providers.families import VocabularyCounter, vocabulary
@@ -49,14 +50,26 @@ def main(quick: bool) -> None:
     peers.install()
     kinds = corpus.kinds(200_000 if quick else 2_000_000)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
-        given = Path(folder) / "texts.json"
-        given.write_text(json.dumps(kinds), "utf-8")
-        ours = {kind: _measure(Path(folder) / f"{kind}.db", texts) for kind, texts in kinds.items()}
-        theirs = peers.ask("count", given)
-    _show(ours, theirs)
+        _show(*_measure_all(Path(folder), kinds, RUNS))
 
 
-def _measure(path: Path, texts: Sequence[str]) -> Figures:
+def small(home: Path) -> Iterator[Figure]:
+    """A message counted for the first time and again, beside LangChain's approximate count."""
+    ours, theirs = _measure_all(home, corpus.kinds(30_000), 3)
+    approximate = sum(statistics.median(theirs[kind]["seconds"]) for kind in ours)
+    for look in ("first", "second"):
+        seconds = sum(getattr(figures, f"{look}_s") for figures in ours.values())
+        yield cost(f"count: {look} look", seconds, "approximately", approximate)
+
+
+def _measure_all(folder: Path, kinds: dict[str, list[str]], runs: int) -> tuple[dict[str, Figures], dict[str, Any]]:
+    given = folder / "texts.json"
+    given.write_text(json.dumps(kinds), "utf-8")
+    ours = {kind: _measure(folder / f"{kind}.db", texts, runs) for kind, texts in kinds.items()}
+    return ours, peers.ask("count", given)
+
+
+def _measure(path: Path, texts: Sequence[str], runs: int) -> Figures:
     counter = VocabularyCounter(MODEL, OpenAIFormat())
     count = vocabulary(MODEL.tokenizer)
     wire = [OpenAIFormat().entry(Entry("user", (Text(text),)), MODEL.provider)[0] for text in texts]
@@ -68,8 +81,8 @@ def _measure(path: Path, texts: Sequence[str]) -> Figures:
         characters=sum(map(len, texts)),
         bytes=sum(len(text.encode()) for text in texts),
         messages=len(texts),
-        first_s=statistics.median(_first_look(counter, pieces) for _ in range(RUNS)),
-        second_s=_second_look(path, counter.key, pieces, counts),
+        first_s=statistics.median(_first_look(counter, pieces) for _ in range(runs)),
+        second_s=_second_look(path, counter.key, pieces, counts, runs),
     )
 
 
@@ -82,13 +95,13 @@ def _first_look(counter: VocabularyCounter, pieces: Sequence[Piece]) -> float:
     return time.perf_counter() - started
 
 
-def _second_look(path: Path, key: str, pieces: Sequence[Piece], counts: Sequence[Count]) -> float:
+def _second_look(path: Path, key: str, pieces: Sequence[Piece], counts: Sequence[Count], runs: int) -> float:
     """As the scale does it: the hash of each piece, then what the store knows, a window of 100 messages at a time."""
     known = dict(zip((piece.sha256 for piece in pieces), counts, strict=True))
     with Store(path) as store:
         store.token_counts.save(key, known)
     with Store(path) as store:
-        return statistics.median(_look(store, key, pieces) for _ in range(RUNS))
+        return statistics.median(_look(store, key, pieces) for _ in range(runs))
 
 
 def _look(store: Store, key: str, pieces: Sequence[Piece]) -> float:

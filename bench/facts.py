@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import peers, planted
+from bench.figure import Figure, share, wrong
 from bench.lossy import Lossy, unmarked
 from bench.replay import give_tools
 from bench.replay import steps as steps_of
@@ -32,8 +33,6 @@ from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact
 from recto.summary.verification import CoveredFacts
 
-WINDOW, COVERED, CAP = 12_000, 52_000, 2_600
-COMPACTIONS = 10
 GOAL, GOAL_RECALLED = 0.60, 0.95
 # Characters of one planted chat; so many of them in a row make a conversation.
 PLANTED, CHATS = 28_000, 12
@@ -41,6 +40,21 @@ SYSTEM = "You help with whatever comes up."
 PEER = "SummarizationMiddleware, full input"
 _WORDS = re.compile(r"at most (\d+) words")
 TOKENS_PER_WORD = 1 / 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The window, how many tokens are covered in the end, the room for what is told of them, and in how many steps."""
+
+    window: int
+    covered: int
+    cap: int
+    compactions: int
+    chats: int = CHATS
+
+
+WHOLE = Size(window=12_000, covered=52_000, cap=2_600, compactions=10)
+SMALL = Size(window=6_000, covered=16_000, cap=800, compactions=4, chats=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +103,22 @@ def main(quick: bool) -> None:
         }
         _show(f"Planted facts: {number} chats", rows)
         if records():
-            runs = [Talked(long_run(records(), each, COVERED + WINDOW), ()) for each in range(min(number, 2))]
+            runs = [
+                Talked(long_run(records(), each, WHOLE.covered + WHOLE.window), ()) for each in range(min(number, 2))
+            ]
             rows = {
                 "recto, sentences of the originals": _all(home / "c", runs, lossy=False),
                 "recto, lossy model": _all(home / "d", runs, lossy=True),
             }
             _show(f"Facts of recorded agent runs: {len(runs)} runs", rows)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """One shorter chat with planted facts, summed up by a lossy model."""
+    found = play(home / "chat", _long_chat(0, SMALL.chats), Lossy(0), SMALL)
+    yield share("facts: in summary and ledger", found.told / found.facts)
+    yield share("facts: with one recall", (found.recalled or 0) / found.facts)
+    yield wrong("facts: made up, unmarked", found.unmarked)
 
 
 # -- conversations
@@ -108,8 +132,8 @@ class Talked:
     facts: tuple[tuple[str, str], ...]
 
 
-def _long_chat(number: int) -> Talked:
-    chats = [planted.chat(number * CHATS + each, PLANTED) for each in range(CHATS)]
+def _long_chat(number: int, length: int = CHATS) -> Talked:
+    chats = [planted.chat(number * length + each, PLANTED) for each in range(length)]
     said = [turn for chat in chats for turn in chat.turns]
     facts = dict.fromkeys((fact.value, turn.text) for turn in said for fact in turn.facts)
     return Talked(Run(SYSTEM, tuple(_turns(said))), tuple(facts))
@@ -146,14 +170,14 @@ def _all(home: Path, talks: Sequence[Talked], *, lossy: bool) -> Figures:
     return found
 
 
-def play(home: Path, talked: Talked, writer: Lossy | None) -> Figures:
+def play(home: Path, talked: Talked, writer: Lossy | None, size: Size = WHOLE) -> Figures:
     """The conversation through our engine until enough is covered."""
     home.mkdir()
     script = home / "script.json"
     fails = {"error": "unreachable", "when": "summary"}
     steps = [*steps_of(talked.run), fails]
-    script.write_text(json.dumps({"limit": WINDOW, "steps": steps}), "utf-8")
-    settings = {"system_prompt": SYSTEM, "context.summary_tokens": CAP, "tools.step_limit": 100}
+    script.write_text(json.dumps({"limit": size.window, "steps": steps}), "utf-8")
+    settings = {"system_prompt": SYSTEM, "context.summary_tokens": size.cap, "tools.step_limit": 100}
     with open_desk(home=home, project=home, model=f"scripted:{script}", settings=settings) as desk:
         results = {id: text for turn in talked.run.turns for each in turn.rounds for id, text in each.results.items()}
         give_tools(desk, results)
@@ -164,7 +188,7 @@ def play(home: Path, talked: Talked, writer: Lossy | None) -> Figures:
         for turn in talked.run.turns:
             talk.ask(turn.question)
             block = talk.compaction()
-            if block and block.compaction_number >= COMPACTIONS and _tokens(_covered(talk, block)) >= COVERED:
+            if block and block.compaction_number >= size.compactions and _tokens(_covered(talk, block)) >= size.covered:
                 break
         assert block is not None
         return _figures(desk, talk, block, talked, writer, time.perf_counter() - started)
@@ -264,11 +288,14 @@ def found_again(desk: Desk, talk: Talk, words: str) -> str:
 
 
 def _theirs(home: Path, chats: Sequence[Talked]) -> Figures:
-    limits = Limits(WINDOW - 600, int(WINDOW * 0.85), int(WINDOW * 0.4) - CAP)
+    window, cap = WHOLE.window, WHOLE.cap
+    limits = Limits(window - 600, int(window * 0.85), int(window * 0.4) - cap)
     task = home / "task.json"
     runs = [list(talked.run.wire()) for talked in chats]
     task.write_text(
-        json.dumps({"limits": limits.to_json(), "runs": runs, "cap": CAP, "covered": COVERED, "least": COMPACTIONS}),
+        json.dumps(
+            {"limits": limits.to_json(), "runs": runs, "cap": cap, "covered": WHOLE.covered, "least": WHOLE.compactions}
+        ),
         "utf-8",
     )
     answer = peers.ask("facts", PEER, task)
@@ -305,7 +332,7 @@ def _show(title: str, rows: dict[str, Figures]) -> None:
     if recalled:
         goals.append(judged(-min(recalled), -GOAL_RECALLED, f"≥ {GOAL_RECALLED:.0%} with one recall"))
     show(
-        f"{title}, {CAP} tokens for about {COVERED:,} that are covered",
+        f"{title}, {WHOLE.cap} tokens for about {WHOLE.covered:,} that are covered",
         ("", "covered", "cuts", "sent", "facts", "in summary", "+ ledger", "+ recall", "made up", "unmarked", "s"),
         [_row(name, found) for name, found in rows.items()],
         notes=(f"goals: {'; '.join(goals)}",),

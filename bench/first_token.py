@@ -9,13 +9,14 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import corpus, peers
+from bench.figure import Figure, share
 from bench.table import show
 from bench.turn import apart
 from recto.blocking import Talk, open_desk
@@ -60,6 +61,15 @@ def main(quick: bool) -> None:
     _show(ours, theirs)
 
 
+def small(home: Path) -> Iterator[Figure]:
+    """Of what the embedded model is sent with its second question, how much it need not read again."""
+    try:
+        *_, last = our_turns(home / "embedded", STRATEGIES[0], 2, warm_up=False)
+    except NotFound:
+        return
+    yield share("cache: embedded model, second turn", last.usage.cache_read / last.usage.input)
+
+
 def questions(turns: int) -> list[str]:
     speaker = corpus.Speaker(7)
     return [f"{number}. {speaker.text(ASKED)}" for number in range(1, turns + 1)]
@@ -68,7 +78,7 @@ def questions(turns: int) -> list[str]:
 # -- ours
 
 
-def our_turns(home: Path, strategy: str, turns: int) -> list[Waited]:
+def our_turns(home: Path, strategy: str, turns: int, *, warm_up: bool = True) -> list[Waited]:
     settings: dict[str, Any] = {
         "embedded.window": WINDOW,
         "context.reserved_response_tokens": RESERVE,
@@ -77,7 +87,8 @@ def our_turns(home: Path, strategy: str, turns: int) -> list[Waited]:
         "reply.temperature": REPLY.temperature,
     }
     with open_desk(home=home, project=home, model=MODEL, settings=settings) as desk:
-        desk.conversation().ask("Hello.")  # loading the weights belongs to the start
+        if warm_up:  # loading the weights belongs to the start
+            desk.conversation().ask("Hello.")
         talk = desk.conversation()
         return [asyncio.run(_our_turn(talk, said)) for said in questions(turns)]
 

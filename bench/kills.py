@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from typing import Any
 import alembic.command  # noqa: F401  imported before forking, or the migration would mostly be imports
 
 from bench import corpus, peers
+from bench.figure import Figure, wrong
 from bench.notes import write_notes
 from bench.processes import Tell, Told, forked, killed
 from bench.table import show
@@ -340,6 +341,12 @@ def main(quick: bool, count: int | None = None) -> None:
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder, suppress(KeyboardInterrupt):
         _run(Path(folder), points, results)
     _show(results)  # after Ctrl-C what there is
+
+
+def small(home: Path) -> Iterator[Figure]:
+    results: dict[str, list[Found]] = {kind.name: [] for kind in KINDS}
+    _run(home, len(KINDS), results)
+    yield wrong("kills: lost or damaged", sum(each.lost + len(each.problems) for [each] in results.values()))
 
 
 def _run(folder: Path, points: int, results: dict[str, list[Found]]) -> None:

@@ -10,13 +10,14 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import recto
 from bench import peers
+from bench.figure import Figure, cost, share
 from bench.locomo import Conversation, Question, conversations, files
 from bench.table import show
 from recto.blocking import Desk, Talk
@@ -58,6 +59,17 @@ def main(quick: bool) -> None:
     found = conversations()[: 1 if quick else None]
     _windows(found)
     _retrieval(found)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """A few questions about one conversation, beside FTS5."""
+    if not files():
+        return
+    found = [replace(each, questions=each.questions[:40]) for each in conversations()[:1]]
+    yield share("recall: evidence in 4,000 tokens", _ours(found, 4000, {}).mean)
+    ranked, seconds = _measured(found, _searching({}))
+    yield share("recall: evidence among the first 10", _depths(found, ranked)[DEPTHS.index(10)])
+    yield cost("recall: a search", seconds, "FTS5", _peer_ranks("fts5", found)[1])
 
 
 # -- in the window
@@ -196,21 +208,32 @@ Rank = Callable[[str], Sequence[str]]
 def _retrieval(found: Sequence[Conversation]) -> None:
     rows = []
     for label, settings in (("Recto, words alone", {"search.embedder": "none"}), ("Recto, words and meaning", {})):
-        rows.append([label, *_measured(found, _searching(settings)), SEARCH_GOALS["words" if settings else "both"]])
+        ranked, seconds = _measured(found, _searching(settings))
+        goal = SEARCH_GOALS["words" if settings else "both"]
+        rows.append([label, *_shown(_depths(found, ranked)), f"{1000 * seconds:.1f}", goal])
     for name in ("fts5", "rank_bm25"):
-        told = [
-            {
-                "turns": [[turn.id, turn.text] for turn in each.turns],
-                "questions": [question.text for question in each.questions],
-            }
-            for each in found
-        ]
-        with tempfile.TemporaryDirectory() as folder:
-            asked = Path(folder) / "conversations.json"
-            asked.write_text(json.dumps(told), "utf-8")
-            ranked, ms = peers.ask("retrieve", name, asked)
-        rows.append([name, *_depths(found, ranked), f"{ms:.1f}", ""])
+        ranked, seconds = _peer_ranks(name, found)
+        rows.append([name, *_shown(_depths(found, ranked)), f"{1000 * seconds:.1f}", ""])
     show("Turns found, search alone", ["among the first", *map(str, DEPTHS), "ms a question", "goal"], rows)
+
+
+Ranked = Sequence[Sequence[Sequence[str]]]
+"""By conversation and question."""
+
+
+def _peer_ranks(name: str, found: Sequence[Conversation]) -> tuple[Ranked, float]:
+    told = [
+        {
+            "turns": [[turn.id, turn.text] for turn in each.turns],
+            "questions": [question.text for question in each.questions],
+        }
+        for each in found
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "conversations.json"
+        asked.write_text(json.dumps(told), "utf-8")
+        ranked, ms = peers.ask("retrieve", name, asked)
+    return ranked, ms / 1000
 
 
 def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home, Rank]]:
@@ -236,7 +259,10 @@ def _searching(settings: dict[str, Any]) -> Callable[[Conversation], tuple[_Home
     return open_on
 
 
-def _measured(found: Sequence[Conversation], open_on: Callable[[Conversation], tuple[_Home, Rank]]) -> list[str]:
+def _measured(
+    found: Sequence[Conversation], open_on: Callable[[Conversation], tuple[_Home, Rank]]
+) -> tuple[Ranked, float]:
+    """What was found, and the median seconds of a question."""
     ranked: list[list[Sequence[str]]] = []
     times: list[float] = []
     for each in found:
@@ -246,14 +272,18 @@ def _measured(found: Sequence[Conversation], open_on: Callable[[Conversation], t
             for question in each.questions:
                 started = time.perf_counter()
                 ranked[-1].append(rank(question.text))
-                times.append(1000 * (time.perf_counter() - started))
-    return [*_depths(found, ranked), f"{statistics.median(times):.1f}"]
+                times.append(time.perf_counter() - started)
+    return ranked, statistics.median(times)
 
 
-def _depths(found: Sequence[Conversation], ranked: Iterable[Sequence[Sequence[str]]]) -> list[str]:
+def _shown(shares: Iterable[float]) -> list[str]:
+    return [f"{each:.3f}" for each in shares]
+
+
+def _depths(found: Sequence[Conversation], ranked: Ranked) -> list[float]:
     asked = [question for each in found for question in each.questions]
     given = [ids for ranks in ranked for ids in ranks]
     return [
-        f"{statistics.fmean(_share(*pair) for pair in zip(asked, (ids[:depth] for ids in given), strict=True)):.3f}"
+        statistics.fmean(_share(*pair) for pair in zip(asked, (ids[:depth] for ids in given), strict=True))
         for depth in DEPTHS
     ]

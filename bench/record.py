@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import corpus, peers
+from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
 from recto import wire
@@ -59,6 +60,14 @@ def main(quick: bool) -> None:
         ours, sample = measure(Path(folder) / "recto.db", count)
         theirs = measure_blobs(Path(folder) / "blobs.db", count)
     _show(count, ours, theirs, sample)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    count, blobs = 100, "zlib blobs"
+    (ours, _), theirs = measure(home / "recto.db", count), measure_blobs(home / "blobs.db", count)
+    yield cost("record: saved", ours.saved.p50, blobs, theirs.saved.p50)
+    yield cost("record: verified", ours.verified_s / count, blobs, theirs.verified_s / count)
+    yield Figure("record: bytes", ours.bytes / count / 1000, "kB", blobs, theirs.bytes / count / 1000)
 
 
 # -- the requests of a chat

@@ -18,10 +18,12 @@ from threading import Event
 from typing import Any, ParamSpec, TypeVar
 
 from bench import corpus, peers
+from bench.figure import Figure, cost
 from bench.plain import Filled, Plain, timing
 from bench.search_words import show_finding
+from bench.search_words import small as small_finding
 from bench.table import Times, judged, ms, show
-from bench.turn import WARM_UP, Chat, apart, import_history
+from bench.turn import WARM_UP, Chat, apart, has_recalled, import_history
 from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -50,6 +52,12 @@ def main(quick: bool) -> None:
         _show_filling(*((5_000, 200) if quick else (50_000, 1_000)), home)
         _show_turns(*((1_500, 30) if quick else (5_000, 100)), home)
         show_finding(*((50_000, 100) if quick else (1_000_000, 2_000)), home)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    ours, plain = _words(home / "words", 2_000), _plain(home / "plain.db", 2_000)
+    yield cost("search: index filled", ours.seconds, "FTS5", plain.seconds)
+    yield from small_finding(home)
 
 
 # -- filling
@@ -239,5 +247,5 @@ async def _to_sent(talk: Talk, said: str) -> tuple[float, bool]:
     async for event in talk.asynchronous.stream(said):
         if isinstance(event, Sent):
             taken = time.perf_counter() - started
-            recalled = any(section.name == "recalled" and section.tokens for section in event.window.sections)
+            recalled = has_recalled(event.window)
     return taken, recalled

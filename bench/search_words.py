@@ -1,7 +1,7 @@
 """Words among a million messages, found by our index and by a plain FTS5 table, ranked by its own bm25."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from random import Random
 from typing import ParamSpec, TypeVar
 
 from bench import corpus
+from bench.figure import Figure, cost
 from bench.plain import Filled, Plain, timing
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
@@ -82,6 +83,18 @@ def show_finding(messages: int, conversations: int, home: Path) -> None:
     show(title, ("", *parts, "CPU p95", "goal"), rows, notes)
 
 
+def small(home: Path) -> Iterator[Figure]:
+    """Words among ten thousand messages, beside FTS5."""
+    _, compared = _finding(home, 10_000, 20, 60)
+    for name in ("no filter", "kind and a year"):
+        ours, theirs = (_every(searched).p50 for searched in compared[name])
+        yield cost(f"search: words, {name}", ours, "FTS5", theirs)
+
+
+def _every(searched: Searched) -> Times:
+    return Times(tuple(second for seconds in searched.seconds.values() for second in seconds))
+
+
 def _rate(filled: Filled) -> str:
     return f"{filled.count / filled.seconds:,.0f} messages a second, {filled.bytes / 1e6:,.0f} MB"
 
@@ -92,18 +105,20 @@ def _sums(compared: Compared) -> tuple[int, int]:
 
 
 def _found_row(name: str, searched: Searched, *, judge: bool = False) -> list[str]:
-    every = Times(tuple(second for seconds in searched.seconds.values() for second in seconds))
+    every = _every(searched)
     parts = [*(Times(tuple(seconds)) for seconds in searched.seconds.values()), every]
     goal = judged(every.p95, GOAL_SEARCH_S, "p95 ≤ 30 ms") if judge else ""
     times = [ms(value) for each in parts for value in (each.p50, each.p95)]
     return [name, *times, ms(Times(tuple(searched.computed)).p95), goal]
 
 
-def _finding(home: Path, messages: int, conversations: int) -> tuple[tuple[Filled, Filled], Compared]:
+def _finding(
+    home: Path, messages: int, conversations: int, count: int = QUERIES
+) -> tuple[tuple[Filled, Filled], Compared]:
     each = messages // conversations
     with closing(KeywordIndex(home / SEARCH_FILE)) as index, closing(Plain(home / "finding.db")) as plain:
         ours, theirs = _fill(index, plain, each, conversations)
-        finder, queries = Finder(index), queries_of(each, conversations)
+        finder, queries = Finder(index), queries_of(each, conversations, count)
         _search(finder, plain, queries, NO_FILTER)
         compared = {name: _search(finder, plain, queries, only) for name, only in FILTERS.items()}
     sizes = [(home / name).stat().st_size for name in (SEARCH_FILE, "finding.db")]
@@ -151,11 +166,11 @@ def _vocabulary() -> tuple[list[str], list[str]]:
     return names, [speaker.text(80) for _ in range(SENTENCES)]
 
 
-def queries_of(each: int, conversations: int) -> list[WordQuery]:
+def queries_of(each: int, conversations: int, count: int = QUERIES) -> list[WordQuery]:
     """Of words that stand together in a message; sorts and lengths in turn."""
     random, found = Random(8), []
     rank = {name: number for number, name in enumerate(_vocabulary()[0])}
-    for number in range(QUERIES):
+    for number in range(count):
         text = random.choice(conversation(random.randrange(conversations), each, conversations)).text
         words = list(dict.fromkeys(text.lower().replace(".", " ").replace("?", " ").replace("!", " ").split()))
         rare = sorted(words[:UNCOMMON], key=lambda word: -rank.get(word, 0))

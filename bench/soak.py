@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import corpus, peers
+from bench.figure import Figure, cost, wrong
 from bench.notes import Notes, write_notes
 from bench.table import Times, ms, show
 from bench.turn import apart
@@ -60,14 +61,28 @@ def main(quick: bool, count: int | None = None) -> None:
     )
 
 
-def _notes(samples: list[Sample]) -> tuple[str, ...]:
-    first, last = samples[min(1, len(samples) - 1)], samples[-1]
-    kept = {
+def small(home: Path) -> Iterator[Figure]:
+    samples = soak(home, 120, 40)
+    yield cost("soak: a turn", samples[-1].times.p50)
+    yield wrong("soak: resources that grow", sum(not is_flat for is_flat in _flat(samples).values()))
+
+
+def _flat(samples: list[Sample]) -> dict[str, bool]:
+    first, last = _compared(samples)
+    return {
         "open files": last.files <= first.files + MORE_FILES,
         "threads": last.threads <= first.threads + MORE_THREADS,
         "memory": last.memory <= first.memory * MORE_MEMORY,
     }
-    said = (f"{name}: {'flat' if is_flat else 'GROWING'}" for name, is_flat in kept.items())
+
+
+def _compared(samples: list[Sample]) -> tuple[Sample, Sample]:
+    return samples[min(1, len(samples) - 1)], samples[-1]
+
+
+def _notes(samples: list[Sample]) -> tuple[str, ...]:
+    first, _ = _compared(samples)
+    said = (f"{name}: {'flat' if is_flat else 'GROWING'}" for name, is_flat in _flat(samples).items())
     return (f"since turn {first.turn:,}: {', '.join(said)}",)
 
 

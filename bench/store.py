@@ -9,11 +9,13 @@ import json
 import sqlite3
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import chdir, closing
 from itertools import pairwise
 from pathlib import Path
 
 from bench import corpus, peers
+from bench.figure import Figure
 from bench.table import judged, show
 from recto.blocking import open_desk
 from recto.locations import SEARCH_FILE, STORE_FILE
@@ -33,9 +35,7 @@ Conversation = list[tuple[str, str]]
 
 def main(quick: bool) -> None:
     peers.install()
-    speaker = corpus.Speaker(4)
-    count = QUICK_TURNS if quick else TURNS
-    turns = [(speaker.text(ASKED), speaker.text(ANSWERED)) for _ in range(count)]
+    turns = _turns(QUICK_TURNS if quick else TURNS)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
         home = Path(folder)
         given = home / "turns.json"
@@ -51,6 +51,21 @@ def main(quick: bool) -> None:
     if tables:  # not every SQLite is built with dbstat
         _show_parts("Where our bytes are: pages", ("table", "part"), tables)
     _show_parts("Where our bytes are: contents", ("table", "column"), columns)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """Bytes of the first hundred turns, beside llm's own database."""
+    turns = _turns(STEP)
+    given = home / "turns.json"
+    given.write_text(json.dumps([turns]), "utf-8")
+    [size], _ = _talk(home, turns)
+    theirs = peers.ask("llm", given, home / "llm.db", LLM_USER_PATH=str(home))["sizes"][-1]
+    yield Figure(f"store: {STEP} turns", size / 1000, "kB", "llm", theirs / 1000)
+
+
+def _turns(count: int) -> Conversation:
+    speaker = corpus.Speaker(4)
+    return [(speaker.text(ASKED), speaker.text(ANSWERED)) for _ in range(count)]
 
 
 def _talk(home: Path, turns: Conversation) -> tuple[list[int], list[int]]:

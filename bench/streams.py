@@ -8,10 +8,12 @@ import json
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.figure import Figure, cost
 from bench.table import Times, judged, ms, show
 from recto.blocking import Desk, open_desk
 from recto.events import TextDelta
@@ -54,6 +56,13 @@ def main(quick: bool) -> None:
             )
     columns = ("tick", "commits", "rows", "ms in all", "kB written", "p50 ms", "p95 ms", "worst ms", "shown to stored")
     show(f"Storing {words:,} words of each reply as they come", columns, rows)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    words, streams = 60, 4
+    costs = _measure(TICKS_S[0], streams, words)
+    yield cost("streams: a commit", costs.seconds / costs.commits)
+    yield Figure("streams: bytes written", costs.bytes / 1000, "kB", "the text", streams * words * len("word ") / 1000)
 
 
 def _measure(tick_s: float, streams: int, words: int) -> Costs:

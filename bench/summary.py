@@ -11,12 +11,13 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import peers
+from bench.figure import Figure, cost, share
 from bench.planted import Chat, Turn, chat, is_told
 from bench.table import show
 from bench.turn import apart
@@ -92,6 +93,16 @@ def main(quick: bool) -> None:
     long = [chat(number, LONG) for number in range(QUICK_LONG_CHATS if quick else LONG_CHATS)]
     title = f"After {ROUNDS} compactions of {len(long)} chats of about 11,000 tokens, at most {CAPS[-1]} tokens"
     _show(title, _judged(long, _without_model([parts(each) for each in long], CAPS[-1])))
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """Chosen sentences, beside those of TextRank."""
+    cap, chats = CAPS[0], [chat(number, CHARACTERS) for number in range(4)]
+    rounds = [[each.turns] for each in chats]
+    ours = judged(chats, _timed(rounds, lambda turns, former: sentences_of(turns, cap, former)))
+    _, seconds = _peer(PEERS[0], rounds, cap)
+    yield share("summary: facts kept", _kept(ours))
+    yield cost("summary: one written", ours.seconds, PEERS[0], seconds)
 
 
 def _judged(chats: Sequence[Chat], made: Sequence[tuple[str, Made]]) -> dict[str, Result]:
@@ -268,11 +279,15 @@ def _show(title: str, rows: dict[str, Result]) -> None:
     )
 
 
+def _kept(result: Result) -> float:
+    return sum(each.kept for each in result.verdicts) / sum(each.facts for each in result.verdicts)
+
+
 def _row(name: str, result: Result) -> list[str]:
     found, number = result.verdicts, len(result.verdicts)
     return [
         name,
-        f"{sum(each.kept for each in found) / sum(each.facts for each in found):.0%}",
+        f"{_kept(result):.0%}",
         f"{sum(each.stale for each in found)}",
         f"{sum(each.covered for each in found) / number:.0%}",
         f"{sum(each.invented for each in found) / number:.1f}",

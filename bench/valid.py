@@ -17,6 +17,7 @@ from typing import Any
 
 from bench import corpus, peers
 from bench.cases import TOOL, Case, Read, Said, cases
+from bench.figure import Figure, wrong
 from bench.judge import Verdict, judge, unpaired
 from bench.table import judged, show
 from bench.turn import apart
@@ -73,6 +74,12 @@ def main(quick: bool) -> None:
             )
             theirs = pool.map(lambda peer: _peer(path, peer, given), PEERS)
             _show(given, dict(zip(OURS, ours, strict=True)), dict(zip(PEERS, theirs, strict=True)))
+
+
+def small(home: Path) -> Iterator[Figure]:
+    given = list(cases(12, WINDOW))
+    outcomes = _ours(home / "ours", "summarize", given)
+    yield wrong(f"valid: wrong of {len(given)}", sum(map(_is_bad, outcomes)))
 
 
 # -- ours
@@ -138,13 +145,21 @@ def _messages(said: Said) -> Iterator[Message]:
 def _judged(desk: Desk, conversation: str, case: Case, error: str) -> Outcome:
     verdicts, summary_over = [], False
     for id in desk.store.records.ids(conversation):
-        body = json.loads(desk.rebuild(id))
-        tools = sum(tokens(json.dumps(tool)) for tool in body.get("tools", ()))
+        sent = desk.rebuild(id)
+        body = json.loads(sent)
+        tools = _tool_tokens(sent, body)
         if desk.record(id).purpose == "reply":
             verdicts.append(judge(body["messages"], case.question, LIMITS.most, tools))
         else:
             summary_over = summary_over or weights(body["messages"]) + tools > WINDOW
     return Outcome(reduce(or_, verdicts) if verdicts else None, error, summary_over)
+
+
+def _tool_tokens(sent: bytes, body: dict[str, Any]) -> int:
+    """Of the tools as they stand in the bytes that were sent."""
+    written = [json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in body.get("tools", ())]
+    assert all(tool.encode() in sent for tool in written), "tools are sent in another form than they are counted here"
+    return sum(map(tokens, written))
 
 
 # -- theirs

@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 
 from bench import peers
+from bench.figure import Figure, cost
 from bench.notes import NAMES, Meant, Notes, uncommon, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
-from bench.vault_search import show_meaning, show_words
+from bench.vault_search import show_meaning, show_words, small_search
 from bench.vault_turns import show_turns
 from recto.locations import CATALOG_FILE, SEARCH_FILE
 from recto.vault.links import Link, find_all_links, split_link
@@ -47,6 +48,16 @@ def main(quick: bool) -> None:
         show_words(notes, home)
         show_turns(notes, home, turns)
         show_meaning(home, embedded)
+
+
+def small(home: Path) -> Iterator[Figure]:
+    """Notes indexed; a link resolved beside a walk; words found beside ripgrep."""
+    notes = write_notes(home / "notes", 400)
+    _, catalogue, words = _indexed(notes.root, home)
+    yield cost("vault: first index", catalogue.seconds + words.seconds)
+    ours, _ = _follow(notes, home)
+    yield cost("vault: a link resolved", 1 / next(iter(ours.values())).rate, "a walk", 1 / _walk_all(notes).rate)
+    yield small_search(notes, home)
 
 
 @contextmanager

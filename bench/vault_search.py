@@ -15,6 +15,7 @@ from random import Random
 from shutil import which
 
 from bench import peers
+from bench.figure import Figure, cost
 from bench.notes import Notes, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
@@ -72,13 +73,22 @@ def show_words(notes: Notes, home: Path) -> None:
     _show(f"Words among {len(notes.paths):,} notes, in ms", rows, said)
 
 
+def small_search(notes: Notes, home: Path) -> Figure:
+    ours, (theirs, name) = _search(notes, home, 45), _grep_all(notes, 45)
+    return cost("vault: words found", _every(next(iter(ours.values()))).p50, name, _every(theirs).p50)
+
+
+def _every(searched: Searched) -> Times:
+    return Times(tuple(second for seconds in searched.seconds.values() for second in seconds))
+
+
 def _show(title: str, rows: Sequence[Sequence[str]], said: Sequence[str]) -> None:
     columns = [part for sort in (*SORTS, "all") for part in (f"{sort} p50", "p95")]
     show(title, ("", *columns, "CPU p95", "goal"), rows, said)
 
 
 def _row(name: str, searched: Searched, *, judge: bool = False) -> list[str]:
-    every = Times(tuple(second for seconds in searched.seconds.values() for second in seconds))
+    every = _every(searched)
     parts = [*(Times(tuple(seconds)) for seconds in searched.seconds.values()), every]
     times = [ms(value) for each in parts for value in (each.p50, each.p95)]
     computed = Times(tuple(searched.computed)).p95
@@ -100,10 +110,10 @@ def queries_of(notes: Notes, count: int = QUERIES) -> list[Query]:
     return found
 
 
-def _search(notes: Notes, home: Path) -> dict[str, Searched]:
+def _search(notes: Notes, home: Path, count: int = QUERIES) -> dict[str, Searched]:
     with _opened(notes.root, home) as library:
         library.fill()
-        queries = queries_of(notes)
+        queries = queries_of(notes, count)
         _asked(library, notes.root, queries)
         return _asked(library, notes.root, queries)
 
@@ -139,12 +149,12 @@ def _holds(place: Path, query: Query) -> bool:
     return all(word in said for word in re.findall(r"\w+", query.text) if word not in STOP_WORDS)
 
 
-def _grep_all(notes: Notes) -> tuple[Searched, str]:
+def _grep_all(notes: Notes, count: int = QUERIES) -> tuple[Searched, str]:
     rg = peers.BIN / "rg"
     command = [str(rg), "--files-with-matches"] if rg.is_file() else [which("grep") or "grep", "-r", "-l"]
     searched = Searched()
     find = partial(_grep, command, notes.root)
-    for query in queries_of(notes):
+    for query in queries_of(notes, count):
         found = searched.timed(query, find)
         assert query.path in found, f"{command[0]} does not find {query.text}"
     return searched, "ripgrep" if rg.is_file() else "grep -r (ripgrep is not there)"

@@ -5,6 +5,7 @@ An unfinished message is read with the text that has streamed in so far.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -98,6 +99,12 @@ def numbered_message(row: AnyRow, growth: list[str] | None) -> NumberedMessage:
 def _blocks(text: str, growth: list[str] | None) -> tuple[Block, ...]:
     blocks = wire.blocks_from_json(text)
     return blocks + blocks_from([step for batch in growth for step in wire.loads(batch)]) if growth else blocks
+
+
+@lru_cache(maxsize=16)  # every turn reads the same one
+def compaction_of(blocks: str) -> Compaction | None:
+    """The Compaction among stored blocks."""
+    return next((block for block in _blocks(blocks, None) if isinstance(block, Compaction)), None)
 
 
 def message_of(row: AnyRow, growth: list[str] | None = None) -> Message:

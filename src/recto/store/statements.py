@@ -9,6 +9,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     literal,
@@ -223,6 +224,12 @@ INSERT_REQUEST = Statement(
 )
 # A quotation mark inside a text of the JSON has a backslash before it, so no error message looks like the field.
 WAS_SENT = requests.c.outcome.not_like('%"not_sent":true%')
+_said = messages.alias("said")
+# An imported conversation has replies and no requests.
+CONVERSATION_WAS_SENT = or_(
+    exists().where(_said.c.conversation == conversations.c.n, _said.c.role == "assistant"),
+    exists().where(requests.c.conversation == conversations.c.n, WAS_SENT),
+)
 REQUEST_BY_ID = Statement(select(requests).where(requests.c.id == bindparam("id")))
 # The columns that rebuilding needs.
 REBUILT = select(

@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Any
 
-from sqlalchemy import Connection, exists, insert, or_, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from recto import wire
 from recto.chat.blocks import Compaction
@@ -30,6 +29,7 @@ from recto.store.rows import (
     AnyRow,
     NumberedMessage,
     bare_page,
+    compaction_of,
     conversation_of,
     conversation_row,
     message_columns,
@@ -46,6 +46,7 @@ from recto.store.statements import (
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
     CONVERSATION,
+    CONVERSATION_WAS_SENT,
     DELETE_DELTAS,
     FINISH,
     INSERT_DELTA,
@@ -60,17 +61,10 @@ from recto.store.statements import (
     SET_DETAILS,
     SET_PRIORITY,
     SET_STATUS,
-    WAS_SENT,
 )
 
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
-_said = messages.alias("said")
-# An imported conversation has replies and no requests.
-_WAS_SENT = or_(
-    exists().where(_said.c.conversation == conversations.c.n, _said.c.role == "assistant"),
-    exists().where(requests.c.conversation == conversations.c.n, WAS_SENT),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +73,6 @@ class AppendedMessage:
 
     message: Message
     moved: bool
-
-
-@lru_cache(maxsize=16)  # every turn reads the same one
-def _compaction_of(blocks: str) -> Compaction | None:
-    return next((block for block in wire.blocks_from_json(blocks) if isinstance(block, Compaction)), None)
 
 
 class Tree:
@@ -132,7 +121,7 @@ class Tree:
         """The conversation that changed last; without `unsent`, of those that can be gone on with."""
         query = CONVERSATION.order_by(*_LATEST).limit(1)
         if not unsent:
-            query = query.where(or_(conversations.c.head.is_(None), _WAS_SENT))
+            query = query.where(or_(conversations.c.head.is_(None), CONVERSATION_WAS_SENT))
         with self._database.read() as connection:
             row = connection.execute(query).first()
         return conversation_of(row) if row else None
@@ -140,7 +129,10 @@ class Tree:
     def was_sent(self, id: str) -> bool:
         """Whether anything of a conversation was ever sent, or answered elsewhere."""
         with self._database.read() as connection:
-            return connection.execute(CONVERSATION.where(conversations.c.id == id, _WAS_SENT)).first() is not None
+            return (
+                connection.execute(CONVERSATION.where(conversations.c.id == id, CONVERSATION_WAS_SENT)).first()
+                is not None
+            )
 
     def conversations(
         self, *, limit: int = 100, since: str | None = None, before: str | None = None
@@ -266,7 +258,7 @@ class Tree:
         """The newest Compaction on the path up to and including `at`, without its message."""
         with self._database.read() as connection:
             stored: str | None = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
-        return _compaction_of(stored) if stored else None
+        return compaction_of(stored) if stored else None
 
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
         """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than

@@ -1,0 +1,121 @@
+"""The steps of a turn are timed where they are, once each, and a name that has gone is an error."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.corpus import Speaker
+from bench.steps import BESIDE, REST, STEPS, Ran, Recorder, _Resumed, find, recorded, seconds_by_step
+from bench.turn import REPLY, Turn, import_history, take_turn
+
+from bench import steps
+from recto.turn import assembly, prepared
+
+NAMES = [name for names in STEPS.values() for name in names]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_wrapped_name_exists(name: str) -> None:
+    assert callable(find(name)[2])
+
+
+def test_a_name_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for gone in ("recto.turn.assembly:no_such", "recto.nowhere:plan_turn", "recto.turn.assembly:Turn.no_such"):
+        monkeypatch.setattr(steps, "STEPS", {"assemble": (gone,)})
+        with pytest.raises(LookupError, match=gone), recorded():
+            pass
+
+
+def test_wrapped_functions_are_put_back_everywhere() -> None:
+    before = [find(name)[2] for name in NAMES]
+    with recorded():
+        assert prepared.plan_turn is assembly.plan_turn  # type: ignore[attr-defined]
+        assert all(find(name)[2] is not original for name, original in zip(NAMES, before, strict=True))
+    assert [find(name)[2] for name in NAMES] == before
+    assert prepared.plan_turn is assembly.plan_turn  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def turn(tmp_path: Path, real_embedder: None) -> Iterator[Turn]:
+    """A turn with everything in it: something is archived, indexed and embedded."""
+    chat = import_history(tmp_path / "chat", 60)
+    usage = {"input": 10, "output": 10}
+    script = {"limit": 1500, "steps": [{"text": REPLY, "usage": usage}, {"text": "So.", "when": "summary"}]}
+    (chat.home / "script.json").write_text(json.dumps(script))
+
+    async def taken() -> Turn:
+        talk = desk.conversation(chat.conversation)
+        with recorded() as recorder:
+            await take_turn(talk, Speaker(1).message(), recorder)
+            desk.engine.archive.catch_up(vectors=True)
+            return await take_turn(talk, next(iter(talk.messages(limit=None))).text, recorder)
+
+    with chat.open() as desk:
+        yield asyncio.run(taken())
+
+
+def test_every_step_of_a_turn_takes_time_and_all_together_no_more_than_the_turn(turn: Turn) -> None:
+    assert turn.has_recalled
+    assert {step for step, seconds in turn.steps.items() if seconds <= 0} <= {REST}
+    assert sum(seconds for step, seconds in turn.steps.items() if step not in BESIDE) <= turn.both * (1 + 1e-9)
+
+
+def test_what_is_inside_another_step_counts_for_the_inner_one_alone() -> None:
+    recorder = Recorder()
+    with recorder.inside("store"), recorder.inside("record"):
+        pass
+    assert [each.step for each in recorder.ran] == ["store", "record", "store"]
+    assert all(before.end == after.begin for before, after in zip(recorder.ran, recorder.ran[1:], strict=False))
+
+
+def test_a_coroutine_counts_while_it_runs_not_while_it_waits() -> None:
+    recorder, waits = Recorder(), asyncio.Event()
+
+    async def work() -> str:
+        await waits.wait()
+        return "done"
+
+    async def both() -> str:
+        counting = asyncio.ensure_future(_awaited(_Resumed(recorder, "count", work())))
+        await asyncio.sleep(0)
+        with recorder.inside("store"):
+            waits.set()
+        return await counting
+
+    assert asyncio.run(both()) == "done"
+    assert [each.step for each in recorder.ran] == ["count", "store", "count"]
+
+
+async def _awaited(work: _Resumed) -> str:
+    answer: str = await work
+    return answer
+
+
+def test_an_error_and_a_cancellation_reach_the_coroutine() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async def both() -> None:
+        task = asyncio.ensure_future(_awaited(_Resumed(Recorder(), "count", work())))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(both())
+    assert seen == ["cancelled"]
+
+
+def test_only_what_lies_within_the_spans_counts_and_the_rest_is_what_is_left() -> None:
+    ran = [Ran("store", 0.0, 2.0), Ran("count", 2.0, 3.0), Ran("embed", 1.0, 9.0), Ran("record", 20.0, 30.0)]
+    found = seconds_by_step(ran, [(1.0, 5.0), (25.0, 26.0)])
+    taken = {step: seconds for step, seconds in found.items() if seconds}
+    assert taken == {"store": 1.0, "count": 1.0, "embed": 4.0, "record": 1.0, REST: 2.0}
