@@ -80,6 +80,14 @@ def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | Non
 
 
 @dataclass(frozen=True, slots=True)
+class AppendedMessage:
+    """A stored message. `moved` is False when another writer moved the head first, so that this one is on a branch."""
+
+    message: Message
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NumberedMessage:
     """A bare message with its number in the store, its conversation by number and by id, and its branch."""
 

@@ -1,7 +1,7 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Any
 
@@ -27,6 +27,7 @@ from recto.store.paths import (
 )
 from recto.store.rows import (
     AnyRow,
+    AppendedMessage,
     NumberedMessage,
     bare_page,
     compaction_of,
@@ -65,14 +66,6 @@ from recto.store.statements import (
 
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
-
-
-@dataclass(frozen=True, slots=True)
-class AppendedMessage:
-    """A stored message. `moved` is False when another writer moved the head first, so that this one is on a branch."""
-
-    message: Message
-    moved: bool
 
 
 class Tree:

@@ -18,8 +18,8 @@ from recto.chat.priority import priority_of
 from recto.concurrency import StoreThread
 from recto.errors import StoreError
 from recto.providers.model import CallPart, TextPart, ThinkingPart
+from recto.store.rows import AppendedMessage
 from recto.store.store import Store
-from recto.store.tree import AppendedMessage
 from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 

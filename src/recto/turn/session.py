@@ -9,8 +9,8 @@ from typing import TypedDict, TypeVar, Unpack
 
 from recto.events import Branched
 from recto.sources.source import Mode, SourceId
+from recto.store.rows import AppendedMessage
 from recto.store.store import Store
-from recto.store.tree import AppendedMessage
 from recto.turn.loaded_view import LoadedView
 from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
