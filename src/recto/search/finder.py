@@ -1,11 +1,13 @@
 """Finder: answers a query from a keyword index and from vectors, and fuses the two rankings."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Protocol, TypeVar
+from itertools import chain, islice
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.keyword_index import Extent, KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
 from recto.search.ranking import (
     NEIGHBOUR_WEIGHTS,
@@ -22,6 +24,9 @@ from recto.search.ranking import (
     rough_scores,
     word_scores,
 )
+
+if TYPE_CHECKING:
+    from recto.search.passage_table import PassageTable
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -43,10 +48,12 @@ class Partition:
     """A partition's passages in memory: all of them, or those that one query needs."""
 
     passages: dict[int, Passage] = field(default_factory=dict)
+    """With a table only those that were needed so far."""
     lengths: dict[int, float] = field(default_factory=dict)
-    """Word counts, averaged with the neighbours."""
+    """Word counts, averaged with the neighbours; with a table that has them."""
     priors: dict[int, float] = field(default_factory=dict)
     """Scores that do not depend on the query."""
+    table: "PassageTable | None" = None
     is_complete: bool = False
     queue_end: int = 0
     change_id: str = ""
@@ -68,14 +75,21 @@ class Partition:
         if removal_id != self.removal_id:
             for cached in (self.passages, self.lengths, self.priors):
                 cached.clear()
-            self.queue_end = 0
+            self.queue_end, self.table = 0, None
         queue_end = index.queue_end
-        fresh = index.added_since(number, self.queue_end) if self.queue_end else index.in_partition(number)
+        if self.table is None and (arrays := load_arrays()):
+            self.table, self.queue_end = arrays.EMPTY_TABLE, 0
+        if self.table is not None:
+            self.table = self.table.extend(index.columns(number, self.queue_end))
+        else:
+            self._extend(index.added_since(number, self.queue_end) if self.queue_end else index.in_partition(number))
         self.queue_end = queue_end
+        self.is_complete, self.change_id, self.removal_id = True, change_id, removal_id
+
+    def _extend(self, fresh: Mapping[int, Passage]) -> None:
         self.put(fresh)
         affected = {near for each in fresh for near in range(each - RADIUS, each + RADIUS + 1)}
         self.lengths.update({near: self._length(near) for near in affected if near in self.passages})
-        self.is_complete, self.change_id, self.removal_id = True, change_id, removal_id
 
     def _length(self, number: int) -> float:
         total = weight = 0.0
@@ -84,6 +98,21 @@ class Partition:
                 total, weight = total + part * passage.words, weight + part
         # dividing by the weight makes up for missing neighbours at an edge
         return total / weight
+
+    def later_than(self, position: int) -> set[int]:
+        """The passages of a complete partition at later positions."""
+        if self.table is not None:
+            return self.table.later_than(position)
+        return {number for number, passage in self.passages.items() if passage.position > position}
+
+
+def load_arrays() -> ModuleType | None:
+    """Scoring by numpy; None without it, or until something else needs it: importing it takes longer than a search."""
+    if "numpy" not in sys.modules:
+        return None
+    from recto.search import passage_table  # imports numpy
+
+    return passage_table
 
 
 def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int | None, size: int) -> Partition:
@@ -180,26 +209,43 @@ class Finder:
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
         """Scores the accepted passages by words, and gives the partition they are in."""
         partition = open_partition(self.index, self._cache, number, parsed.extent.passages)
+        if not partition.is_complete:
+            return self._score_needed(query, parsed, partition), partition
         found = parsed.postings
-        if query.until is not None and partition.is_complete:
-            found = tuple(_until(posting, query.until, partition.passages) for posting in found)
-        postings = posting_scores(found, parsed.extent.passages)
-        if partition.is_complete:
-            scores = word_scores(postings, partition.lengths, parsed.extent.mean)
-            order: Iterable[int] = scores if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
-            accepted = islice(self._accepted(query, partition, order), MAX_SCORED)
-            return {each: scores[each] for each in accepted}, partition
-        enough = query.limit + READ_BATCH // 2
-        read = self._read(partition, best_first(rough_scores(postings), enough + READ_BATCH))
-        lengths = {each: partition.lengths[each] for each in islice(self._accepted(query, partition, read), enough)}
-        return word_scores(postings, lengths, parsed.extent.mean), partition
+        if query.until is not None and (later := partition.later_than(query.until)):
+            found = tuple(_without(posting, later) for posting in found)
+        scores: dict[int, float] = {}
+        for some in _best_first(found, parsed.extent, partition):
+            accepted = self._accepted(query, partition, self._read(partition, some, MAX_SCORED))
+            scores.update((each, some[each]) for each in islice(accepted, MAX_SCORED - len(scores)))
+            if len(scores) == MAX_SCORED:
+                break
+        return scores, partition
 
-    def _read(self, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
-        """Passages of a partition that is not complete, read as they are needed."""
-        left = iter(numbers)
-        while batch := list(islice(left, READ_BATCH)):
-            partition.put(self.index.passages([each for each in batch if each not in partition.passages]))
-            yield from (each for each in batch if each in partition.passages)
+    def _score_needed(self, query: Query, parsed: ParsedQuery, partition: Partition) -> dict[int, float]:
+        """Scores passages of a partition that is not complete, those that are likely to be the best."""
+        enough, total, mean = query.limit + READ_BATCH // 2, parsed.extent.passages, parsed.extent.mean
+        if arrays := load_arrays():
+            shares = arrays.TermShares(parsed.postings, total)
+            best: Iterator[int] = chain.from_iterable(shares.score_roughly().best_first(enough + READ_BATCH))
+            scores: dict[int, float] = shares.score_passages(self._lengths(query, partition, best, enough), mean)
+            return scores
+        postings = posting_scores(parsed.postings, total)
+        best = best_first(rough_scores(postings), enough + READ_BATCH)
+        return word_scores(postings, self._lengths(query, partition, best, enough), mean)
+
+    def _lengths(self, query: Query, partition: Partition, numbers: Iterable[int], enough: int) -> dict[int, float]:
+        """The lengths of the first accepted passages."""
+        accepted = self._accepted(query, partition, self._read(partition, numbers))
+        return {each: partition.lengths[each] for each in islice(accepted, enough)}
+
+    def _read(self, partition: Partition, numbers: Iterable[int], at_once: int = READ_BATCH) -> Iterator[int]:
+        """Passages that are there, read as they are needed."""
+        left, passages = iter(numbers), partition.passages
+        while batch := list(islice(left, at_once)):
+            if missing := [each for each in batch if each not in passages]:
+                partition.put(self.index.passages(missing))
+            yield from (each for each in batch if each in passages)
 
     def _accepted(self, query: Query, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
         predicate, passages = query.predicate, partition.passages
@@ -211,7 +257,7 @@ class Finder:
         """The accepted of the nearest passages, the nearest first. Of a partition that is not complete as many are read
         as can be among the best; the others, unread, only keep their places in the ranking."""
         if partition.is_complete:
-            read = (each for each in similarity if each in partition.passages)
+            read = self._read(partition, similarity, len(similarity) or 1)
             return {each: similarity[each] for each in self._accepted(query, partition, read)}
         nearest = list(islice(similarity, 2 * FUSION_DEPTH))
         needed = len(nearest) if parsed.names_speaker else query.limit
@@ -227,9 +273,21 @@ class Finder:
         return accepted
 
 
-def _until(posting: Posting, position: int, passages: Mapping[int, Passage]) -> Posting:
-    numbers = [each for each in posting.numbers if each not in passages or passages[each].position <= position]
-    return replace(posting, numbers=numbers) if len(numbers) < len(posting.numbers) else posting
+def _without(posting: Posting, later: set[int]) -> Posting:
+    if later.isdisjoint(posting.numbers):
+        return posting
+    return replace(posting, numbers=[each for each in posting.numbers if each not in later])
+
+
+def _best_first(postings: Sequence[Posting], extent: Extent, partition: Partition) -> Iterator[Mapping[int, float]]:
+    """The scores of a complete partition's passages, at least as many at once as are used; the best first."""
+    if partition.table is not None:
+        yield from partition.table.score(postings, extent.passages, extent.mean).best_first(MAX_SCORED)
+        return
+    scores = word_scores(posting_scores(postings, extent.passages), partition.lengths, extent.mean)
+    order = iter(scores) if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
+    while some := {each: scores[each] for each in islice(order, MAX_SCORED)}:
+        yield some
 
 
 def _with_priors(parsed: ParsedQuery, partition: Partition, scores: Mapping[int, float]) -> dict[int, float]:

@@ -4,6 +4,7 @@ Holds no texts: the owner of an item can provide its text again. The tables call
 """
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,7 +171,11 @@ class KeywordIndex:
         match = " AND ".join("(" + " OR ".join(_quote(form) for form in forms) + ")" for forms in terms)
         low, high = _bounds(partition)
         query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
-        return [row[0] for row in self.file.read(query, (match, max(low, after + 1), high, limit))]
+        # as one text: reading thousands of rows takes three times as long
+        rows = self.file.read(
+            f"SELECT json_group_array(rowid) FROM ({query})", (match, max(low, after + 1), high, limit)
+        )
+        return sorted(json.loads(rows[0][0]), reverse=True)
 
     def count_from(self, partition: int | None, number: int) -> float:
         """About how many passages have at least this number."""
@@ -200,6 +205,18 @@ class KeywordIndex:
             "JOIN passages ON passages.n = queue.passage WHERE queue.n > ? AND queue.passage BETWEEN ? AND ?"
         )
         return {row[0]: Passage(*row) for row in self.file.read(query, (queue_end, *_bounds(partition)))}
+
+    def columns(self, partition: int, queue_end: int = 0) -> tuple[str, str, str]:
+        """Numbers, positions and word counts of passages that were added after a queue entry, separated by commas: as
+        rows they would take five times as long to read."""
+        query = "SELECT n, place, words FROM passages WHERE n BETWEEN ? AND ?"
+        values: tuple[int, ...] = _bounds(partition)
+        if queue_end:
+            query += " AND n IN (SELECT passage FROM queue WHERE n > ?)"
+            values = (*values, queue_end)
+        joined = "group_concat(n), group_concat(place), group_concat(words)"
+        n, place, words = self.file.read(f"SELECT {joined} FROM ({query})", values)[0]
+        return n or "", place or "", words or ""
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
         """Numbers and hashes of passages that were added after a queue entry."""

@@ -102,7 +102,7 @@ def word_scores(postings: Sequence[PostingScores], lengths: Mapping[int, float],
                 if number in lengths:
                     scores[number] = score_of(number, 0.0) + each.weight
             continue
-        for ring, (share, part) in zip(each.by_distance, _shares(each.weight), strict=False):
+        for ring, (share, part) in zip(each.by_distance, shares_by_distance(each.weight), strict=False):
             for number in ring:
                 if number in lengths:
                     scores[number] = score_of(number, 0.0) + share / (part + slope * lengths[number])
@@ -114,13 +114,17 @@ def rough_scores(postings: Sequence[PostingScores]) -> dict[int, float]:
     scores: dict[int, float] = {}
     score_of = scores.get
     for each in postings:
-        shares = [share / (part + K1 * B) for share, part in _shares(each.weight)] if each.is_graded else [each.weight]
+        shares = (
+            [share / (part + K1 * B) for share, part in shares_by_distance(each.weight)]
+            if each.is_graded
+            else [each.weight]
+        )
         for ring, score in zip(each.by_distance, shares, strict=False):
             scores.update({number: score_of(number, 0.0) + score for number in ring})
     return scores
 
 
-def _shares(weight: float) -> list[tuple[float, float]]:
+def shares_by_distance(weight: float) -> list[tuple[float, float]]:
     """By distance: the numerator of BM25, and the part of its denominator that does not depend on the length."""
     full = weight * (1 + K1)
     return [(full * share, share + K1 * (1 - B)) for share in NEIGHBOUR_WEIGHTS]

@@ -1,0 +1,196 @@
+"""PassageTable: a partition's passages as arrays, to score thousands of them at once. Imported late for numpy.
+
+Gives the same scores as `ranking`, to the last bit: shares are added in the same order.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recto.search.ranking import K1, NEIGHBOUR_WEIGHTS, RADIUS, B, Posting, idf, shares_by_distance
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_STEPS = np.arange(-RADIUS, RADIUS + 1)
+_DISTANCES = np.abs(_STEPS)
+# Passages farther apart than this have no neighbour in common: a longer gap is shortened to it.
+_MAX_GAP = 2 * RADIUS + 1
+_FAR = 1 << 62
+
+
+class Slots:
+    """Places in an array for numbers with large gaps between them. Whatever is within RADIUS of one of the numbers has
+    a place too, and so have its neighbours."""
+
+    def __init__(self, numbers: Integers) -> None:
+        self.numbers = numbers
+        """Ascending."""
+        steps = np.minimum(np.diff(numbers, prepend=numbers[:1]), _MAX_GAP)
+        self.of_numbers: Integers = np.cumsum(steps) + _MAX_GAP
+        self.count = int(self.of_numbers[-1]) + _MAX_GAP if len(numbers) else 0
+
+    def find(self, numbers: Integers) -> Integers:
+        """The slots of numbers; -1 for one that is not near enough."""
+        if not len(self.numbers):
+            return np.full(len(numbers), -1)
+        after = np.searchsorted(self.numbers, numbers, side="right")
+        before, last = np.maximum(after - 1, 0), np.minimum(after, len(self.numbers) - 1)
+        above, below = numbers - self.numbers[before], numbers - self.numbers[last]
+        slots = np.where(np.abs(below) <= RADIUS, self.of_numbers[last] + below, -1)
+        return np.where(np.abs(above) <= RADIUS, self.of_numbers[before] + above, slots)
+
+
+@dataclass(frozen=True, slots=True)
+class WordScores:
+    """The scores of passages, in the order of their numbers."""
+
+    numbers: Integers
+    scores: Floats
+
+    def best_first(self, count: int) -> Iterator[dict[int, float]]:
+        """Some `count` of the best at a time, the best first; among equals the newest."""
+        numbers, scores = self.numbers, self.scores
+        while len(scores):
+            cut = max(0, len(scores) - count)
+            is_next = scores >= np.partition(scores, cut)[cut]
+            newest, values = numbers[is_next][::-1], scores[is_next][::-1]
+            order = np.argsort(-values, kind="stable")
+            yield dict(zip(newest[order].tolist(), values[order].tolist(), strict=True))
+            numbers, scores = numbers[~is_next], scores[~is_next]
+
+
+class TermShares:
+    """The passages that share terms with their neighbours: an entry per term and passage, term by term."""
+
+    def __init__(self, postings: Sequence[Posting], total: int, slots: Slots | None = None) -> None:
+        found = [posting for posting in postings if posting.numbers]
+        occurrences = [np.sort(np.array(posting.numbers, np.int64)) for posting in found]
+        numbers = np.concatenate([np.empty(0, np.int64), *occurrences])
+        terms = np.repeat(np.arange(len(found)), [len(each) for each in occurrences])
+        spreads = np.array([posting.spreads for posting in found], bool)[terms]
+        slots = slots or Slots(np.unique(numbers))
+        own = slots.find(numbers)
+        row, column = np.nonzero(_is_nearest(numbers, terms, spreads) & (own >= 0)[:, None])
+        self.slots = own[row] + _STEPS[column]
+        self.numbers = numbers[row] + _STEPS[column]
+        self._slot_map = slots
+        self._is_graded = spreads[row]
+        self._shares, self._parts = _bm25_parts(found, total, terms[row], _DISTANCES[column])
+
+    def score(self, lengths: Floats, mean: float) -> WordScores:
+        """`lengths`: by slot; passages without one, that is NaN, get no score."""
+        own = lengths[self.slots]
+        return self._added(own * (K1 * B / mean), ~np.isnan(own))
+
+    def score_roughly(self) -> WordScores:
+        """As if every passage were as long as the mean."""
+        return self._added(np.full(len(self.slots), K1 * B), np.ones(len(self.slots), bool))
+
+    def score_passages(self, lengths: Mapping[int, float], mean: float) -> dict[int, float]:
+        """The scores of passages of these lengths."""
+        by_slot = np.full(self._slot_map.count, np.nan)
+        slots = self._slot_map.find(np.fromiter(lengths, np.int64, len(lengths)))
+        by_slot[slots[slots >= 0]] = np.fromiter(lengths.values(), np.float64, len(lengths))[slots >= 0]
+        found = self.score(by_slot, mean)
+        return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
+
+    def _added(self, by_length: Floats, is_scored: NDArray[np.bool_]) -> WordScores:
+        slots = self.slots[is_scored]
+        values = self._shares / np.where(self._is_graded, self._parts + by_length, 1.0)
+        # bincount adds in the order of its input
+        totals = np.bincount(slots, values[is_scored], self._slot_map.count).astype(np.float64, copy=False)
+        numbers = np.full(self._slot_map.count, -1)
+        numbers[slots] = self.numbers[is_scored]
+        has_score = numbers >= 0
+        return WordScores(numbers[has_score], totals[has_score])
+
+
+def _is_nearest(numbers: Integers, terms: Integers, spreads: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Per occurrence and step: whether the passage there has no nearer occurrence of the same term. Of two that are
+    equally near the older one counts."""
+    gap = np.where(np.diff(terms, append=-1) == 0, np.diff(numbers, append=0), _FAR)
+    ahead = np.where(spreads, gap, 0)
+    behind = np.where(spreads, np.concatenate((gap[-1:], gap[:-1])), 0)
+    return np.concatenate(
+        (
+            behind[:, None] > 2 * _DISTANCES[:RADIUS],
+            np.ones((len(numbers), 1), bool),
+            ahead[:, None] >= 2 * _DISTANCES[RADIUS + 1 :],
+        ),
+        axis=1,
+    )
+
+
+def _bm25_parts(postings: Sequence[Posting], total: int, terms: Integers, distances: Integers) -> tuple[Floats, Floats]:
+    """The numerators of BM25, and the parts of its denominators that do not depend on the length."""
+    weights = [posting.weight * idf(posting.frequency, total) for posting in postings]
+    graded = np.array([shares_by_distance(weight) for weight in weights]).reshape(-1, RADIUS + 1, 2)
+    plain = np.array([not posting.spreads for posting in postings], bool)
+    graded[plain, 0, 0] = np.array(weights)[plain]
+    return graded[terms, distances, 0], graded[terms, distances, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTable:
+    """All passages of a partition, in the order of their numbers."""
+
+    slots: Slots
+    positions: Integers
+    words: Integers
+    lengths: Floats
+    """Word counts, averaged with the neighbours."""
+    lengths_by_slot: Floats
+    """NaN where no passage is."""
+
+    @property
+    def numbers(self) -> Integers:
+        return self.slots.numbers
+
+    def extend(self, columns: Sequence[str]) -> "PassageTable":
+        """With more passages: their numbers, positions and word counts, as `KeywordIndex.columns` gives them."""
+        added, positions, words = (np.fromstring(column, np.int64, sep=",") for column in columns)
+        if not len(added):
+            return self
+        numbers, chosen = np.unique(np.concatenate((self.numbers, added)), return_index=True)
+        positions = np.concatenate((self.positions, positions))[chosen]
+        words = np.concatenate((self.words, words))[chosen]
+        lengths = np.concatenate((self.lengths, np.zeros(len(added))))[chosen]
+        slots = Slots(numbers)
+        changed = _with_neighbours(np.searchsorted(numbers, added), len(numbers))
+        lengths[changed] = _average(slots, words, changed)
+        by_slot = np.full(slots.count, np.nan)
+        by_slot[slots.of_numbers] = lengths
+        return PassageTable(slots, positions, words, lengths, by_slot)
+
+    def score(self, postings: Sequence[Posting], total: int, mean: float) -> WordScores:
+        return TermShares(postings, total, self.slots).score(self.lengths_by_slot, mean)
+
+    def later_than(self, position: int) -> set[int]:
+        return set(self.numbers[self.positions > position].tolist())
+
+
+_NONE = np.empty(0, np.int64)
+EMPTY_TABLE = PassageTable(Slots(_NONE), _NONE, _NONE, np.empty(0), np.empty(0))
+
+
+def _with_neighbours(places: Integers, count: int) -> Integers:
+    """These places in the order of numbers, and those that may be near enough to matter for their lengths."""
+    is_near = np.zeros(count + 2 * RADIUS, bool)
+    for step in range(2 * RADIUS + 1):
+        is_near[places + step] = True
+    return np.flatnonzero(is_near[RADIUS : RADIUS + count])
+
+
+def _average(slots: Slots, words: Integers, places: Integers) -> Floats:
+    """The lengths of some passages: their word counts, averaged with the neighbours."""
+    words_by_slot, is_there = np.zeros(slots.count), np.zeros(slots.count)
+    words_by_slot[slots.of_numbers], is_there[slots.of_numbers] = words, 1.0
+    own, total, weight = slots.of_numbers[places], np.zeros(len(places)), np.zeros(len(places))
+    for step in range(-RADIUS, RADIUS + 1):
+        part = NEIGHBOUR_WEIGHTS[abs(step)]
+        total += part * words_by_slot[own + step]
+        weight += part * is_there[own + step]
+    return np.asarray(total / weight)
