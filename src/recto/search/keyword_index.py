@@ -23,6 +23,7 @@ PARTITION_BITS, CHANNEL_BITS = 33, 32
 # The step in number where another branch or another session begins: too far for neighbours to share a score.
 GAP = 16
 SESSION_S = 6 * 3600
+HASH_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,13 @@ class KeywordIndex:
         )
         return self.file.read(query, (queue_end, *_bounds(partition)))
 
+    def packed_hashes(self, partition: int | None) -> tuple[str, bytes]:
+        """The numbers of all passages, separated by commas, and their hashes, one after the other."""
+        query = "SELECT n, sha FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
+        joined = f"SELECT group_concat(n), CAST(group_concat(sha, '') AS BLOB) FROM ({query})"
+        numbers, hashes = self.file.read(joined, _bounds(partition))[0]
+        return numbers or "", hashes or b""
+
     def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
         """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
@@ -258,7 +266,9 @@ def embedded_text(text: str, speaker: str) -> str:
 
 def text_hash(text: str, speaker: str = "") -> bytes:
     """The key of a vector: the hash of the text that is embedded."""
-    return hashlib.blake2b(embedded_text(text, speaker).encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return hashlib.blake2b(
+        embedded_text(text, speaker).encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES
+    ).digest()
 
 
 def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem]) -> None:

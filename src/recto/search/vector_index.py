@@ -16,7 +16,7 @@ from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import Embedder
 from recto.search.finder import MAX_CACHED_PARTITIONS, VectorAnswer, keep_recent
-from recto.search.keyword_index import KeywordIndex, Passage, embedded_text
+from recto.search.keyword_index import HASH_BYTES, KeywordIndex, Passage, embedded_text
 from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ BATCH = 32
 RETRY_AFTER_S = 60.0
 # A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
 MAX_PASSAGES_EVERYWHERE = 100_000
+# One vector for so many passages is too few to read any.
+MIN_SHARE = 4
 # A vector is stored in two bytes per number.
 BYTES_PER_NUMBER = 2
 
@@ -136,6 +138,8 @@ class VectorIndex:
 
         # the embedder first: its failure should show even if there is nothing to compare yet
         question = np.asarray(self._question(text), dtype=np.float32)
+        if self._has_few(partition):
+            return {}
         vectors = self._read_partition(partition)
         # while most passages have no vector, those that have one would be favoured
         if vectors.matrix is None or len(vectors.matrix) < len(vectors.missing):
@@ -145,6 +149,13 @@ class VectorIndex:
             self._partitions.clear()
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
         return vectors.matrix.nearest(question)
+
+    def _has_few(self, partition: int | None) -> bool:
+        """Whether most passages certainly wait for their vectors, so that none need be read."""
+        if partition in self._partitions:
+            return False
+        count = self._index.extent(partition).passages
+        return 2 * self.waiting > count and not self._store.has_at_least(self._embedder.key, count // MIN_SHARE)
 
     def _question(self, text: str) -> "np.ndarray":
         prepared, self._prepared = self._prepared, None
@@ -162,9 +173,27 @@ class VectorIndex:
         removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
         if cached.queue_end and removal_id != cached.removal_id:
             cached = self._partitions[partition] = PartitionVectors()
-        self._extend(cached, cached.missing | dict(self._index.hashes(partition, cached.queue_end)))
+        if not (cached.queue_end == 0 and self._load(cached, partition)):
+            self._extend(cached, cached.missing | dict(self._index.hashes(partition, cached.queue_end)))
         cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
         return cached
+
+    def _load(self, cached: PartitionVectors, partition: int | None) -> bool:
+        """Reads all vectors at once. False where single ones are faster: most of the vectors belong elsewhere."""
+        from recto.search.vector_table import HashTable, VectorMatrix, unpack  # imports numpy
+
+        numbers, hashes = self._index.packed_hashes(partition)
+        count = numbers.count(",") + 1
+        is_most = 2 * count > self._index.queue_end
+        if not numbers or not is_most or len(hashes) != count * HASH_BYTES:
+            return False
+        table = HashTable(numbers, hashes)
+        for found in self._store.packed(self._embedder.key):
+            cached.matrix = cached.matrix or VectorMatrix(found.size // BYTES_PER_NUMBER)
+            own, places = table.take(found.hashes)
+            cached.matrix.put_rows(own, unpack(found.vectors, cached.matrix.length)[places])
+        cached.missing = table.left
+        return True
 
     def _extend(self, cached: PartitionVectors, hashes: Mapping[int, bytes]) -> None:
         """Adds the vectors of these passages as far as there are any."""

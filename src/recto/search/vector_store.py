@@ -6,15 +6,26 @@ Does not need numpy, which an installation without extras does not have.
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from recto.search.index_file import IndexFile
-from recto.search.keyword_index import Passage, read_passages
+from recto.search.keyword_index import HASH_BYTES, Passage, read_passages
 
 # Every build of SQLite accepts this many parameters.
 _MAX_PARAMETERS = 500
 # From this many on, reading all vectors may be faster than reading one by one.
 _MIN_FULL_READ = 2000
 _READ_AT_ONCE = 4000
+_PACKED_AT_ONCE = 10_000
+
+
+class PackedVectors(NamedTuple):
+    """Vectors of the same length, one after the other, and their hashes in the same order."""
+
+    size: int
+    """In bytes, of one vector."""
+    hashes: bytes
+    vectors: bytes
 
 
 class VectorStore:
@@ -51,6 +62,28 @@ class VectorStore:
         while rows := self._file.read(query, (embedder, last, _READ_AT_ONCE)):
             yield dict(rows)
             last = rows[-1][0]
+
+    def packed(self, embedder: str) -> Iterator[PackedVectors]:
+        """All vectors that are as long as the first one: several times as fast as row by row."""
+        own = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
+        first = self._file.read(f"SELECT length(vector) {own} AND vector <> x'' LIMIT 1", (embedder,))
+        size, last = first[0][0] if first else 0, b"" if first else None
+        # group_concat takes bytes as they are
+        joined = "CAST(group_concat({0}, '') FILTER (WHERE length(vector) = ?) AS BLOB)"
+        query = (
+            f"SELECT max(sha), {joined.format('sha')}, {joined.format('vector')} "
+            f"FROM (SELECT sha, vector {own} AND sha > ? ORDER BY sha LIMIT ?)"
+        )
+        while last is not None:
+            values = (size, size, embedder, last, _PACKED_AT_ONCE)
+            last, hashes, vectors = self._file.read(query, values)[0]
+            if vectors and len(hashes) * size == len(vectors) * HASH_BYTES:
+                yield PackedVectors(size, hashes, vectors)
+
+    def has_at_least(self, embedder: str, count: int) -> bool:
+        """Whether there are so many vectors."""
+        query = "SELECT 1 FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?) LIMIT 1 OFFSET ?"
+        return count <= 0 or bool(self._file.read(query, (embedder, count - 1)))
 
     def waiting(self, embedder: str, limit: int) -> tuple[list[Passage], int]:
         """The oldest passages that an embedder has not seen, without those that have a vector already; and the queue

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recto.search.keyword_index import HASH_BYTES
 from recto.search.ranking import SIMILARITY_WEIGHTS
 
 Row = NDArray[np.float32]
@@ -100,6 +101,10 @@ _BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
 _MOVED_BITS, _SIGN_COPIES, _SCALE = 13, ~0x70000000, np.float32(2.0**112)
 
 
+# A hash as two numbers, in an order that numpy can sort quickly.
+_HASH = np.dtype([("head", ">u8"), ("tail", f"V{HASH_BYTES - 8}")])
+
+
 class VectorMatrix:
     """The vectors of a partition's passages, in the order of their numbers."""
 
@@ -127,12 +132,13 @@ class VectorMatrix:
 
     def put(self, numbers: Sequence[int], packed: Sequence[bytes]) -> None:
         """Adds vectors, packed as they are stored."""
-        if not numbers:
-            return
+        if numbers:
+            self.put_rows(np.array(numbers, np.int64), unpack(b"".join(packed), self.length))
+
+    def put_rows(self, numbers: Numbers, fresh: NDArray[np.float16]) -> None:
         size, end = self._size, self._size + len(numbers)
         self._reserve(end)
         self._numbers[size:end] = numbers
-        fresh = np.frombuffer(b"".join(packed), np.float16).reshape(len(numbers), self.length)
         if self._rows.dtype == np.int8:
             self._rows[size:end], self._scales[size:end] = _to_bytes(fresh)
         else:
@@ -188,6 +194,40 @@ class VectorMatrix:
             end = min(start + step, self._size)
             np.dot(_to_floats(self._rows[start:end], buffer[: end - start]), factor, out=similarity[start:end])
         return similarity * self._scales[: self._size]
+
+
+def unpack(packed: bytes, length: int) -> NDArray[np.float16]:
+    return np.frombuffer(packed, np.float16).reshape(-1, length)
+
+
+class HashTable:
+    """Passages by the hashes of their texts."""
+
+    def __init__(self, numbers: str, hashes: bytes) -> None:
+        self._numbers: Numbers = np.fromstring(numbers, np.int64, sep=",")
+        self._hashes = np.frombuffer(hashes, _HASH)
+        self._order = np.argsort(self._hashes["head"], kind="stable")
+        self._heads = self._hashes["head"][self._order]
+        self._is_left = np.ones(len(self._numbers), bool)
+
+    def take(self, hashes: bytes) -> tuple[Numbers, NDArray[np.int64]]:
+        """The passages with these hashes, in order, and the position of the hash of each."""
+        wanted = np.frombuffer(hashes, _HASH)
+        by_head = np.argsort(wanted["head"], kind="stable")
+        heads = wanted["head"][by_head]
+        # only the passages between the first and the last of these hashes
+        first, last = np.searchsorted(self._heads, heads[0]), np.searchsorted(self._heads, heads[-1], side="right")
+        at = np.sort(self._order[first:last])
+        near = by_head[np.minimum(np.searchsorted(heads, self._hashes["head"][at]), len(heads) - 1)]
+        is_same = self._hashes[at] == wanted[near]
+        self._is_left[at[is_same]] = False
+        return self._numbers[at[is_same]], near[is_same]
+
+    @property
+    def left(self) -> dict[int, bytes]:
+        """The passages that were not taken."""
+        left = self._hashes[self._is_left]
+        return dict(zip(self._numbers[self._is_left].tolist(), [each.tobytes() for each in left], strict=True))
 
 
 def _to_bytes(rows: NDArray[np.float16]) -> tuple[NDArray[np.int8], Rows]:
