@@ -216,7 +216,7 @@ class Finder:
             found = tuple(_without(posting, later) for posting in found)
         scores: dict[int, float] = {}
         for some in _best_first(found, parsed.extent, partition):
-            accepted = self._accepted(query, partition, self._read(partition, some, MAX_SCORED))
+            accepted = self._accepted(query, partition, some, FUSION_DEPTH)
             scores.update((each, some[each]) for each in islice(accepted, MAX_SCORED - len(scores)))
             if len(scores) == MAX_SCORED:
                 break
@@ -236,20 +236,19 @@ class Finder:
 
     def _lengths(self, query: Query, partition: Partition, numbers: Iterable[int], enough: int) -> dict[int, float]:
         """The lengths of the first accepted passages."""
-        accepted = self._accepted(query, partition, self._read(partition, numbers))
+        accepted = self._accepted(query, partition, numbers)
         return {each: partition.lengths[each] for each in islice(accepted, enough)}
 
-    def _read(self, partition: Partition, numbers: Iterable[int], at_once: int = READ_BATCH) -> Iterator[int]:
-        """Passages that are there, read as they are needed."""
-        left, passages = iter(numbers), partition.passages
+    def _accepted(
+        self, query: Query, partition: Partition, numbers: Iterable[int], at_once: int = READ_BATCH
+    ) -> Iterator[int]:
+        """The passages that are there and count for the query, read as they are needed."""
+        left, passages, predicate = iter(numbers), partition.passages, query.predicate
         while batch := list(islice(left, at_once)):
             if missing := [each for each in batch if each not in passages]:
                 partition.put(self.index.passages(missing))
-            yield from (each for each in batch if each in passages)
-
-    def _accepted(self, query: Query, partition: Partition, numbers: Iterable[int]) -> Iterator[int]:
-        predicate, passages = query.predicate, partition.passages
-        return (each for each in numbers if predicate(passages[each])) if predicate else iter(numbers)
+            found = [each for each in batch if each in passages] if missing else batch
+            yield from found if predicate is None else [each for each in found if predicate(passages[each])]
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
@@ -257,14 +256,14 @@ class Finder:
         """The accepted of the nearest passages, the nearest first. Of a partition that is not complete as many are read
         as can be among the best; the others, unread, only keep their places in the ranking."""
         if partition.is_complete:
-            read = self._read(partition, similarity, len(similarity) or 1)
-            return {each: similarity[each] for each in self._accepted(query, partition, read)}
+            accepted_numbers = self._accepted(query, partition, similarity, len(similarity))
+            return {each: similarity[each] for each in accepted_numbers}
         nearest = list(islice(similarity, 2 * FUSION_DEPTH))
         needed = len(nearest) if parsed.names_speaker else query.limit
         accepted, at = dict[int, float](), 0
         while at < len(nearest) and len(accepted) < needed:
-            batch = self._read(partition, nearest[at : at + needed])
-            accepted.update((each, similarity[each]) for each in self._accepted(query, partition, batch))
+            batch = self._accepted(query, partition, nearest[at : at + needed])
+            accepted.update((each, similarity[each]) for each in batch)
             at += needed
         predicate, passages = query.predicate, partition.passages
         for each in nearest[at:]:
@@ -328,7 +327,9 @@ def _hits(
     best: Mapping[int, float],
 ) -> list[Hit]:
     possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
-    terms = [(posting.name.removesuffix("*"), frozenset(posting.numbers)) for posting in parsed.postings]
+    terms = [
+        (posting.name.removesuffix("*"), frozenset(posting.numbers)) for posting in parsed.postings if posting.numbers
+    ]
     return [
         Hit(
             partition.passages[each],
