@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 150
+WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,42 @@ def test_an_id_of_nothing_changes_nothing(at: Desk, method: str) -> None:
 def test_the_asynchronous_door_stays_asynchronous() -> None:
     assert asyncio.iscoroutinefunction(AsyncTalk.fork)
     assert asyncio.iscoroutinefunction(AsyncDesk.search)
+
+
+@pytest.mark.parametrize("keyword", ["limt", "Since", "from_", "a\x1b]0;x\x07b"])
+@pytest.mark.parametrize("method", ["messages", "transcript", "window", "ask"])
+def test_a_keyword_that_there_is_not_is_told(desk: Open, script: Script, method: str, keyword: str) -> None:
+    talk = desk(script({"text": "r"})).conversation()
+    given = () if method in ("messages", "transcript") else ("hello",)
+    with pytest.raises(Invalid, match=r"there is no option .*; there are: ") as told:
+        getattr(talk, method)(*given, **{keyword: 2})
+    assert told.value.data["option"] == keyword
+    assert "\x1b" not in told.value.message
+
+
+def test_a_value_is_repeated_short_and_visible(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "r"})).conversation()
+    talk.ask("hello")
+    for call in (
+        lambda: talk.messages(since="\x1b[31m" + "x" * 4000),
+        lambda: talk.ask("x", temperature="\n\x1b" * 50_000),  # type: ignore[arg-type]
+        lambda: talk.ask("x", reasoning_effort="\x1b" * 50_000),  # type: ignore[arg-type]
+        lambda: talk.ask("x", attachments=[b"\x1b" * 50_000]),  # type: ignore[list-item]
+    ):
+        with pytest.raises(Invalid) as told:
+            call()
+        assert len(told.value.message) < 300
+        assert not set("\x1b\n") & set(told.value.message)
+
+
+def test_a_limit_is_told_without_the_largest_number_of_a_database(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "r"})).conversation()
+    with pytest.raises(Invalid, match=r"^limit must be a whole number from 0 on, not -1$"):
+        talk.messages(limit=-1)
+
+
+def test_a_day_is_a_time(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "r"})).conversation()
+    talk.ask("hello")
+    assert len(talk.messages(since=date(2020, 1, 31))) == 2
+    assert talk.messages(before=date(2020, 1, 31)) == []

@@ -2,7 +2,7 @@
 
 import threading
 
-from recto.concurrency import BackgroundWorker
+from recto.concurrency import FOREGROUND, BackgroundWorker
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
@@ -34,3 +34,40 @@ def test_a_closed_worker_does_nothing_more() -> None:
     worker.close()
     worker.wake()
     assert not steps
+
+
+def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
+    stepped = threading.Event()
+    worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]
+    with FOREGROUND.begin() as turn:
+        worker.wake()
+        turn.end()
+        turn.end()  # once is enough
+        assert stepped.wait(10)
+    worker.close()
+
+
+def test_a_turn_that_never_ends_does_not_stop_background_work() -> None:
+    stepped = threading.Event()
+    worker = BackgroundWorker(lambda: stepped.set() or False, "test")  # type: ignore[func-returns-value]
+    with FOREGROUND.begin():
+        worker.wake()
+        assert stepped.wait(10)
+    worker.close()
+
+
+def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
+    steps: list[int] = []
+    stepped = threading.Event()
+
+    def step() -> bool:
+        steps.append(1)
+        stepped.set()
+        return False
+
+    worker = BackgroundWorker(step, "test", delay_s=0.05)
+    for _ in range(5):
+        worker.wake()
+    assert stepped.wait(10)
+    worker.close()
+    assert len(steps) == 1

@@ -594,6 +594,7 @@ def test_a_branch_is_told_in_the_notes_of_the_reply(desk: Open, script: Script) 
     )
     assert reply.branched
     assert (two.message(reply.branched.after or "").text, reply.branched.number) == ("r", 2)
+    assert reply.branched.first == "message"
     again = two.ask("again")
     assert (again.notes, again.branched) == ((), None)
 
@@ -618,7 +619,7 @@ def test_a_branch_that_a_pin_has_started_is_told_with_the_next_message(desk: Ope
     two.pin("#1")
     branched = two.ask("slower").branched
     assert branched
-    assert branched.number == 2
+    assert (branched.number, branched.first) == (2, "compaction")
 
 
 @pytest.mark.parametrize("kind", [Sent, ToolStarted])
@@ -641,7 +642,11 @@ def test_a_branch_that_a_reply_or_a_tool_has_started_is_told(
         return events
 
     (branch,) = [event for event in at.run(heard()) if isinstance(event, Branched)]
-    assert branch.number == (3 if kind is Sent else 4)
+    if kind is Sent:
+        assert (branch.number, branch.first) == (3, "reply")
+        assert branch.text.endswith("; the reply to your message starts a new branch after #3")
+    else:
+        assert (branch.number, branch.first) == (4, "results")
 
 
 def test_tools_that_come_and_go_are_named_as_what_broke_the_prefix(desk: Open, script: Script, vault: Path) -> None:

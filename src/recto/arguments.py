@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
@@ -57,7 +57,8 @@ def _are(value: object, accepts: Callable[[Any], bool]) -> bool:
 
 
 def _whole(least: int, most: int = LARGEST) -> ArgumentRule:
-    return ArgumentRule(f"a whole number from {least} to {most}", lambda value: _is_whole(value, least, most))
+    words = f"a whole number from {least} " + (f"to {most}" if most < LARGEST else "on")
+    return ArgumentRule(words, lambda value: _is_whole(value, least, most))
 
 
 def _one_of(values: Collection[str]) -> ArgumentRule:
@@ -67,7 +68,7 @@ def _one_of(values: Collection[str]) -> ArgumentRule:
 NAME = ArgumentRule("a text that is not empty, without characters that cannot be stored", _is_name)
 ID = ArgumentRule("an id or a number", lambda value: _is_name(value) or _is_whole(value, 0, LARGEST_NUMBER))
 TEXT = ArgumentRule("a text", lambda value: isinstance(value, str))
-TIME = ArgumentRule("a time", lambda value: _is_name(value) or isinstance(value, datetime))
+TIME = ArgumentRule("a time", lambda value: _is_name(value) or isinstance(value, date))
 BOUND = ArgumentRule(
     "a time, an id or a number of a message", lambda value: TIME.accepts(value) or _is_whole(value, 0, LARGEST_NUMBER)
 )
@@ -122,6 +123,8 @@ def checked(function: F) -> F:
         for name, value in signature.bind(*args, **named).arguments.items():
             spec = signature.parameters[name]
             many = spec.kind is inspect.Parameter.VAR_KEYWORD
+            if many:
+                _check_known(value, spec.annotation)
             for argument, each in value.items() if many else ((name, value),):
                 if each is not None or not (many or "None" in str(spec.annotation)):
                     _check(function.__name__, argument, each)
@@ -143,9 +146,21 @@ def checked(function: F) -> F:
     return cast(F, call)
 
 
+def _check_known(given: dict[str, object], annotation: Any) -> None:
+    """Raises Invalid for a keyword that `**options: Unpack[Options]` does not have."""
+    known = get_args(annotation)[0].__annotations__
+    if unknown := sorted(given.keys() - known.keys()):
+        name = unknown[0] if unknown[0].isidentifier() else shown(unknown[0])
+        raise Invalid(f"there is no option {name}; there are: {', '.join(known)}", option=unknown[0])
+
+
+def shown(value: object) -> str:
+    """A value from outside as an error repeats it: on one short line, with no character that steers a terminal."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
 def _check(method: str, argument: str, value: object) -> None:
     rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
     if rule and not rule.accepts(value):
-        shown = repr(value)
-        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
-        raise Invalid(f"{argument} must be {rule.words}, not {' '.join(shown.split())}", argument=argument)
+        raise Invalid(f"{argument} must be {rule.words}, not {shown(value)}", argument=argument)

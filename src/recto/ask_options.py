@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack, get_args
 
 from recto import settings as configuration
 from recto import wire
+from recto.arguments import shown
 from recto.chat.blocks import DocumentReference, File, Image, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
 from recto.errors import Invalid
@@ -89,7 +90,7 @@ def call_options(**given: Unpack[AskOptions]) -> CallOptions:
     )
     for name, is_good, allowed in _CHECKS:
         if (value := getattr(parameters, name)) is not None and not is_good(value):
-            raise Invalid(f"{name} must be {allowed}, not {value!r}", option=name)
+            raise Invalid(f"{name} must be {allowed}, not {shown(value)}", option=name)
     for tool in tools:
         _check_tool(tool)
     return CallOptions(given.get("model"), strategy, parameters, tools)
@@ -100,7 +101,7 @@ def _listed(name: str, values: object) -> tuple[Any, ...]:
     if isinstance(values, str):
         return (values,)
     if not isinstance(values, Sequence | Set) or isinstance(values, bytes):
-        raise Invalid(f"{name} must be a list, not {values!r}", option=name)
+        raise Invalid(f"{name} must be a list, not {shown(values)}", option=name)
     return tuple(values)
 
 
@@ -132,9 +133,9 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def _check_tool(tool: object) -> None:
     if not isinstance(tool, Tool):
-        raise Invalid(f"tools takes Tool values, not {tool!r}", option="tools")
+        raise Invalid(f"tools takes Tool values, not {shown(tool)}", option="tools")
     if not _TOOL_NAME.fullmatch(tool.name):
-        why = f"a tool cannot be called {tool.name!r}: use letters, digits, _ and -, at most 64"
+        why = f"a tool cannot be called {shown(tool.name)}: use letters, digits, _ and -, at most 64"
         raise Invalid(why, option="tools", name=tool.name)
     try:
         wire.dumps(dict(tool.schema))
@@ -149,7 +150,7 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
         (attachments,) if isinstance(attachments, Path | Image | File) else _listed("attachments", attachments)
     )
     if wrong := next((each for each in attachments if not isinstance(each, str | Path | Image | File)), None):
-        raise Invalid(f"an attachment is a path, an Image or a File, not {wrong!r}", option="attachments")
+        raise Invalid(f"an attachment is a path, an Image or a File, not {shown(wrong)}", option="attachments")
     blocks = [
         each if isinstance(each, Image | File) else await asyncio.to_thread(read_attachment, each)
         for each in attachments

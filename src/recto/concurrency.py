@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
@@ -20,22 +20,68 @@ T = TypeVar("T")
 
 
 class StoreThread:
-    """The one thread that uses the store; runs work in the order it was submitted."""
+    """The one thread that uses the store; runs work in the order it was submitted.
+
+    By hand: a turn comes here ten times, and an executor would take half of the way for itself.
+    """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recto-store")
+        self._work: SimpleQueue[tuple[asyncio.Future[Any] | None, Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
         self._is_closed = False
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
-        if self._is_closed:
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if not self._put(future, partial(work, *args, **named)):
             raise RectoError("the desk is closed: open another one")
-        loop = asyncio.get_running_loop()
-        return await run_to_completion(loop.run_in_executor(self._thread, partial(work, *args, **named)))
+        return await run_to_completion(future)
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Runs the work after all earlier work, without waiting for it; it must not raise."""
+        self._put(None, work)
+
+    def _put(self, future: asyncio.Future[Any] | None, work: Callable[[], Any]) -> bool:
+        with self._lock:
+            if self._is_closed:
+                return False
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recto-store", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)  # whoever forgets to close a desk loses nothing
+            self._work.put((future, work))
+            return True
+
+    def _run(self) -> None:
+        while (item := self._work.get()) is not None:
+            future, work = item
+            try:
+                result, error = work(), None
+            except BaseException as why:  # not swallowed: raised where it is awaited
+                result, error = None, why
+            if future is not None:
+                with suppress(RuntimeError):  # the loop of the caller is closed
+                    future.get_loop().call_soon_threadsafe(_settle, future, result, error)
+            del item, future, work, result, error  # not kept alive until the next piece of work
 
     def close(self) -> None:
-        self._is_closed = True
-        self._thread.shutdown()
+        """Ends the thread after the work in its queue."""
+        with self._lock:
+            thread, self._is_closed = self._thread, True
+            self._work.put(None)
+        if thread is not None:
+            thread.join()
+            atexit.unregister(self.close)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
 
 
 async def run_to_completion(future: asyncio.Future[T]) -> T:
@@ -79,6 +125,52 @@ class WorkerThread:
         self._work.put(None)
 
 
+class Foreground:
+    """Knows whether a turn is at work in this process, so that background work waits for it."""
+
+    # A turn may be stopped by a debugger, or by a client that does not go on.
+    MAX_WAIT_S = 0.25
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turns = 0
+        self._is_idle = threading.Event()
+        self._is_idle.set()
+
+    def begin(self) -> "ForegroundTurn":
+        """A turn that counts from now on."""
+        self._change(1)
+        return ForegroundTurn(lambda: self._change(-1))
+
+    def _change(self, by: int) -> None:
+        with self._lock:
+            self._turns += by
+            (self._is_idle.clear if self._turns else self._is_idle.set)()
+
+    def wait(self) -> None:
+        """Lets the turns go first; called by background work between two pieces of it."""
+        self._is_idle.wait(self.MAX_WAIT_S)
+
+
+class ForegroundTurn:
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end: Callable[[], None] | None = end
+
+    def end(self) -> None:
+        """Ends it; a second call does nothing."""
+        end, self._end = self._end, None
+        if end:
+            end()
+
+    def __enter__(self) -> "ForegroundTurn":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+FOREGROUND = Foreground()
+
 # The niceness of background threads: chats come first.
 NICE = 10
 # A pause between two steps, so that a turn in the same process runs at once.
@@ -111,8 +203,12 @@ class BackgroundWorker:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         while self._should_continue():
             self._await_quiet()
-            while not self._stopped.is_set() and self._step():
+            while not self._stopped.is_set() and self._paused_step():
                 time.sleep(PAUSE_S)
+
+    def _paused_step(self) -> bool:
+        FOREGROUND.wait()
+        return not self._stopped.is_set() and self._step()
 
     def _await_quiet(self) -> None:
         latest = time.monotonic() + 10 * self._delay_s

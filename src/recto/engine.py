@@ -17,7 +17,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
 from recto.compaction.run import CompactionRun
-from recto.concurrency import StoreThread, TaskSet
+from recto.concurrency import FOREGROUND, BackgroundWorker, StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
@@ -56,6 +56,8 @@ from recto.window.window import Window
 
 # without a handler Python would print our logged tracebacks to stderr
 logging.getLogger("recto").addHandler(logging.NullHandler())
+# Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
+CHECKPOINT_AFTER_S = 0.02
 NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 DRAFT = "next"
 """The id of a message that is not stored."""
@@ -94,6 +96,7 @@ class Engine:
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
+        self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_AFTER_S)
         self._warming = TaskSet()
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
@@ -111,8 +114,11 @@ class Engine:
     ) -> AsyncGenerator[Event, None]:
         """One message, all the way through; two from one session take turns. `can_ask`: the user answers questions."""
         async with session.turn_lock(), aclosing(self._walk(session, given, options, can_ask)) as events:
-            async for event in events:
-                yield event
+            with FOREGROUND.begin() as turn:
+                async for event in events:
+                    if isinstance(event, Sent):
+                        turn.end()  # from here on the model is waited for
+                    yield event
 
     async def _walk(
         self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
@@ -159,6 +165,7 @@ class Engine:
                 yield Noticed("the provider says that this is too long for it: making the window smaller")
                 continue
             self.archive.wake()
+            self._checkpoints.wake()
             if not exchange.calls:
                 self._summarise_documents(prepared)
                 return
@@ -315,6 +322,10 @@ class Engine:
             documents = list(citations.documents.values())
             self.document_summaries.begin(prepared.session, prepared.context, documents, citations.summaries)
 
+    def _checkpoint(self) -> bool:
+        self.store.database.checkpoint()
+        return False
+
     def _embedder(self) -> Embedder | None:
         """The embedder of the settings: one for messages, notes and sources, since its weights are large."""
         with self._opening:
@@ -329,6 +340,7 @@ class Engine:
         await asyncio.to_thread(self.servers.close)
         await asyncio.to_thread(self.chooser.close)
         await asyncio.to_thread(self.archive.close)
+        await asyncio.to_thread(self._checkpoints.close)
         await self.document_summaries.close()
         await self.use_tracker.close()
         await asyncio.to_thread(self.vaults.close)

@@ -28,6 +28,15 @@ class Appended:
     branched: bool = False
 
 
+BranchStart = Literal["message", "reply", "results", "compaction"]
+_STARTS: dict[BranchStart, str] = {
+    "message": "your message starts",
+    "reply": "the reply to your message starts",
+    "results": "the results of the tools start",
+    "compaction": "the new compaction starts",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Branched:
     """Another client has gone on with the conversation: what this one has just stored starts a branch."""
@@ -36,11 +45,13 @@ class Branched:
     """The message that the branch follows; None where it begins the conversation anew."""
     number: int
     """Its number, as in `#4`; 0 for None."""
+    first: BranchStart = "message"
+    """What the branch begins with."""
 
     @property
     def text(self) -> str:
         where = f"after #{self.number}" if self.number else "at the beginning"
-        return f"this conversation was continued elsewhere in the meantime; your message starts a new branch {where}"
+        return f"this conversation was continued elsewhere in the meantime; {_STARTS[self.first]} a new branch {where}"
 
 
 @dataclass(frozen=True, slots=True)

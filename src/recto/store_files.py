@@ -1,11 +1,20 @@
 """StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from recto import locations
-from recto.errors import Invalid
-from recto.store.backup import accept_store, backup_by_hand, backups, restore_backup
+from recto.errors import Invalid, MessagesLost
+from recto.store.backup import (
+    Backup,
+    Restored,
+    accept_store,
+    backup_by_hand,
+    backups,
+    refuse_damaged,
+    restore_backup,
+)
 from recto.store.check import StoreReport, check_store
 from recto.store.dialect import file_of, url_of
 from recto.store.store import Store
@@ -13,6 +22,16 @@ from recto.store.store import Store
 Tell = Callable[[int, int], object]
 """Called with how much is done, and how much there is."""
 NOT_OURS = "PostgreSQL checks, backs up and restores its files with its own tools: pg_amcheck, pg_dump, pg_restore"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedStore:
+    was_lost: bool
+    """Whether messages were missing, and are no longer asked for."""
+    messages: int
+    """How many there are."""
+    aside: Path | None = None
+    """Where an empty file is kept."""
 
 
 class StoreFiles:
@@ -28,8 +47,8 @@ class StoreFiles:
         return str(self._file or url_of(self._location).render_as_string(hide_password=True))
 
     @property
-    def backups(self) -> list[Path]:
-        """The newest first."""
+    def backups(self) -> list[Backup]:
+        """The one with the newest messages first."""
         return backups(self._file) if self._file else []
 
     @property
@@ -46,13 +65,22 @@ class StoreFiles:
         """Copies the store to a new file while others write. Returns the file."""
         return backup_by_hand(self._own_file, file, tell)
 
-    def restore(self, file: Path | None = None, tell: Tell | None = None) -> tuple[Path, Path | None]:
-        """Puts a backup (by default the newest) in the place of the store. Returns it, and where the former is."""
+    def restore(self, file: Path | None = None, tell: Tell | None = None) -> Restored:
+        """Puts a backup (by default the one with the newest messages) in the place of the store."""
         return restore_backup(self._own_file, file, tell)
 
-    def accept(self) -> Path | None:
-        """Goes on with a store that lost messages. Returns where its file is kept if that was empty."""
-        return accept_store(self._own_file)
+    def accept(self) -> AcceptedStore:
+        """Goes on with a store that lost messages. Raises StoreError where it is damaged."""
+        try:
+            return self._as_it_is(was_lost=False)
+        except MessagesLost:
+            aside = accept_store(self._own_file)
+            return self._as_it_is(was_lost=True, aside=aside)
+
+    def _as_it_is(self, *, was_lost: bool, aside: Path | None = None) -> AcceptedStore:
+        with Store(self._own_file) as store:
+            refuse_damaged(self._own_file)
+            return AcceptedStore(was_lost, store.tree.newest_number(), aside)
 
     @property
     def _own_file(self) -> Path:

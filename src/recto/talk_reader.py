@@ -5,12 +5,12 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from datetime import datetime
+from datetime import date
 from typing import TypedDict, TypeVar, Unpack
 
 from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent
-from recto.arguments import checked_door
+from recto.arguments import checked_door, shown
 from recto.ask_options import AskOptions, call_options, with_attachments
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, stored_time
@@ -51,9 +51,9 @@ class Wanted(TypedDict, total=False):
 
     limit: int | None
     """The last so many, 100 unless given; None for all."""
-    since: str | int | datetime | None
+    since: str | int | date | None
     """From this time or message on: 2026-01-31T18:00, #12, or an id."""
-    before: str | int | datetime | None
+    before: str | int | date | None
     with_tools: bool
     """With the results of tools; True unless given."""
     with_system: bool
@@ -207,7 +207,7 @@ class AsyncTalkReader:
         with_tools, with_system = wanted.get("with_tools", True), wanted.get("with_system", True)
         return TranscriptFilter(since, before, limit, with_tools, with_system)
 
-    async def _bound(self, given: str | int | datetime | None) -> str | int | None:
+    async def _bound(self, given: str | int | date | None) -> str | int | None:
         """A time as stored, or the depth of a message that is named by number or id."""
         if given is None:
             return None
@@ -217,7 +217,8 @@ class AsyncTalkReader:
         try:
             return stored_time(named)
         except (ValueError, OverflowError) as why:
-            raise Invalid(f"{named} is neither a time such as 2026-01-31T18:00 nor a message such as #12") from why
+            words = "neither a time such as 2026-01-31T18:00 nor a message such as #12"
+            raise Invalid(f"{shown(named)} is {words}") from why
 
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""

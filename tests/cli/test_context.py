@@ -1,10 +1,11 @@
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
-from tests.conftest import Script
+from tests.conftest import Open, Script
 
 from recto.providers.model import Prices
 from recto.reports.conversation_stats import cost
@@ -247,3 +248,18 @@ def test_a_vault_that_is_gone_does_not_hide_what_was_said(run: Run, script: Scri
     assert len(rows(run("conversations", "show", "--json"))) == 2
     assert one(run("context", "stats", "--json"))["messages"] == 2
     assert "there is no folder" in failure(run("context", "show"))
+
+
+def test_what_was_said_before_a_compaction_is_not_told_as_said_since(desk: Open, script: Script) -> None:
+    chat = desk(script({"text": "r"})).conversation()
+    for number in range(12):
+        chat.ask(f"question {number} " + "and more of it " * 60)
+
+    def told() -> str:
+        (section,) = [section for section in chat.window("next").sections if section.name == "history"]
+        return section.picks[-1].because
+
+    chat.pin("#1")
+    assert told().endswith("messages, the whole chat")
+    chat.compact()
+    assert re.search(r"after what compaction \d covers$", told())

@@ -183,3 +183,13 @@ def test_show_says_that_there_is_more(run: Run, script: Script) -> None:
     assert "#2 assistant" not in shown.stdout
     assert "#2 assistant" in run("conversations", "show", "--all").stdout
     assert "only the last" not in run("conversations", "show", "--limit", "3").stderr
+
+
+def test_bounds_with_nothing_between_them_are_told(run: Run, script: Script) -> None:
+    run("ask", "-m", script({"text": "Yes."}), "one")
+    run("ask", "-m", script({"text": "Yes."}), "--continue", "two")
+    shown = run("conversations", "show", "--since", "#3", "--before", "#2")
+    assert (shown.stdout, shown.stderr) == (
+        "",
+        "note: this conversation has no message from then: check --since and --before\n",
+    )

@@ -62,15 +62,42 @@ def test_a_lost_store_is_told_by_every_command_and_restored_by_one(home: Path) -
         assert "is empty, and 4 messages were in it" in done.output
         assert "`recto store restore`" in done.output
     done = run("store", "restore", "--json")
-    assert json.loads(done.output)["restored"] == str(backups(home / "recto.db")[0])
+    assert json.loads(done.output)["restored"] == str(backups(home / "recto.db")[0].file)
     assert "How tall is the mast?" in run("conversations", "show").output
 
 
 def test_a_lost_store_can_be_accepted_as_it_is(home: Path) -> None:
     (home / "recto.db").unlink()
     assert run("conversations", "list").exit_code == 1
-    assert run("store", "accept").exit_code == 0
+    done = run("store", "accept")
+    assert done.output == f"accepted: {home / 'recto.db'} holds 0 messages\n"
     assert run("conversations", "list").exit_code == 0
+
+
+def test_a_store_that_lost_nothing_has_nothing_to_accept(home: Path) -> None:
+    done = run("store", "accept")
+    assert done.output == f"nothing is missing, and nothing was changed: {home / 'recto.db'} holds 4 messages\n"
+    assert json.loads(run("store", "accept", "--json").output) == {"accepted": False, "messages": 4, "kept": None}
+
+
+def test_accepting_a_damaged_store_says_that_it_does_not_mend_it(home: Path) -> None:
+    (home / "recto.db").write_bytes(b"not a database" * 100)
+    done = run("store", "accept")
+    assert done.exit_code == 1
+    assert "is damaged" in done.output
+    assert "`recto store restore`" in done.output
+
+
+def test_a_restored_backup_is_told_with_its_messages_and_what_it_lacks(
+    home: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("store", "backup").exit_code == 0
+    assert run("ask", "--continue", "Once more?", "-m", script({"text": "Nine."})).exit_code == 0
+    (made,) = backups(home / "recto.db")
+    assert f"newest backup: {made.file} (4 messages, made 20" in run("store", "check").output
+    done = run("store", "restore")
+    assert done.output.startswith(f"restored {made.file} (4 messages, made 20")
+    assert "); the store before it held 2 messages more\n" in done.output
 
 
 def test_with_postgresql_its_own_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +203,14 @@ def test_a_read_only_home_can_be_searched(read_only: Ask) -> None:
     done = read_only("conversations", "search", "boom")
     assert done.returncode == 0, done.stderr
     assert "And the boom?" in done.stdout
+
+
+def test_a_vault_that_was_never_indexed_is_searched_in_a_read_only_home(read_only: Ask, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "Mast.md").write_text("The mast is nine metres tall.")
+    done = read_only("vault", "search", "--vault", str(tmp_path / "notes"), "mast")
+    assert done.returncode == 0, done.stderr
+    assert "Mast.md" in done.stdout
 
 
 def test_a_read_only_home_can_be_backed_up_elsewhere(read_only: Ask, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.errors import Invalid
+from recto.errors import Invalid, NotFound
 from recto.providers.catalog import CHECKS, PRICED, SHIPPED, VOCABULARIES, ModelCatalog, read_facts
 from recto.providers.families import claude_version, counting, has_fixed_temperature, vocabulary
 from recto.providers.model import Prices
@@ -138,6 +138,30 @@ images = false
     # a project does not decide who reads what the user writes
     assert catalog.full_name("gpt-4o") == "gpt-4o"
     assert catalog.find("elsewhere", "x").window == 9000
+
+
+@pytest.mark.parametrize("name", ["Claude foo", "claude sonnet 4,5", "gpt 4o", "Gemini (work)", "clau\tde", "mödel"])
+def test_a_name_that_no_model_id_can_be_goes_to_no_provider(home: Path, name: str) -> None:
+    with pytest.raises(NotFound, match="write provider:model, or give a model this name"):
+        ModelCatalog(home, None).full_name(name)
+    write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
+    with pytest.raises(NotFound, match=r"there is no model .*'Claude Sonnet 4\.5'"):
+        ModelCatalog(home, None).full_name(name)
+
+
+def test_a_misspelt_name_is_told_with_the_one_that_is_near(home: Path) -> None:
+    write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
+    with pytest.raises(
+        NotFound, match=r"no model 'claude sonet 4.5'; the nearest name in models.toml is 'Claude Sonnet 4.5'"
+    ):
+        ModelCatalog(home, None).full_name("claude sonet 4.5")
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt-4o", "scripted:my words.json", "openrouter:a/b:free", "Qwen/Qwen3-8B", "a@b", " gpt-4o "]
+)
+def test_what_can_be_a_model_id_is_left_as_it_is(home: Path, name: str) -> None:
+    assert ModelCatalog(home, None).full_name(name) == name
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Counts against what real llama.cpp servers report, with the embedded weights and templates of several kinds."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from recto.providers.families import VocabularyCounter
 from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
 from recto.providers.local_servers import LlamaServer
 from recto.providers.model import Done
+from recto.providers.model_list import FREE_FAILURES
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.sources.source import Tool
 from recto.window.count import Count
@@ -420,6 +422,70 @@ def test_a_server_that_cannot_count_is_unreachable(loopback: Any) -> None:
             await server.close()
         with pytest.raises(Unreachable, match="check that it runs"):
             await LlamaServer("http://127.0.0.1:1").counts(["a"])
+
+    asyncio.run(act())
+
+
+class FailingTokenizer(LlamaServer):
+    """A server whose tokenizer counts words, or fails as it is told to."""
+
+    failing: tuple[int, object] | None = None
+
+    async def ask(self, method: str, path: str, body: Any = None, timeout_s: float = 1.0) -> tuple[int, Any]:
+        if path == "/props":
+            settings = {"n_ctx": 2048}
+            return 200, {"default_generation_settings": settings, "chat_template": "<|user|>", "model_path": "m.gguf"}
+        if path == "/apply-template":
+            return 200, {"prompt": "".join(f"<|{each['role']}|>{each['content']}" for each in body["messages"])}
+        if self.failing:
+            return self.failing
+        given = body["content"] if isinstance(body["content"], list) else [body["content"]]
+        words = [[part] if part == -1 else re.findall(r"<\|\w+\|>|\w+|[^\w\s]", part) for part in given]
+        return 200, {"tokens": [-1 if word == -1 else 7 for each in words for word in each]}
+
+
+@pytest.mark.parametrize("failing", [(500, {"error": {"message": "crashed"}}), (200, {"tokens": "lots"}), (200, None)])
+def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(failing: tuple[int, object]) -> None:
+    async def act() -> None:
+        server, now = FailingTokenizer("http://127.0.0.1:1"), [0.0]
+        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
+        ours = LlamaProvider(talk, server, lambda: now[0])
+        body = pieces("", [("user", "hello there")])[1:2]
+        for server.failing in (failing, None, failing, None):
+            now[0] += 100
+            model = await ours.model("qwen3:8b")
+            assert (model.window, "<|user|>" in model.control) == (2048, True)
+            counter = await ours.counter(model)
+            (count,) = await counter.count(body)
+            assert count.exact is (server.failing is None)
+            assert (counter.note is None) is (server.failing is None)
+            if server.failing:
+                assert counter.note is not None
+                assert counter.note.startswith(
+                    "Tokens are estimated for now: the llama.cpp server at http://127.0.0.1:1"
+                )
+                assert (await ours.model("qwen3:8b")).exact is False
+        await ours.close()
+
+    asyncio.run(act())
+
+
+def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
+    async def act() -> None:
+        server = FailingTokenizer("http://127.0.0.1:1")
+        talk = OpenAIProvider("llamacpp", "http://127.0.0.1:1/v1", None, ModelCatalog(NOWHERE, None))
+        counter = await LlamaProvider(talk, server).counter(talk.known("x"))
+        asked: list[str] = []
+
+        async def fail(texts: Sequence[str]) -> list[int]:
+            asked.extend(texts)
+            raise Unreachable("The server is gone.")
+
+        server.counts = fail  # type: ignore[method-assign]
+        for _ in range(20):
+            (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
+            assert not count.exact
+        assert len(asked) == FREE_FAILURES
 
     asyncio.run(act())
 

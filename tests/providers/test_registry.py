@@ -137,6 +137,29 @@ def test_any_name_goes_to_the_address_given_with_its_own_key_or_none(
     asyncio.run(act())
 
 
+@pytest.mark.parametrize(
+    ("environment", "check"),
+    [
+        ({"BOX_API_KEY": "one"}, "the key in BOX_API_KEY"),
+        ({"BOX_API_KEY": "one", "RECTO_BOX_API_KEY": "two"}, "the key in RECTO_BOX_API_KEY"),
+        ({"BOX_API_KEY": " "}, "whether it needs a key"),
+        ({}, "whether it needs a key"),
+    ],
+)
+def test_a_refused_key_is_told_by_the_variable_that_has_it(
+    loopback: Any, environment: dict[str, str], check: str
+) -> None:
+    async def act() -> None:
+        async with loopback(loopback.error(401, {"error": {"message": "no"}})) as server:
+            provider = opened("box", RECTO_BOX_BASE_URL=server.url, **environment)
+            with pytest.raises(Refused, match=f"box refused access; check {check}: no"):
+                async for _ in provider.stream(BODY, "reply"):
+                    pass
+            await provider.close()
+
+    asyncio.run(act())
+
+
 def test_anthropic_too_can_be_elsewhere(loopback: Any) -> None:
     async def act() -> None:
         async with loopback(loopback.error(400, {"error": {"message": "no"}})) as server:
@@ -319,7 +342,7 @@ def test_an_impossible_port_is_named(address: str, tmp_path: Path) -> None:
         (
             "OpenAI:e",
             {"RECTO_OPENAI_API_KEY": " two "},
-            EmbeddingAddress("https://api.openai.com/v1", "two", "OPENAI_API_KEY"),
+            EmbeddingAddress("https://api.openai.com/v1", "two", "RECTO_OPENAI_API_KEY"),
         ),
         ("my-box:e", {"RECTO_MY_BOX_BASE_URL": "http://box:8080/v1/"}, EmbeddingAddress("http://box:8080/v1")),
         ("openai:e", {"RECTO_OPENAI_BASE_URL": "http://box/v1"}, EmbeddingAddress("http://box/v1")),

@@ -46,7 +46,11 @@ def made_today(path: Path) -> list[str]:
     daily = DailyBackup(path)
     daily.wake()
     daily.close()
-    return [file.name for file in backups(path)]
+    return names(path)
+
+
+def names(path: Path) -> list[str]:
+    return [backup.file.name for backup in backups(path)]
 
 
 def test_a_backup_is_one_file_with_everything_in_it(path: Path, tmp_path: Path) -> None:
@@ -108,11 +112,59 @@ def test_a_restored_backup_is_the_store_and_the_former_one_is_kept(path: Path) -
     fill(path, 2)
     made = backup_by_hand(path, None)
     fill(path, 3)
-    assert restore_backup(path, None) == (made, former := next(backup_folder(path).glob("replaced-*.db")))
+    restored = restore_backup(path, None)
+    former = next(backup_folder(path).glob("replaced-*.db"))
+    assert (restored.backup.file, restored.former) == (made, former)
     assert size(path) == 2
     assert size(former) == 5
     fill(path, 1)
     assert size(path) == 3
+
+
+def test_the_newest_backup_is_the_one_with_the_newest_messages_whatever_its_name(path: Path) -> None:
+    fill(path, 2)
+    (daily,) = made_today(path)
+    fill(path, 4)
+    by_hand = backup_by_hand(path, None)
+    assert names(path) == [by_hand.name, daily]
+    fill(path, 3)
+    restored = restore_backup(path, None)
+    assert (restored.backup.file, restored.backup.messages, restored.missing) == (by_hand, 6, 3)
+    assert size(path) == 6
+
+
+def test_of_backups_with_the_same_messages_the_latest_made_is_the_newest(path: Path) -> None:
+    fill(path, 2)
+    (daily,) = made_today(path)
+    by_hand = backup_by_hand(path, None)
+    os.utime(by_hand, (1, 1))
+    assert names(path) == [daily, by_hand.name]
+
+
+def test_a_damaged_backup_is_not_the_newest(path: Path) -> None:
+    fill(path, 2)
+    (daily,) = made_today(path)
+    backup_by_hand(path, None).write_bytes(b"not a database" * 100)
+    assert names(path) == [daily]
+
+
+def test_no_file_that_only_we_know_is_named_when_nothing_can_be_written(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(path)
+    made = backup_by_hand(path, None)
+
+    def refuse(**named: object) -> tuple[int, str]:
+        raise OSError(30, "Read-only file system", f"{named['dir']}/{named['prefix']}x.part")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    for tries, file in (
+        (lambda: backup_by_hand(path, tmp_path / "mine.db"), tmp_path / "mine.db"),
+        (lambda: restore_backup(path, made), path),
+    ):
+        with pytest.raises(StoreError) as told:
+            tries()
+        assert told.value.message == f"cannot write {file}: Read-only file system"
 
 
 def test_what_was_only_in_the_log_is_kept_aside_too(path: Path) -> None:
@@ -120,7 +172,7 @@ def test_what_was_only_in_the_log_is_kept_aside_too(path: Path) -> None:
     made = backup_by_hand(path, None)
     _killed(path)
     assert Path(f"{path}-wal").stat().st_size > 0
-    _, former = restore_backup(path, made)
+    former = restore_backup(path, made).former
     assert former is not None
     assert size(former) == 2
 
@@ -201,6 +253,16 @@ def test_an_accepted_store_opens_and_the_empty_file_is_kept_with_its_log(path: P
     assert size(path) == 0
 
 
+def test_a_damaged_store_is_not_accepted(path: Path) -> None:
+    fill(path, 50, "x" * 5000)
+    with path.open("r+b") as file:
+        file.seek(4096 * 20)
+        file.write(os.urandom(4096 * 20))
+    with pytest.raises(StoreError, match=r"damaged .* which accepting does not mend; `recto store restore`"):
+        accept_store(path)
+    assert Path(f"{path}.newest").exists()
+
+
 # -- every day
 
 
@@ -223,9 +285,9 @@ def test_the_daily_backups_of_a_week_are_kept_and_those_by_hand_all(path: Path) 
     shutil.copy(by_hand, folder / "recto-2026-01-01-120000.db")
     shutil.copy(by_hand, folder / "holiday.db")
     made_today(path)
-    daily = [file.name for file in backups(path) if len(file.name) == len("recto-2026-01-01.db")]
+    daily = sorted(name for name in names(path) if len(name) == len("recto-2026-01-01.db"))
     assert len(daily) == KEPT_DAYS
-    assert daily[-1] == "recto-2026-01-06.db"
+    assert daily[0] == "recto-2026-01-06.db"
     assert {by_hand.name, "recto-2026-01-01-120000.db", "holiday.db"} <= {file.name for file in folder.iterdir()}
 
 

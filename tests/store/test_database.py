@@ -193,3 +193,14 @@ def test_a_counter_that_was_added_in_vain_is_added_again(store: Store) -> None:
         fails()
     store.token_counts.save("m", {digest: Count(8)})
     assert store.token_counts.find("m", [digest]) == {digest: Count(8)}
+
+
+def test_a_checkpoint_moves_the_log_into_the_file(tmp_path: Path) -> None:
+    with Store(tmp_path / "recto.db") as store:
+        store.database.checkpoint()
+        size = (tmp_path / "recto.db").stat().st_size
+        for number in range(300):
+            store.tree.create(title=f"conversation {number} " + "x" * 500)
+        assert (tmp_path / "recto.db").stat().st_size == size, "a commit leaves it to the log"
+        store.database.checkpoint()
+        assert (tmp_path / "recto.db").stat().st_size > size

@@ -33,10 +33,18 @@ def test_one_over_reported_usage_bricks_nothing(desk: Open, script: Script) -> N
     talk = desk(estimating(script, WILD, "ours", limit=8192)).conversation()
     told = talk.ask("one").notes
     assert any("reported a usage far from our estimate (100,000 tokens" in note for note in told)
+    assert any("it may count several calls or a search of its own" in note for note in told)
     assert talk.ask("two").text == "ok"
     for _ in range(6):
         talk.ask("word " * 200)
     assert talk.compact().messages_archived
+
+
+def test_a_report_of_too_few_tokens_is_not_told_as_one_of_too_many(desk: Open, script: Script) -> None:
+    talk = desk(estimating(script, {"input": 9, "output": 1}), system_prompt="word " * 200).conversation()
+    (told,) = talk.ask("one").notes
+    assert "(9 tokens, not " in told
+    assert "it may leave out what it had cached" in told
 
 
 def test_even_reports_that_all_agree_cannot_make_a_window_unsendable(desk: Open, script: Script) -> None:

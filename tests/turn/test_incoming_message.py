@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import event
 from tests.conftest import Open, Script
 
-from recto.chat.message import Message
+from recto.chat.message import Message, Tokens
 from recto.concurrency import StoreThread
 from recto.errors import StoreError
 from recto.events import TextDelta
@@ -19,6 +20,7 @@ from recto.ids import new_id
 from recto.store.store import Store
 from recto.turn.incoming_message import TICK_S, IncomingMessage, OpenStreams
 from recto.turn.session import ChatSession
+from recto.turn.token_cache import TokenCache
 
 WAIT_S = 60.0
 
@@ -106,3 +108,54 @@ def test_a_finished_reply_is_stored_once(streams: OpenStreams) -> None:
         return stored(streams, reply)
 
     assert asyncio.run(come()) == "all of it"
+
+
+def wait_for(streams: OpenStreams, stream: IncomingMessage, text: str) -> bool:
+    """Whether the text is stored while nothing else runs in this thread."""
+    ends = time.monotonic() + WAIT_S
+    while (is_there := stored(streams, stream) == text) is False and time.monotonic() < ends:
+        time.sleep(0.01)
+    return is_there
+
+
+def test_the_last_words_of_a_reply_are_stored_though_the_loop_is_busy_when_it_ends(streams: OpenStreams) -> None:
+    async def come() -> bool:
+        reply = incoming(streams)
+        await reply.add(["text", "one"])
+        await streams.flush()
+        await reply.add(["text", " two"])
+        ending = asyncio.ensure_future(reply.finish("done"))
+        await asyncio.sleep(0)
+        is_stored = wait_for(streams, reply, "one two")
+        await ending
+        return is_stored
+
+    assert asyncio.run(come())
+
+
+def test_what_was_shown_is_stored_while_its_tokens_are_counted(
+    desk: Open, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def slow(cache: TokenCache, role: str, *_: object) -> Tokens:
+        ends = time.monotonic() + WAIT_S
+        while role == "assistant" and "two" not in "".join(seen) and time.monotonic() < ends:
+            with closing(sqlite3.connect(tmp_path / "home" / "recto.db")) as connection:
+                seen[:] = [str(row) for row in connection.execute("SELECT * FROM deltas")]
+        return Tokens(1)
+
+    async def count(*args: Any) -> Tokens:
+        return slow(*args)
+
+    monkeypatch.setattr("recto.turn.exchange.message_tokens", count)
+    monkeypatch.setattr("recto.turn.exchange.LONG_REPLY", 0)
+    desk(script({"text": "one two"})).conversation().ask("count")
+    assert "two" in "".join(seen)
+
+
+def test_a_short_reply_ends_in_one_commit(desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[OpenStreams] = []
+    monkeypatch.setattr(OpenStreams, "flush_soon", flushed.append)
+    desk(script({"text": "one two"})).conversation().ask("count")
+    assert flushed == []

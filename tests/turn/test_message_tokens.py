@@ -137,7 +137,7 @@ def test_messages_come_with_and_without_those_of_system_and_tools(talk: Talk) ->
 
 
 def test_a_bound_that_is_none_is_named(talk: Talk) -> None:
-    with pytest.raises(Invalid, match="yesterday is neither a time such as"):
+    with pytest.raises(Invalid, match="'yesterday' is neither a time such as"):
         talk.messages(since="yesterday")
     with pytest.raises(NotFound, match="#99"):
         talk.messages(before="#99")

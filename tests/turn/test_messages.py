@@ -297,3 +297,22 @@ def test_files_of_blocks_are_sent_in_their_order(desk: Open, script: Script) -> 
     reply = talk.ask([Text("First "), File("a.txt", "middle"), Text(" last.")])
     content = body(at, reply.request_id)["messages"][-1]["content"]
     assert content.index("First") < content.index("middle") < content.index("last.")
+
+
+def test_ids_that_a_server_repeats_in_every_reply_are_sent_once_each(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "Welcome.md").write_text("Hello.")
+    call = {"tool_calls": [{"id": "call_0", "name": "read_document", "arguments": {"path": "Welcome.md"}}]}
+    at = desk(script(call, call, {"text": "one"}, call, {"text": "two"}), vault=tmp_path / "notes")
+    talk = at.conversation()
+    talk.ask("first")
+    reply = talk.ask("second")
+    calls = [call.id for message in talk.messages() for call in message.calls]
+    results = [result.call_id for message in talk.messages() for result in message.results]
+    assert len(set(calls)) == 3
+    assert calls[0] == "call_0"
+    assert results == calls
+    sent = at.rebuild(reply.request_id).decode()
+    assert all(id in sent for id in calls)

@@ -311,7 +311,7 @@ def test_an_index_that_cannot_be_written_is_one_sentence(root: Path, tmp_path: P
     (tmp_path / "taken").write_text("a file")
     vault = Vault(root)
     library = VaultSearch(vault, tmp_path / "taken" / "search.db", lambda: None)
-    with pytest.raises(StoreError, match=r"search\.db cannot be used"):
+    with pytest.raises(StoreError, match=r"search\.db cannot be written"):
         library.find_documents("shellfish")
     library.close()
     vault.close()

@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.chat.message import Usage
-from recto.window.calibration import LEAST, MOST, TokenCalibration, UsageReport, is_believable, learned
+from recto.window.calibration import (
+    LEAST_STEADY,
+    MOST_STEADY,
+    TokenCalibration,
+    UsageReport,
+    is_believable,
+    learned,
+)
 from recto.window.count import Count
 
 
@@ -58,7 +65,30 @@ def test_a_small_estimate_that_is_far_off_is_not_called_so() -> None:
 @given(st.lists(st.integers(1, 10**8), max_size=30), st.integers(1, 10**6))
 def test_the_factor_is_always_bounded(reported: list[int], base: int) -> None:
     found = learned([UsageReport("c", 0, base, base, each) for each in reported], "c")
-    assert LEAST <= found.factor <= MOST
+    assert LEAST_STEADY <= found.factor <= MOST_STEADY
+
+
+def test_reports_that_agree_are_learned_from_though_they_are_far_from_our_estimates() -> None:
+    assert learned(reports(3.0, 3.0), "c").factor == 1.0
+    found = learned(reports(3.0, 3.1, 2.9), "c")
+    assert (found.factor, found.replies, found.outliers, found.left_out) == (2.9, 3, 0, 0)
+    assert learned(reports(0.3, 0.31, 0.3), "c").factor == 0.3
+    assert learned(reports(3.0, 3.1, 2.9, conversation="other"), "new").factor > 2.5
+
+
+def test_one_outlier_changes_nothing_for_a_tokenizer_that_is_far_from_ours() -> None:
+    good = (3.0, 3.05, 3.0, 3.0)
+    for place in range(5):
+        for wild in (0.1, 1.0, 30.0):
+            found = learned(reports(*good[:place], wild, *good[place:]), "c")
+            assert 2.9 < found.factor < 3.1
+            assert found.left_out == 1
+
+
+def test_reports_that_grow_or_are_too_far_off_are_not_learned_from() -> None:
+    assert learned(reports(2.5, 3.2, 3.9), "c").factor == 1.0
+    assert learned(reports(9.0, 9.0, 9.0, 9.0), "c").factor == 1.0
+    assert learned(reports(9.0, 9.0, 9.0, 9.0), "c").left_out == 4
 
 
 def test_the_present_error_is_told_with_the_replies_it_is_from() -> None:

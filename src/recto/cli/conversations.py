@@ -89,6 +89,8 @@ def show_conversation(
         found = talk.transcript(**where, with_tools=not no_tools, with_system=not no_system)
         if not limit and len(found) == where["limit"] and found[0].message.parent:
             show.note(f"only the last {LATEST} messages: --all or --limit shows more")
+        if not found and (since or before):
+            show.note("this conversation has no message from then: check --since and --before")
         for entry in found:
             message, block = entry.message, entry.message.compaction
             if as_json:

@@ -151,6 +151,8 @@ def _calibrated(calibration: "TokenCalibration") -> str:
     if calibration.error is not None:
         replies = "1 reply" if calibration.replies == 1 else f"{calibration.replies} replies"
         told.append(f"calibrated × {calibration.factor:.2f} from {replies}, off by {calibration.error:.1%} lately")
+    if calibration.left_out:
+        told.append(f"{show.counted(calibration.left_out, 'report')} left out, too far from our estimates")
     if calibration.contradicted:
         told.append(f"contradicted by {show.counted(calibration.contradicted, 'report')}")
     return "".join(f"; {each}" for each in told)

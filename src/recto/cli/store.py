@@ -10,6 +10,7 @@ from recto.cli import options, show
 from recto.cli.terminal import bar
 
 if TYPE_CHECKING:
+    from recto.store.backup import Backup
     from recto.store_files import StoreFiles
 
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -33,15 +34,16 @@ def check(as_json: bool) -> None:
     files = _files()
     with bar("checking") as tell:
         found = files.check(tell)
-    known = [str(each) for each in files.backups]
+    known = files.backups
     if as_json:
-        show.emit({"path": files.name, **found.counts, "problems": found.problems, "backups": known})
+        names = [str(each.file) for each in known]
+        show.emit({"path": files.name, **found.counts, "problems": found.problems, "backups": names})
     else:
         for problem in found.problems:
             show.say(f"PROBLEM {problem}")
         counts = [show.counted(number, noun.removesuffix("s")) for noun, number in found.counts.items()]
         show.say(f"{'ok' if not found.problems else 'damaged'}: {', '.join([files.name, *counts])}")
-        show.say(files.note or f"newest backup: {known[0] if known else 'none'}")
+        show.say(files.note or f"newest backup: {_described(known[0]) if known else 'none'}")
     if found.problems:
         sys.exit(1)
 
@@ -63,32 +65,46 @@ def backup(file: Path | None, as_json: bool) -> None:
 @file_argument
 @options.as_json_option
 def restore(file: Path | None, as_json: bool) -> None:
-    """Put a backup in the place of the store (default: the newest). The present store is kept in RECTO_HOME/backups.
+    """Put a backup in the place of the store (default: the one with the newest messages). The present store is kept in
+    RECTO_HOME/backups.
 
     Example: recto store restore
     """
     with bar("copying") as tell:
-        used, former = _files().restore(file, tell)
+        done = _files().restore(file, tell)
+    kept = str(done.former) if done.former else None
     if as_json:
-        show.emit({"restored": str(used), "kept": str(former) if former else None})
+        found = {"restored": str(done.backup.file), "messages": done.backup.messages, "missing": done.missing}
+        show.emit({**found, "kept": kept})
         return
-    show.say(f"restored {used}")
-    if former:
-        show.say(f"the former store is {former}")
+    fewer = f"; the store before it held {show.counted(done.missing, 'message')} more" if done.missing else ""
+    show.say(f"restored {_described(done.backup)}{fewer}")
+    if kept:
+        show.say(f"the former store is {kept}")
 
 
 @command.command("accept")
 @options.as_json_option
 def accept(as_json: bool) -> None:
-    """Go on with a store that lost messages, as it is now. A backup can still be restored later.
+    """Go on with a store that lost messages, as it is now. A damaged store is not mended by this: restore a backup.
 
     Example: recto store accept
     """
-    kept = _files().accept()
+    files = _files()
+    done = files.accept()
+    held = f"{files.name} holds {show.counted(done.messages, 'message')}"
     if as_json:
-        show.emit({"kept": str(kept) if kept else None})
+        kept = str(done.aside) if done.aside else None
+        show.emit({"accepted": done.was_lost, "messages": done.messages, "kept": kept})
+    elif not done.was_lost:
+        show.say(f"nothing is missing, and nothing was changed: {held}")
     else:
-        show.say(f"accepted; the empty file was moved to {kept}" if kept else "accepted")
+        show.say(f"accepted: {held}" + (f"; the empty file was moved to {done.aside}" if done.aside else ""))
+
+
+def _described(backup: "Backup") -> str:
+    made = show.when(backup.made.isoformat())
+    return f"{backup.file} ({show.counted(backup.messages, 'message')}, made {made})"
 
 
 def _files() -> "StoreFiles":

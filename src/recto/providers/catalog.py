@@ -10,12 +10,13 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from recto.errors import Invalid
+from recto.errors import Invalid, NotFound
 from recto.providers.families import LOCAL, abilities, counting
 from recto.providers.model import Model, Prices
 from recto.strategy import STRATEGIES
@@ -189,6 +190,8 @@ MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "ope
 NOT_CHAT = re.compile(
     r"audio|dall-e|davinci|embed|guard|image|live|moderation|ocr|realtime|rerank|sora|speech|transcri|tts|voice|whisper"
 )
+# What can be a model's name where the user gave it none: `provider:` and anything, or signs that ids are made of.
+_LIKE_ID = re.compile(r"[^\s:]*:.*|[\w./@+~-]*", re.ASCII | re.DOTALL)
 SHIPPED = Path(__file__).with_name("models.toml")
 FILE = "models.toml"
 
@@ -212,9 +215,20 @@ class ModelCatalog:
     def full_name(self, name: str) -> str:
         """`provider:id` of a name that the user gave a model; any other name as it is.
 
-        A project's file gives no names: they decide who gets to read what the user writes."""
+        A project's file gives no names: they decide who gets to read what the user writes. Raises NotFound for a name
+        that only a user gives, and none has given: no provider may guess at it."""
         folded = {alias.casefold(): known for alias, known in self.aliases.items()}
-        return folded.get(" ".join(name.split()).casefold(), name)
+        if (known := folded.get(" ".join(name.split()).casefold())) is None and not _LIKE_ID.fullmatch(name.strip()):
+            raise NotFound(f"there is no model {name!r}; {self._names_instead(name)}", model=name)
+        return known or name
+
+    def _names_instead(self, name: str) -> str:
+        folded = {alias.casefold(): alias for alias in self.aliases}
+        if near := get_close_matches(name.casefold(), folded, 1):
+            return f"the nearest name in {FILE} is {folded[near[0]]!r}"
+        if folded:
+            return f"{FILE} has {', '.join(map(repr, sorted(self.aliases)))}; use one of them, or provider:model"
+        return f"write provider:model, or give a model this name in {FILE} in RECTO_HOME"
 
     @property
     def aliases(self) -> Mapping[str, str]:

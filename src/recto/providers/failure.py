@@ -1,5 +1,6 @@
 """Classifies a provider's failure: which error it is, and whether a retry may help. Sends nothing."""
 
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -92,7 +93,7 @@ def from_stream(target: RequestTarget, payload: Json) -> AttemptFailed:
     message, codes = _message_and_codes(payload, target.key)
     number = next((int(word) for word in codes.split() if re.fullmatch(r"[45]\d\d", word)), None)
     guess = (status for word, status in _WORDS_TO_STATUS.items() if word in codes.lower())
-    return _classify(target, number or next(guess, 500), message, codes, None)
+    return _classify(target, number or next(guess, 500), message, codes, None, is_guessed=number is None)
 
 
 def unreachable(target: RequestTarget, what: str, *, retryable: bool, sent: bool = True) -> AttemptFailed:
@@ -113,7 +114,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
             wait_s = _wish_s(headers.get("retry-after", "").strip())
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return min(wait_s, LONGEST_WISH_S) if wait_s >= 0 else None
+    return min(wait_s, LONGEST_WISH_S) if 0 <= wait_s < math.inf else None
 
 
 def _wish_s(value: str) -> float:
@@ -124,19 +125,26 @@ def _wish_s(value: str) -> float:
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
 
 
-def _classify(target: RequestTarget, status: int, message: str, codes: str, wait_s: float | None) -> AttemptFailed:
+def _classify(
+    target: RequestTarget, status: int, message: str, codes: str, wait_s: float | None, *, is_guessed: bool = False
+) -> AttemptFailed:
+    """`is_guessed`: the status stands for the provider's words, and is not told."""
     text = f"{message} {codes}"
     detail = f": {message if len(message) <= MAX_DETAIL else message[: MAX_DETAIL - 1] + '…'}" if message else "."
     if _is_overflow(status, text):
-        overflow = Overflow(f"{target.provider} counts the request as too long for {target.model}{detail}")
+        advice = f"set `window` of {target.model} in models.toml to what it can read, or start a new conversation"
+        overflow = Overflow(f"{target.provider} counts the request as too long for {target.model}; {advice}{detail}")
         return AttemptFailed(overflow, False)
     if status == 429 and not _NO_CREDIT.search(text):
         when = f"in {wait_s:.0f} s" if wait_s else "in a while"
         sentence = f"{target.provider} asks to slow down; try again {when}{detail}"
         return AttemptFailed(RateLimited(sentence, retry_after_s=wait_s), True, wait_s)
     if status >= 500 or status in RETRYABLE - {429}:
-        sentence = f"{target.provider} at {target.place} failed with status {status}; try again later{detail}"
+        failed = "reported an error instead of a reply" if is_guessed else f"failed with status {status}"
+        sentence = f"{target.provider} at {target.place} {failed}; try again later{detail}"
         return AttemptFailed(Unreachable(sentence), status in RETRYABLE, wait_s)
+    if is_guessed and status == 400:
+        return AttemptFailed(Refused(f"{target.provider} refused the request{detail}"), False)
     return AttemptFailed(Refused(_refusal(target, status) + detail), False)
 
 

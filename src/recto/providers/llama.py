@@ -50,20 +50,44 @@ class PieceText:
 class TemplateCounter:
     is_quick = False
 
-    def __init__(self, server: LlamaServer, frame: Frame, key: str, note: str | None) -> None:
+    def __init__(
+        self, server: LlamaServer, frame: Frame, key: str, note: str | None, stand_in: TokenCounter | None = None
+    ) -> None:
+        """`stand_in` estimates while the server cannot count; without one that is an error."""
         self.key, self.note = key, note
+        self._own_note, self._stand_in = note, stand_in
+        self._schedule = ProbeSchedule()
         self.priming = frame.priming
         self.without_system = Count(frame.without_system, frame.shape is not None)
         """Extra cost of a request without a system message: the template inserts one of its own."""
         self._server, self._frame = server, frame
 
     async def count(self, pieces: Sequence[Piece]) -> list[Count]:
+        if self._stand_in and not self._schedule.is_due:
+            return await _estimates(self._stand_in, pieces)
         readings = [_read(piece, self._frame) for piece in pieces]
-        counts = iter(await self._server.counts([reading.text for reading in readings if reading]))
+        try:
+            counts = iter(await self._server.counts([reading.text for reading in readings if reading]))
+        except Unreachable as why:
+            if self._stand_in is None:
+                raise
+            self._schedule.failed()
+            self.note = _failed_note(why)
+            return await _estimates(self._stand_in, pieces)
+        if self.note != self._own_note:
+            self.note, self._schedule = self._own_note, ProbeSchedule()
         return [Count(next(counts) + reading.besides, reading.exact) if reading else ZERO for reading in readings]
 
 
-async def learn_counter(server: LlamaServer, props: Props) -> TemplateCounter:
+async def _estimates(counter: TokenCounter, pieces: Sequence[Piece]) -> list[Count]:
+    return [Count(count.tokens, exact=count == ZERO) for count in await counter.count(pieces)]
+
+
+def _failed_note(why: Unreachable) -> str:
+    return f"Tokens are estimated for now: {why.message[0].lower()}{why.message[1:]}"
+
+
+async def learn_counter(server: LlamaServer, props: Props, stand_in: TokenCounter | None = None) -> TemplateCounter:
     """Learns the server's template and tokenizer with about thirty small calls."""
     note = None
     try:
@@ -71,7 +95,7 @@ async def learn_counter(server: LlamaServer, props: Props) -> TemplateCounter:
     except Irregular as why:
         frame = await _averaged(server)
         note = f"Tokens of {props.model or server.root} are estimated, because its template {why}."
-    return TemplateCounter(server, frame, await _key(server, props, frame), note)
+    return TemplateCounter(server, frame, await _key(server, props, frame), note, stand_in)
 
 
 async def _framed(server: LlamaServer, shape: Shape) -> Frame:
@@ -146,31 +170,47 @@ class LlamaProvider:
         self._talk, self._server = talk, server
         self._props: Props | None = None
         self._has_props = False
-        self._schedule = ProbeSchedule(clock)
-        self._counter: TokenCounter | None = None
+        self._schedule, self._learning = ProbeSchedule(clock), ProbeSchedule(clock)
+        self._counter: TemplateCounter | None = None
+        self._failed_note: str | None = None
 
     async def model(self, name: str) -> Model:
         model = self._talk.known(name)
         if (props := await self._server_props()) is None:
             return await self._talk.model(name) if self._has_props else model
         counter = await self.counter(model)
-        found = await self._server.control(props)
+        is_learned = isinstance(counter, TemplateCounter)
         return replace(
             _with_window(model, props.window),
-            tokenizer="server",
-            factor=1.0,
-            exact=counter.note is None,
+            tokenizer="server" if is_learned else model.tokenizer,
+            factor=1.0 if is_learned else model.factor,
+            exact=is_learned and counter.note is None,
             tools=model.tools and props.tools,
             images=model.images or props.images,
-            control=tuple(dict.fromkeys((*model.control, *found))),
+            control=tuple(dict.fromkeys((*model.control, *await self._control(props)))),
         )
 
+    async def _control(self, props: Props) -> tuple[str, ...]:
+        """Control texts of the template; while the server cannot tell them from other texts, all that may be one."""
+        try:
+            return await self._server.control(props)
+        except Unreachable:
+            return props.markers
+
     async def counter(self, model: Model) -> TokenCounter:
+        """Estimates with a note while the server's tokenizer fails; it is asked again."""
         if (props := await self._server_props()) is None:
             return await self._talk.counter(model)
+        stand_in = await self._talk.counter(replace(model, exact=False))
+        if self._counter is None and self._learning.is_due:
+            try:
+                self._counter = await learn_counter(self._server, props, stand_in)
+            except Unreachable as why:
+                self._learning.failed()
+                self._failed_note = _failed_note(why)
         if self._counter is None:
-            self._counter = await learn_counter(self._server, props)
-        return self._counter
+            stand_in.note = self._failed_note
+        return self._counter or stand_in
 
     async def offered(self) -> list[Model]:
         """The models that the server lists. Raises Unreachable."""

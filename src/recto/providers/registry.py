@@ -92,10 +92,16 @@ def _open_remote(
     name: str, catalog: ModelCatalog, environment: Mapping[str, str], transport: Transport
 ) -> RemoteProvider | OllamaProvider | LlamaProvider:
     address = _address(name, environment)
-    key, variable = _key(name, address, environment), address.key_variable
+    key, variable = _key(name, address, environment), _key_variable(name, address, environment)
     kind = AnthropicProvider if _format(name, environment) == "anthropic" else OpenAIProvider
     talk = kind(
-        name, address.base_url, key, catalog, key_variable=variable, transport=transport, is_custom=variable is None
+        name,
+        address.base_url,
+        key,
+        catalog,
+        key_variable=variable,
+        transport=transport,
+        is_custom=address.key_variable is None,
     )
     return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
 
@@ -172,7 +178,7 @@ def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAdd
         )
     if key and not (key.isascii() and key.isprintable()):
         raise Refused(f"The key of {provider} contains characters that no key has; copy it again.")
-    return EmbeddingAddress(address.base_url, key, address.key_variable)
+    return EmbeddingAddress(address.base_url, key, _key_variable(provider, address, environment))
 
 
 def _check_name(provider: str) -> None:
@@ -227,8 +233,14 @@ def _format(name: str, environment: Mapping[str, str]) -> str:
 
 
 def _key(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> str | None:
+    return environment.get(_key_variable(name, address, environment) or "") or None
+
+
+def _key_variable(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> str | None:
+    """The variable that has the key; where none has, the one that must, and None for a provider that needs no key."""
     own = _variable(name, "API_KEY")
-    return environment.get(own) or environment.get(address.key_variable or own.removeprefix("RECTO_")) or None
+    usual = address.key_variable or own.removeprefix("RECTO_")
+    return next((each for each in (own, usual) if environment.get(each, "").strip()), address.key_variable)
 
 
 def _variable(name: str, what: str) -> str:

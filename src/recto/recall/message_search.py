@@ -36,7 +36,7 @@ from recto.window.compaction_block import cleared_at
 
 MessagePlace = Literal["active", "archived", "branch"]
 """In the view of its conversation, covered by a compaction, or not on the path to the head."""
-Time = str | datetime
+Time = str | date
 # The minimum similarity of a hit without a shared word.
 MIN_SIMILARITY = 0.25
 # The index stores local time in seconds, and clocks are set back by an hour.
@@ -147,7 +147,7 @@ def _stored_time(time: Time | None) -> str | None:
     if time is None:
         return None
     try:
-        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+        moment = datetime.fromisoformat(str(time))
         return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError) as why:
         raise Invalid(f"{time} is not a time; write 2026-01-31 or 2026-01-31T18:00", time=str(time)) from why

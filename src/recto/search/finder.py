@@ -201,10 +201,11 @@ class Finder:
             scores, partition = self._score_words(query, parsed, number)
         by_words = _with_priors(parsed, partition, scores)
         similarity, warning = answer()
-        similarity = self._accepted_similarity(query, parsed, partition, similarity)
-        best = _fuse(by_words, _with_speaker(parsed, partition, similarity)) if similarity else _scaled(by_words)
+        nearest = self._accepted_similarity(query, parsed, partition, similarity)
+        best = _fuse(by_words, _with_speaker(parsed, partition, nearest)) if nearest else _scaled(by_words)
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
-        return SearchResult(tuple(_hits(parsed, partition, scores, similarity, top)), warning)
+        known = similarity if partition.is_complete else nearest
+        return SearchResult(tuple(_hits(parsed, partition, scores, known, top)), warning)
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
         """Scores the accepted passages by words, and gives the partition they are in."""
@@ -256,8 +257,10 @@ class Finder:
         """The accepted of the nearest passages, the nearest first. Of a partition that is not complete as many are read
         as can be among the best; the others, unread, only keep their places in the ranking."""
         if partition.is_complete:
-            accepted_numbers = self._accepted(query, partition, similarity, len(similarity))
-            return {each: similarity[each] for each in accepted_numbers}
+            # a named speaker may raise any of them; else no more than are fused
+            needed = len(similarity) if parsed.names_speaker else FUSION_DEPTH
+            numbers = islice(self._accepted(query, partition, similarity, needed), needed)
+            return {each: similarity[each] for each in numbers}
         nearest = list(islice(similarity, 2 * FUSION_DEPTH))
         needed = len(nearest) if parsed.names_speaker else query.limit
         accepted, at = dict[int, float](), 0

@@ -169,11 +169,17 @@ class IndexFile:
             return Busy(
                 f"the search index {self.path.name} is busy because another process is writing to it; try again"
             )
+        if isinstance(why, OSError):
+            return StoreError(
+                f"the search index {self.path} cannot be written: {why.strerror or why}; change the permissions of its "
+                "folder or set RECTO_HOME"
+            )
         return StoreError(f"the search index {self.path.name} cannot be used: {why}")
 
     def _open_connection(self) -> sqlite3.Connection:
         with self._store_errors():
-            if self.path.parent.exists() and not os.access(self.path.parent, os.W_OK):
+            there = next(folder for folder in self.path.absolute().parents if folder.exists())
+            if not os.access(there, os.W_OK):
                 self._move_to_copy()
             make_private_folder(self.path.parent)
         db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recto.concurrency import ExitGuard
+from recto.concurrency import FOREGROUND, ExitGuard
 from recto.errors import NoVectors
 from recto.home_files import make_private_folder
 from recto.locations import folder_of
@@ -212,6 +212,8 @@ class MiniLM:
     def embed(self, texts: Sequence[str]) -> "Vectors":
         generation, vectors = self._generation, []
         for text in texts:
+            if len(texts) > 1:  # a question does not wait
+                FOREGROUND.wait()
             with EXIT_GUARD.passed() as is_open:
                 if generation != self._generation or not is_open:
                     raise NoVectors("MiniLM was closed.")
@@ -278,12 +280,18 @@ class _Model:
         return vector
 
 
+_loaded: dict[Path, _Model] = {}
+"""One for the process, by its weights: whoever opens one desk after the other waits for it once."""
+
+
 def _open(cache: Path) -> _Model:
     if missing := MiniLM.missing():
         raise NoVectors(missing)
     folder = _weights_folder()
     try:
-        return _Model(folder, cache)
+        if folder not in _loaded:
+            _loaded[folder] = _Model(folder, cache)
+        return _loaded[folder]
     except Exception as why:  # onnxruntime and damaged files raise anything
         log.exception("MiniLM cannot be loaded")
         raise NoVectors(f"MiniLM cannot be loaded ({type(why).__name__}: {why}); try {INSTALL}.") from why

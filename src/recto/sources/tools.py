@@ -152,7 +152,8 @@ class Toolbox:
     async def _outcome(self, call: ToolCall) -> ToolOutput:
         runnable = self._runnables.get(call.name)
         if runnable is None:
-            raise RectoError(f"there is no tool {call.name}; there are: {', '.join(self._runnables) or 'none'}")
+            name = call.name or "without a name"
+            raise RectoError(f"there is no tool {name}; there are: {', '.join(self._runnables) or 'none'}")
         assert not isinstance(runnable, CallerTool)
         given = arguments_of(call, runnable.tool)
         if isinstance(runnable, RemoteTool):

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -41,13 +42,38 @@ class Stopped(Exception):
     """The backup was given up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    file: Path
+    newest: NewestMessage | None
+    """None in a backup without messages."""
+    made: datetime
+
+    @property
+    def messages(self) -> int:
+        return self.newest.number if self.newest else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    backup: Backup
+    former: Path | None
+    """Where the former store is kept; None where there was none."""
+    missing: int
+    """How many messages more than the backup the former store held, as far as its marker knows."""
+
+
 def backup_folder(store: Path) -> Path:
     return store.parent / FOLDER
 
 
-def backups(store: Path) -> list[Path]:
-    """The backups in the folder of this store, the newest first."""
-    return sorted(_named(store, _BY_HAND), key=lambda file: file.name, reverse=True)
+def backups(store: Path) -> list[Backup]:
+    """The backups in the folder of this store, the one with the newest messages first; none that cannot be read."""
+    found = []
+    for file in _named(store, _BY_HAND):
+        with suppress(Invalid, FileNotFoundError):
+            found.append(_read(file))
+    return sorted(found, key=lambda backup: (backup.messages, backup.made), reverse=True)
 
 
 def _named(store: Path, pattern: str) -> Iterator[Path]:
@@ -104,9 +130,14 @@ def _check_space(source: Path, folder: Path) -> None:
 
 
 def _check(copy: sqlite3.Connection, source: Path) -> None:
-    found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise StoreError(f"{source} is damaged ({' '.join(found.split())}): no copy of it was kept")
+    if damage := _damage(copy):
+        raise StoreError(f"{source} is damaged ({damage}): no copy of it was kept")
+
+
+def _damage(connection: sqlite3.Connection) -> str:
+    """The first thing that SQLite finds wrong; empty where it finds nothing."""
+    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return "" if found == "ok" else " ".join(found.split())
 
 
 def _connect(file: Path) -> sqlite3.Connection:
@@ -133,37 +164,36 @@ def _store_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as why:
         raise StoreError(f"{path}: {why}") from why
-    except OSError as why:
-        raise StoreError(f"cannot use {why.filename or path}: {why.strerror}") from why
+    except OSError as why:  # not `why.filename`: that may be a file that only we know
+        raise StoreError(f"cannot write {path}: {why.strerror}") from why
 
 
 # -- putting one back
 
 
-def restore_backup(store: Path, backup: Path | None, tell: Tell | None = None) -> tuple[Path, Path | None]:
-    """Puts a backup (by default the newest) in the place of the store. Returns the backup, and where the former store
-    is kept."""
-    known = backups(store)
-    if backup is None and not known:
+def restore_backup(store: Path, file: Path | None, tell: Tell | None = None) -> Restored:
+    """Puts a backup (by default the one with the newest messages) in the place of the store."""
+    known = backups(store) if file is None else []
+    if file is None and not known:
         raise NotFound(f"there is no backup in {backup_folder(store)}; name a file")
-    backup = backup or known[0]
-    if not backup.is_file():
-        raise NotFound(f"there is no backup {backup}")
-    newest = _newest(backup)
+    if file is not None and not file.is_file():
+        raise NotFound(f"there is no backup {file}")
+    backup = known[0] if file is None else _read(file)
     if is_in_use(store):
         raise Busy(f"{store} is in use by another process: close its chats first")
+    marker = StoreMarker(store)
+    held = marker.read()
     with _store_errors(store):
         store.parent.mkdir(parents=True, exist_ok=True)
         fresh = store.with_name(f".{store.name}.restored")
-        _copy(backup, fresh, tell)
+        _copy(backup.file, fresh, tell)
         former = move_aside(store)
-        marker = StoreMarker(store)
         marker.remove()
         os.replace(fresh, store)
         _sync(store.parent)
-    if newest:
-        marker.write(newest)
-    return backup, former
+    if backup.newest:
+        marker.write(backup.newest)
+    return Restored(backup, former, max(0, held.number - backup.messages) if held else 0)
 
 
 def move_aside(store: Path) -> Path | None:
@@ -181,6 +211,7 @@ def move_aside(store: Path) -> Path | None:
 
 def accept_store(store: Path) -> Path | None:
     """Goes on with a store that lost messages. An empty file is moved aside, for the sake of its log."""
+    refuse_damaged(store)
     with _store_errors(store):
         is_empty = store.exists() and store.stat().st_size == 0
         aside = move_aside(store) if is_empty else None
@@ -188,15 +219,32 @@ def accept_store(store: Path) -> Path | None:
     return aside
 
 
-def _newest(backup: Path) -> NewestMessage | None:
-    """The newest message of a backup. Raises Invalid where the file is no store."""
+def refuse_damaged(store: Path) -> None:
+    """Raises StoreError where the file is damaged."""
+    if not store.exists() or store.stat().st_size == 0:
+        return
     try:
-        with closing(_connect(backup)) as connection:
+        with closing(_connect(store)) as connection:
+            damage = _damage(connection)
+    except sqlite3.DatabaseError as why:
+        damage = str(why)
+    if damage:
+        raise StoreError(
+            f"{store} is damaged ({damage}), which accepting does not mend; `recto store restore` brings a backup back "
+            "and keeps this file aside"
+        )
+
+
+def _read(file: Path) -> Backup:
+    """Raises Invalid where the file is no store."""
+    try:
+        with closing(_connect(file)) as connection:
             connection.execute("SELECT version_num FROM alembic_version").fetchone()
             row = connection.execute("SELECT n, id FROM messages ORDER BY n DESC LIMIT 1").fetchone()
     except sqlite3.Error as why:
-        raise Invalid(f"{backup} is no backup of a store ({why})") from why
-    return NewestMessage(*row) if row else None
+        raise Invalid(f"{file} is no backup of a store ({why})") from why
+    made = datetime.fromtimestamp(file.stat().st_mtime).astimezone()
+    return Backup(file, NewestMessage(*row) if row else None, made)
 
 
 def is_in_use(store: Path) -> bool:

@@ -4,7 +4,7 @@ table."""
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, MetaData, exc, func, inspect, select, text
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, MetaData, exc, func, inspect, select, text
 from recto.errors import Busy, RectoError, StoreError, TooNew
 from recto.store.dialect import (
     Failure,
+    driver_connection,
     engine_of,
     failure_of,
     file_of,
@@ -123,6 +124,14 @@ class Database:
                 self._local.connection = None
         if self._marker and self._local.newest:
             self._marker.write(self._local.newest)
+
+    def checkpoint(self) -> None:
+        """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
+        finds the log too long would do it else."""
+        if self.file is None:
+            return
+        with suppress(exc.DBAPIError), self.engine.connect() as connection:
+            driver_connection(connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def note_newest(self, number: int, id: str) -> None:
         """The newest message of the write that runs in this thread; the marker names it after the commit."""

@@ -37,6 +37,9 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 # The advisory lock of the one writer: the letters of "recto".
 WRITER_LOCK = int.from_bytes(b"recto", "big")
 
+# SQLite moves its log into the file within the commit that makes it this long. It is moved before that, between turns.
+MAX_LOG_PAGES = 8000
+
 # Ids, times and names are compared by their bytes, as SQLite does.
 TEXT = Text().with_variant(Text(collation="C"), POSTGRESQL)
 
@@ -94,7 +97,12 @@ def _sqlite_engine(url: URL, busy_timeout_s: float) -> Engine:
         connection.isolation_level = None
         if "mode" not in url.query:
             _use_write_ahead_log(connection, busy_timeout_s)
-        for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+        for pragma in (
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "temp_store=MEMORY",
+            f"wal_autocheckpoint={MAX_LOG_PAGES}",
+        ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

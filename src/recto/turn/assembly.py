@@ -206,7 +206,8 @@ def _current_because(current: CurrentMessage, block: Compaction | None) -> str:
 def _history_pick(loaded: LoadedView, count: int) -> Pick:
     view = loaded.view
     ends = f"{view.history[0].id}…{view.history[-1].id}"
-    because = "said since compaction " + str(view.compaction.compaction_number) if view.compaction else "the whole chat"
+    covering = view.compaction if view.compaction and view.compaction.last else None
+    because = f"after what compaction {covering.compaction_number} covers" if covering else "the whole chat"
     shortened = {key.partition("/")[0] for key in (view.compaction.excerpts if view.compaction else ())}
     some = sum(message.id in shortened for message in view.history)
     excerpts = f", {some} of them as an excerpt" if some else ""

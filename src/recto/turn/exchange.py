@@ -7,13 +7,13 @@ from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from recto.chat.blocks import Block, Text, ToolCall, ToolResult
+from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, Usage
-from recto.concurrency import StoreThread, run_to_completion
+from recto.concurrency import FOREGROUND, StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolCallsPending
 from recto.ids import new_id
-from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.tools import ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
@@ -30,6 +30,9 @@ from recto.window.calibration import is_believable
 from recto.window.request import Request
 
 log = logging.getLogger(__name__)
+
+# Characters that take some milliseconds to count and to compare with their sources.
+LONG_REPLY = 8_000
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class Exchange:
     _notes: list[str] = field(default_factory=list)
     _reply: Message | None = None
     _evidence: ReplyEvidence | None = None
+    _sent_ids: frozenset[str] | None = None
+    """Of the calls that the request tells; None before they are asked for."""
 
     context: TurnContext = field(init=False)
     session: ChatSession = field(init=False)
@@ -75,7 +80,8 @@ class Exchange:
             await self._end_early(incoming, why)
             raise
         try:
-            message = await self._end(incoming, done)
+            with FOREGROUND.begin():
+                message = await self._end(incoming, done)
         except BaseException as why:
             if not incoming.is_finished:
                 await self._end_early(incoming, why)
@@ -149,14 +155,26 @@ class Exchange:
             self._attempts.append({"error": part.error, "wait_s": part.wait_s})
             return Retrying(part.number, part.error, part.wait_s)
         assert not isinstance(part, Done)
+        if isinstance(part, CallPart) and part.id:
+            part = self._with_own_id(part)
         await incoming.add(delta_of(part))
         if isinstance(part, TextPart):
             return TextDelta(part.text)
         return ThinkingDelta(part.text) if isinstance(part, ThinkingPart) and part.text else None
 
+    def _with_own_id(self, part: CallPart) -> CallPart:
+        """Some servers begin anew with call_0 in every reply, and some providers accept an id only once."""
+        if self._sent_ids is None:
+            view = self.turn.loaded.view
+            sent = (*view.lifted, *view.history, *view.rounds)
+            self._sent_ids = frozenset(call.id for message in sent for call in message.calls)
+        return replace(part, id=f"{part.id}_{self.request.id[-8:]}") if part.id in self._sent_ids else part
+
     async def _end(self, incoming: IncomingMessage, done: Done) -> Message:
         if incoming.message is None:
             await incoming.add(["text", ""])
+        if self._ends_slowly(incoming.blocks):
+            self.streams.flush_soon()
         usage, outcome = self._believed(done.usage), self._outcome(done.finish)
         calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
         blocks = await self._with_references(incoming.blocks)
@@ -186,6 +204,12 @@ class Exchange:
             self.session.apply(pending=message.id)
         return message
 
+    def _ends_slowly(self, blocks: tuple[Block, ...]) -> bool:
+        """Whether it takes more than a moment to count the reply and to look for its sources; else its last words are
+        stored with its end, in one commit."""
+        size = sum(len(block.text) for block in blocks if isinstance(block, Text | Thinking))
+        return self.citations.has_found or not self.context.token_cache.counter.is_quick or size > LONG_REPLY
+
     def _believed(self, usage: Usage | None) -> Usage | None:
         if usage is None or is_believable(usage):
             return usage
@@ -199,7 +223,9 @@ class Exchange:
         if report.differs and not cache.calibration.contradicted:
             self._note_once("reported other counts than our exact ones", f" ({reported:,} tokens, not {total})")
         if report.is_far_off and not cache.calibration.outliers:
-            why = "it may count several calls or a search of its own, so our estimates are not adjusted to it"
+            is_more = reported > window.total
+            may = "count several calls or a search of its own" if is_more else "leave out what it had cached"
+            why = f"it may {may}, so our estimates are not adjusted to it"
             self._note_once("reported a usage far from our estimate", f" ({reported:,} tokens, not {total}): {why}")
         if not report.estimated and not report.differs:
             return None

@@ -59,6 +59,11 @@ class OpenStreams:
         if self._open:
             await self.store_thread.do(self._store)
 
+    def flush_soon(self) -> None:
+        """The same without waiting for it: also while the caller's loop is busy."""
+        if self._open:
+            self.store_thread.begin(self._store)
+
     def _store(self) -> None:
         self._is_asked_for = False
         with self._changing:
@@ -150,16 +155,18 @@ class IncomingMessage:
         if not self._begun:
             return None
         self.is_over = True
-        if self._ticker:
-            self._ticker.cancel()
-            await asyncio.gather(self._ticker, return_exceptions=True)
         made = _made(self._draft)
         if made is not None:
             made = replace(made, duration_s=round(time.monotonic() - self._started, 3))
         whole = tuple(replace(block, made=made) for block in blocks or self._builder.blocks)
         done = replace(self._draft, blocks=whole, status=status, tokens=tokens, usage=usage, error=error)
         done = replace(done, priority=priority_of(done))
-        await self._store_thread.do(self._write, done, outcome, also)
+        try:
+            await self._store_thread.do(self._write, done, outcome, also)
+        finally:  # not before: waiting for the ticker lets others use the loop, and what was shown is not stored yet
+            if self._ticker:
+                self._ticker.cancel()
+                await asyncio.gather(self._ticker, return_exceptions=True)
         return done
 
     def _write(self, done: Message, outcome: dict[str, Any] | None, also: Callable[[], None] | None) -> None:

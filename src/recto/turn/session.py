@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar, Unpack
 
-from recto.events import Branched
+from recto.chat.message import Role
+from recto.events import Branched, BranchStart
 from recto.sources.source import Mode, SourceId
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
@@ -57,11 +58,15 @@ class SessionChanges(TypedDict, total=False):
     suspended: object
 
 
+_FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
+
+
 def moved(placed: AppendedMessage) -> SessionChanges:
     """The session after a message was appended; without a moved head it is on a branch of its own."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
-    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before)}
+    first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
+    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before, first)}
 
 
 @dataclass(slots=True)

@@ -11,6 +11,8 @@ from recto.chat.message import Usage
 
 LEAST, MOST = 0.5, 2.0
 """A report outside of this range says something else: usage of several calls, uncached tokens alone, web searches."""
+LEAST_STEADY, MOST_STEADY = 0.25, 4.0
+"""The range of reports that agree with each other: a tokenizer may be that different from ours."""
 # One report among three is outvoted. Until there are three, the factor stays near 1.
 ENOUGH = 3
 NEAR = 0.15
@@ -69,7 +71,9 @@ class TokenCalibration:
     error: float | None = None
     """The mean error of the latest counts against what was reported for them; None before the first reply."""
     outliers: int = 0
-    """Reports that were out of all proportion."""
+    """Reports that were out of all proportion, and are not learned from."""
+    left_out: int = 0
+    """Reports that are not learned from for any reason."""
     contradicted: int = 0
     """Reports that differed from an exact count."""
 
@@ -79,6 +83,7 @@ class TokenCalibration:
             "replies": self.replies,
             "error": None if self.error is None else round(self.error, 4),
             "outliers": self.outliers,
+            "left_out": self.left_out,
             "contradicted": self.contradicted,
         }
 
@@ -89,16 +94,34 @@ UNCALIBRATED = TokenCalibration()
 def learned(reports: Sequence[UsageReport], conversation: str = "") -> TokenCalibration:
     """From the reports about one model, newest first. A conversation's own reports say most: its next request repeats
     most of the last one."""
-    used = [report for report in reports if report.estimated and not report.is_outlier]
+    estimated = [report for report in reports if report.estimated]
+    least, most = _believed_range([report.ratio for report in estimated])
+    used = [report for report in estimated if least <= report.ratio <= most]
     own = [report.ratio for report in used if report.conversation == conversation]
     openings = {report.conversation: report.ratio for report in used}  # the oldest of each, which is written last
     return TokenCalibration(
         round(_factor(own, [report.ratio for report in used], list(openings.values())), 4),
         len(used),
         _mean([report.error for report in used[:OF_ERROR]]) if used else None,
-        sum(report.is_far_off for report in reports),
-        sum(report.differs for report in reports),
+        outliers=sum(report.is_far_off and not least <= report.ratio <= most for report in reports),
+        left_out=len(estimated) - len(used),
+        contradicted=sum(report.differs for report in reports),
     )
+
+
+def _believed_range(ratios: Sequence[float]) -> tuple[float, float]:
+    """Around what three of the latest four reports agree on, where that is far from our estimates; a single report
+    among them changes nothing."""
+    for start in range(len(ratios) - ENOUGH + 1):
+        run = ratios[start : start + ENOUGH + 1]
+        middle = _median(run)
+        agreeing = [ratio for ratio in run if abs(ratio - middle) <= NEAR * middle]
+        if len(agreeing) < ENOUGH or min(agreeing) < LEAST_STEADY or max(agreeing) > MOST_STEADY:
+            continue
+        if LEAST <= middle <= MOST:
+            break
+        return max(middle * LEAST, LEAST_STEADY), min(middle * MOST, MOST_STEADY)
+    return LEAST, MOST
 
 
 def _factor(own: Sequence[float], all: Sequence[float], openings: Sequence[float]) -> float:
