@@ -120,16 +120,15 @@ class ArchiveScope:
     number: int
     """The number of the last message in the store."""
 
-    def holds(self, passage: Passage) -> bool:
-        if not self.first <= passage.position <= self.last:
-            return False
+    @property
+    def stretch(self) -> tuple[int, int, int] | None:
+        """The branch and its first and last position, where the path never branches, as most do."""
         branches = self.trail.branches
-        # most conversations never branch, and this is asked for every passage
-        return (
-            passage.branch == branches[0][0]
-            if len(branches) == 1
-            else self.trail.holds(passage.branch, passage.position)
-        )
+        return (branches[0][0], self.first, self.last) if len(branches) == 1 else None
+
+    def holds(self, passage: Passage) -> bool:
+        is_between = self.first <= passage.position <= self.last
+        return is_between and self.trail.holds(passage.branch, passage.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,9 @@ class Archive:
 
         `until` is the depth of the last message before the one that asks, which may be indexed already.
         """
-        query = Query(text, scope.home, accepts=scope.holds, until=until, limit=most)
+        stretch = scope.stretch
+        accepts = scope.holds if stretch is None else None
+        query = Query(text, scope.home, accepts=accepts, stretch=stretch, until=until, limit=most)
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
         return self.read(hits), note
 

@@ -244,12 +244,12 @@ class Finder:
         self, query: Query, partition: Partition, numbers: Iterable[int], at_once: int = READ_BATCH
     ) -> Iterator[int]:
         """The passages that are there and count for the query, read as they are needed."""
-        left, passages, predicate = iter(numbers), partition.passages, query.predicate
+        left, passages = iter(numbers), partition.passages
         while batch := list(islice(left, at_once)):
             if missing := [each for each in batch if each not in passages]:
                 partition.put(self.index.passages(missing))
             found = [each for each in batch if each in passages] if missing else batch
-            yield from found if predicate is None else [each for each in found if predicate(passages[each])]
+            yield from query.accepted(found, passages)
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
@@ -268,10 +268,10 @@ class Finder:
             batch = self._accepted(query, partition, nearest[at : at + needed])
             accepted.update((each, similarity[each]) for each in batch)
             at += needed
-        predicate, passages = query.predicate, partition.passages
-        for each in nearest[at:]:
-            if each not in passages or predicate is None or predicate(passages[each]):
-                accepted[each] = similarity[each]
+        passages = partition.passages
+        unread = [each for each in nearest[at:] if each not in passages]
+        kept = {*unread, *query.accepted([each for each in nearest[at:] if each in passages], passages)}
+        accepted.update((each, similarity[each]) for each in nearest[at:] if each in kept)
         return accepted
 
 

@@ -42,6 +42,8 @@ class Query:
     filter: Filter = NO_FILTER
     accepts: Callable[[Passage], bool] | None = None
     """A condition that a filter cannot express."""
+    stretch: tuple[int, int, int] | None = None
+    """Only passages of this branch, from this position to that: as most recalls ask, and quicker than `accepts`."""
     spreads: bool = True
     """Whether neighbours share their words: on for recalling a chat, off for finding exact words."""
     until: int | None = None
@@ -49,9 +51,21 @@ class Query:
     today: date = field(default_factory=date.today)
     limit: int = 200
 
+    def accepted(self, numbers: Sequence[int], passages: Mapping[int, Passage]) -> Sequence[int]:
+        """The passages that count. This runs for thousands of them."""
+        if self.stretch is not None:
+            branch, first, last = self.stretch
+            numbers = [
+                number
+                for number in numbers
+                if first <= (passage := passages[number]).position <= last and passage.branch == branch
+            ]
+        predicate = self.predicate
+        return numbers if predicate is None else [number for number in numbers if predicate(passages[number])]
+
     @property
     def predicate(self) -> Callable[[Passage], bool] | None:
-        """Whether a passage counts; None if all do. It runs for every passage, so it is one call if possible."""
+        """What else decides whether a passage counts; None if nothing does."""
         condition, accepts = self.filter, self.accepts
         if condition == NO_FILTER or accepts is None:
             return accepts if condition == NO_FILTER else condition.matches
