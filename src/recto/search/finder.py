@@ -108,7 +108,7 @@ class Partition:
 
 def load_arrays() -> ModuleType | None:
     """Scoring by numpy; None without it, or until something else needs it: importing it takes longer than a search."""
-    if "numpy" not in sys.modules:
+    if sys.modules.get("numpy") is None:
         return None
     from recto.search import passage_table  # imports numpy
 
