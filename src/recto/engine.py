@@ -183,12 +183,13 @@ class Engine:
         """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
         blocks = user_message(given, may_be_empty=True).blocks
         message = Message(DRAFT, "user", blocks, parent=session.head)
-        prepared = await self._prepare(await self._input(session, message, options, is_draft=True))
-        turn = await prepared.next_plan()
-        if turn.plan.cut is None:
-            return await prepared.fill(turn)
-        after = await prepared.fill(await CompactionRun(self.builder, prepared, turn).preview())
-        return replace(after, window=replace(after.window, plan=turn.plan))
+        with FOREGROUND.begin():
+            prepared = await self._prepare(await self._input(session, message, options, is_draft=True))
+            turn = await prepared.next_plan()
+            if turn.plan.cut is None:
+                return await prepared.fill(turn)
+            after = await prepared.fill(await CompactionRun(self.builder, prepared, turn).preview())
+            return replace(after, window=replace(after.window, plan=turn.plan))
 
     async def window(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Window:
         return (await self.draft(session, given, options)).window
