@@ -2,7 +2,9 @@
 
 import threading
 
-from recto.concurrency import FOREGROUND, BackgroundWorker
+import pytest
+
+from recto.concurrency import FOREGROUND, BackgroundWorker, Foreground
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
@@ -71,3 +73,13 @@ def test_a_worker_with_a_delay_steps_once_for_many_wakes() -> None:
     assert stepped.wait(10)
     worker.close()
     assert len(steps) == 1
+
+
+def test_a_turn_that_its_client_has_left_is_waited_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreground = Foreground()
+    monkeypatch.setattr(Foreground, "MAX_TURN_S", 0.0)
+    monkeypatch.setattr(Foreground, "MAX_WAIT_S", 3600.0)
+    left = foreground.begin()
+    foreground.wait()  # else it would wait for an hour
+    left.end()
+    foreground.wait()

@@ -128,39 +128,48 @@ class WorkerThread:
 class Foreground:
     """Knows whether a turn is at work in this process, so that background work waits for it."""
 
-    # A turn may be stopped by a debugger, or by a client that does not go on.
-    MAX_WAIT_S = 0.25
+    # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
+    # left it where it was.
+    MAX_WAIT_S, MAX_TURN_S = 0.25, 1.0
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns = 0
+        self._turns: dict[ForegroundTurn, float] = {}
         self._is_idle = threading.Event()
         self._is_idle.set()
 
     def begin(self) -> "ForegroundTurn":
         """A turn that counts from now on."""
-        self._change(1)
-        return ForegroundTurn(lambda: self._change(-1))
-
-    def _change(self, by: int) -> None:
+        turn = ForegroundTurn(self.end)
         with self._lock:
-            self._turns += by
-            (self._is_idle.clear if self._turns else self._is_idle.set)()
+            self._turns[turn] = time.monotonic()
+            self._is_idle.clear()
+        return turn
+
+    def end(self, *turns: "ForegroundTurn") -> None:
+        with self._lock:
+            for turn in turns:
+                self._turns.pop(turn, None)
+            if not self._turns:
+                self._is_idle.set()
 
     def wait(self) -> None:
         """Lets the turns go first; called by background work between two pieces of it."""
+        if self._is_idle.is_set():
+            return
+        with self._lock:
+            late = [turn for turn, began in self._turns.items() if time.monotonic() - began > self.MAX_TURN_S]
+        self.end(*late)
         self._is_idle.wait(self.MAX_WAIT_S)
 
 
 class ForegroundTurn:
-    def __init__(self, end: Callable[[], None]) -> None:
-        self._end: Callable[[], None] | None = end
+    def __init__(self, end: "Callable[[ForegroundTurn], None]") -> None:
+        self._end = end
 
     def end(self) -> None:
         """Ends it; a second call does nothing."""
-        end, self._end = self._end, None
-        if end:
-            end()
+        self._end(self)
 
     def __enter__(self) -> "ForegroundTurn":
         return self
