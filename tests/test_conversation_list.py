@@ -60,7 +60,7 @@ def test_a_store_of_a_newer_version_is_told(home: Path) -> None:
         latest_conversations(10, home)
 
 
-def test_a_read_only_home_is_listed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_quickly_is_read_from_the_whole_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = whole(home)
 
     def refuse(*_: object, **__: object) -> None:
@@ -68,5 +68,4 @@ def test_a_read_only_home_is_listed(home: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
     assert conversation_list._quickly(home / "recto.db", 10) is None
-    monkeypatch.undo()
     assert latest_conversations(100, home) == expected

@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -14,6 +15,8 @@ from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from recto.errors import RectoError
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,6 +63,8 @@ class StoreThread:
                 result, error = work(), None
             except BaseException as why:  # not swallowed: raised where it is awaited
                 result, error = None, why
+            if future is None and error is not None:
+                log.error("work in the store's thread failed", exc_info=error)
             if future is not None:
                 with suppress(RuntimeError):  # the loop of the caller is closed
                     future.get_loop().call_soon_threadsafe(_settle, future, result, error)

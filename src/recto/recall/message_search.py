@@ -288,11 +288,10 @@ def scope_of(store: Store, session: ChatSession, block: Compaction | None = None
         block = newest.compaction if newest else None
     if block is None or block.last is None:
         return None
-    with store.database.read():
-        cleared = cleared_at(block)
-        first = tree.place(cleared)[1] + 1 if cleared else 1
-        number, last = tree.place(block.last)
-        return ArchiveScope(session.conversation, tree.trail(head), first, last, number) if first <= last else None
+    cleared = cleared_at(block)
+    first = tree.place(cleared)[1] + 1 if cleared else 1
+    number, last = tree.place(block.last)
+    return ArchiveScope(session.conversation, tree.trail(head), first, last, number) if first <= last else None
 
 
 def with_neighbours(

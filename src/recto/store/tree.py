@@ -250,8 +250,7 @@ class Tree:
     def compaction_block(self, at: str) -> Compaction | None:
         """The newest Compaction on the path up to and including `at`, without its message."""
         with self._database.read() as connection:
-            stored: str | None = COMPACTION_BLOCKS_AT(connection, id=at).scalar()
-        return compaction_of(stored) if stored else None
+            return compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
 
     def compactions(self, at: str, *, limit: int | None = None, after: int = 0) -> list[Message]:
         """The newest messages with Compactions on the path up to and including `at`, newest first, deeper than
@@ -290,7 +289,7 @@ class Tree:
     def active(self, at: str, *, most: int) -> tuple[Compaction | None, list[Message]]:
         """The newest Compaction on the path to `at`, and a bare page of the messages that it does not cover."""
         with self._database.read() as connection:
-            block = self.compaction_block(at)
+            block = compaction_of(COMPACTION_BLOCKS_AT(connection, id=at).scalar() or "[]")
             return block, bare_page(connection, at, most, block.last if block else None)
 
     def request_of(self, message: str) -> str | None:

@@ -98,9 +98,8 @@ class SessionSources:
 
     def _state(self, session: ChatSession) -> tuple[SourceOverrides, int | None]:
         """The overrides, and the number of the Compaction in force."""
-        with self.store.database.read():
-            block = self.store.tree.compaction_block(session.head) if session.head else None
-            return self.overrides(session.conversation), block.compaction_number if block else None
+        block = self.store.tree.compaction_block(session.head) if session.head else None
+        return self.overrides(session.conversation), block.compaction_number if block else None
 
     # -- what the user changed
 
