@@ -1,6 +1,7 @@
 """PassageTable: the same lengths and scores as passage by passage."""
 
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.search import finder
-from recto.search.finder import Finder, Partition
-from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
+from recto.search.finder import Finder, Partition, VectorAnswer
+from recto.search.keyword_index import PARTITION_BITS, IndexItem, KeywordIndex, Passage
 from recto.search.passage_table import EMPTY_TABLE, PassageTable, Slots, TermShares, WordScores
 from recto.search.query import Query
 from recto.search.ranking import RADIUS, Posting, best_first, posting_scores, rank, rough_scores, word_scores
@@ -34,7 +35,7 @@ def table(*batches: dict[int, int]) -> PassageTable:
     made = EMPTY_TABLE
     for batch in batches:
         numbers, words = ",".join(map(str, batch)), ",".join(map(str, batch.values()))
-        made = made.extend((numbers, numbers, words))
+        made = made.extend((numbers, numbers, ",".join("0" for _ in batch), words, ",".join("0" for _ in batch)))
     return made
 
 
@@ -96,18 +97,51 @@ def test_slots_keep_the_distances_between_neighbours(known: set[int], number: in
 TEXTS = ["The kayak is red.", "Is it?", "A tent and a stove.", "We paddle down the river.", "The stove is broken!"]
 
 
-@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=30), st.integers(0, 30), st.booleans(), st.integers(0, 2))
+class Nearest:
+    """Vectors whose similarity is known beforehand."""
+
+    def __init__(self, similarity: dict[int, float]) -> None:
+        self.similarity = similarity
+
+    def prepare(self, text: object) -> None: ...
+
+    def nearest(self, text: str, partition: int | None) -> VectorAnswer:
+        return lambda: (self.similarity, "")
+
+
+@given(
+    texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=30),
+    until=st.integers(0, 30),
+    is_large=st.booleans(),
+    removed=st.integers(0, 2),
+    asked=st.sampled_from(["the red stove on the river", "What did I say about the stove?"]),
+    limits=st.fixed_dictionaries({"stretch": st.none() | st.tuples(st.integers(0, 1), st.integers(0, 9), st.just(20))})
+    | st.just({"accepts": lambda passage: passage.item != 1}),
+    near=st.lists(st.integers(0, 40), unique=True, max_size=20),
+)
 def test_searches_find_the_same_with_numpy_and_without(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str], until: int, is_large: bool, removed: int
+    tmp_path_factory: pytest.TempPathFactory,
+    texts: list[str],
+    until: int,
+    is_large: bool,
+    removed: int,
+    asked: str,
+    limits: dict[str, Any],
+    near: list[int],
 ) -> None:
     index = KeywordIndex(tmp_path_factory.mktemp("index") / "search.db")
-    items = [IndexItem(n, text, n, channel=n % 5 // 4, kind="user") for n, text in enumerate(texts)]
+    items = [
+        IndexItem(n, text, n, channel=n % 5 // 4, branch=n % 7 // 6, kind=("user", "assistant")[n % 2])
+        for n, text in enumerate(texts)
+    ]
     index.add({"talk": items[: len(items) // 2]})
-    query = Query("the red stove on the river", "talk", until=until, accepts=lambda passage: passage.item != 1)
+    query = Query(asked, "talk", until=until, **limits)
+    first = (index.partition("talk") or 0) << PARTITION_BITS
+    vectors = Nearest({first + number: 1 - place / 20 for place, number in enumerate(near)})
     with pytest.MonkeyPatch.context() as patch:
         if is_large:
             patch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
-        arrays, plain = Finder(index), Finder(index)
+        arrays, plain = Finder(index, vectors), Finder(index, vectors)
         for step in range(3):
             if step == 1:
                 index.add({"talk": items[len(items) // 2 :]})

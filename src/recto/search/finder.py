@@ -7,7 +7,7 @@ from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from recto.search.keyword_index import Extent, KeywordIndex, Passage
+from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
 from recto.search.ranking import (
     NEIGHBOUR_WEIGHTS,
@@ -100,9 +100,7 @@ class Partition:
         return total / weight
 
     def later_than(self, position: int) -> set[int]:
-        """The passages of a complete partition at later positions."""
-        if self.table is not None:
-            return self.table.later_than(position)
+        """The passages at later positions."""
         return {number for number, passage in self.passages.items() if passage.position > position}
 
 
@@ -199,12 +197,13 @@ class Finder:
         if parsed.is_loose and len(scores) < query.limit:
             parsed = parse_query(self.index, query, number, speaker, strict=True)
             scores, partition = self._score_words(query, parsed, number)
-        by_words = _with_priors(parsed, partition, scores)
+        by_words = self._with_priors(parsed, partition, scores)
         similarity, warning = answer()
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
-        best = _fuse(by_words, _with_speaker(parsed, partition, nearest)) if nearest else _scaled(by_words)
+        best = _fuse(by_words, self._with_speaker(parsed, partition, nearest)) if nearest else _scaled(by_words)
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
+        self._read(partition, top)
         return SearchResult(tuple(_hits(parsed, partition, scores, known, top)), warning)
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
@@ -212,11 +211,12 @@ class Finder:
         partition = open_partition(self.index, self._cache, number, parsed.extent.passages)
         if not partition.is_complete:
             return self._score_needed(query, parsed, partition), partition
-        found = parsed.postings
-        if query.until is not None and (later := partition.later_than(query.until)):
-            found = tuple(_without(posting, later) for posting in found)
+        if partition.table is not None and query.predicate is None:
+            total, mean = parsed.extent.passages, parsed.extent.mean
+            found = partition.table.score(parsed.postings, total, mean, query.until)
+            return partition.table.best_within(found, query.stretch, MAX_SCORED), partition
         scores: dict[int, float] = {}
-        for some in _best_first(found, parsed.extent, partition):
+        for some in _best_first(query, parsed, partition):
             accepted = self._accepted(query, partition, some, FUSION_DEPTH)
             scores.update((each, some[each]) for each in islice(accepted, MAX_SCORED - len(scores)))
             if len(scores) == MAX_SCORED:
@@ -246,10 +246,12 @@ class Finder:
         """The passages that are there and count for the query, read as they are needed."""
         left, passages = iter(numbers), partition.passages
         while batch := list(islice(left, at_once)):
-            if missing := [each for each in batch if each not in passages]:
-                partition.put(self.index.passages(missing))
-            found = [each for each in batch if each in passages] if missing else batch
-            yield from query.accepted(found, passages)
+            self._read(partition, batch)
+            yield from query.accepted([each for each in batch if each in passages], passages)
+
+    def _read(self, partition: Partition, numbers: Iterable[int]) -> None:
+        if missing := [each for each in numbers if each not in partition.passages]:
+            partition.put(self.index.passages(missing))
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
@@ -259,20 +261,48 @@ class Finder:
         if partition.is_complete:
             # a named speaker may raise any of them; else no more than are fused
             needed = len(similarity) if parsed.names_speaker else FUSION_DEPTH
-            numbers = islice(self._accepted(query, partition, similarity, needed), needed)
-            return {each: similarity[each] for each in numbers}
+            if partition.table is not None and query.predicate is None:
+                accepted: Iterable[int] = partition.table.within(similarity, query.stretch)
+            else:
+                accepted = self._accepted(query, partition, similarity, needed)
+            return {each: similarity[each] for each in islice(accepted, needed)}
         nearest = list(islice(similarity, 2 * FUSION_DEPTH))
         needed = len(nearest) if parsed.names_speaker else query.limit
-        accepted, at = dict[int, float](), 0
-        while at < len(nearest) and len(accepted) < needed:
+        near, at = dict[int, float](), 0
+        while at < len(nearest) and len(near) < needed:
             batch = self._accepted(query, partition, nearest[at : at + needed])
-            accepted.update((each, similarity[each]) for each in batch)
+            near.update((each, similarity[each]) for each in batch)
             at += needed
         passages = partition.passages
         unread = [each for each in nearest[at:] if each not in passages]
         kept = {*unread, *query.accepted([each for each in nearest[at:] if each in passages], passages)}
-        accepted.update((each, similarity[each]) for each in nearest[at:] if each in kept)
-        return accepted
+        near.update((each, similarity[each]) for each in nearest[at:] if each in kept)
+        return near
+
+    def _with_priors(self, parsed: ParsedQuery, partition: Partition, scores: Mapping[int, float]) -> dict[int, float]:
+        """Word scores with the priors added, raised for the named speaker; the best first."""
+        if partition.table is not None:
+            raised = partition.table.with_priors(scores)
+        else:
+            top = max(scores.values(), default=0.0) or 1.0
+            raised = {each: score / top + partition.priors[each] for each, score in scores.items()}
+        if parsed.names_speaker:
+            self._read(partition, raised)
+            for each in parsed.by_speaker(partition.passages, raised):
+                raised[each] *= SPEAKER_FACTOR
+        elif partition.table is not None:
+            return raised
+        return {each: raised[each] for each in rank(raised)}
+
+    def _with_speaker(self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> list[int]:
+        """Passages by similarity, raised for the named speaker."""
+        if not parsed.names_speaker:
+            return list(similarity)
+        self._read(partition, similarity)
+        raised = dict(similarity)
+        for each in parsed.by_speaker(partition.passages, similarity):
+            raised[each] += SPEAKER_SIMILARITY
+        return rank(raised)
 
 
 def _without(posting: Posting, later: set[int]) -> Posting:
@@ -281,35 +311,18 @@ def _without(posting: Posting, later: set[int]) -> Posting:
     return replace(posting, numbers=[each for each in posting.numbers if each not in later])
 
 
-def _best_first(postings: Sequence[Posting], extent: Extent, partition: Partition) -> Iterator[Mapping[int, float]]:
+def _best_first(query: Query, parsed: ParsedQuery, partition: Partition) -> Iterator[Mapping[int, float]]:
     """The scores of a complete partition's passages, at least as many at once as are used; the best first."""
+    found, total, mean = parsed.postings, parsed.extent.passages, parsed.extent.mean
     if partition.table is not None:
-        yield from partition.table.score(postings, extent.passages, extent.mean).best_first(MAX_SCORED)
+        yield from partition.table.score(found, total, mean, query.until).best_first(MAX_SCORED)
         return
-    scores = word_scores(posting_scores(postings, extent.passages), partition.lengths, extent.mean)
+    if query.until is not None and (later := partition.later_than(query.until)):
+        found = tuple(_without(posting, later) for posting in found)
+    scores = word_scores(posting_scores(found, total), partition.lengths, mean)
     order = iter(scores) if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
     while some := {each: scores[each] for each in islice(order, MAX_SCORED)}:
         yield some
-
-
-def _with_priors(parsed: ParsedQuery, partition: Partition, scores: Mapping[int, float]) -> dict[int, float]:
-    """Word scores with the priors added, raised for the named speaker."""
-    top = max(scores.values(), default=0.0) or 1.0
-    priors = partition.priors
-    raised = {each: score / top + priors[each] for each, score in scores.items()}
-    for each in parsed.by_speaker(partition.passages, raised):
-        raised[each] *= SPEAKER_FACTOR
-    return raised
-
-
-def _with_speaker(parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> list[int]:
-    """Passages by similarity, raised for the named speaker."""
-    if not parsed.names_speaker:
-        return list(similarity)
-    raised = dict(similarity)
-    for each in parsed.by_speaker(partition.passages, similarity):
-        raised[each] += SPEAKER_SIMILARITY
-    return rank(raised)
 
 
 def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
@@ -319,7 +332,8 @@ def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def _fuse(by_words: Mapping[int, float], by_similarity: Sequence[int]) -> dict[int, float]:
-    return fuse(list(islice(best_first(by_words, FUSION_DEPTH), FUSION_DEPTH)), by_similarity[:FUSION_DEPTH])
+    """Both with the best first."""
+    return fuse(list(islice(by_words, FUSION_DEPTH)), by_similarity[:FUSION_DEPTH])
 
 
 def _hits(
@@ -330,8 +344,11 @@ def _hits(
     best: Mapping[int, float],
 ) -> list[Hit]:
     possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+    around = {number for each in best for number in range(each - RADIUS, each + RADIUS + 1)}
     terms = [
-        (posting.name.removesuffix("*"), frozenset(posting.numbers)) for posting in parsed.postings if posting.numbers
+        (posting.name.removesuffix("*"), around.intersection(posting.numbers))
+        for posting in parsed.postings
+        if posting.numbers
     ]
     return [
         Hit(
@@ -342,10 +359,11 @@ def _hits(
             similarity.get(each),
         )
         for each, score in best.items()
+        if each in partition.passages
     ]
 
 
-def _because(number: int, terms: Sequence[tuple[str, frozenset[int]]], similarity: float | None) -> str:
+def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
     parts = []
     if own := [name for name, numbers in terms if number in numbers]:
         parts.append("holds " + ", ".join(own[:4]))

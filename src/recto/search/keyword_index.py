@@ -207,17 +207,16 @@ class KeywordIndex:
         )
         return {row[0]: Passage(*row) for row in self.file.read(query, (queue_end, *_bounds(partition)))}
 
-    def columns(self, partition: int, queue_end: int = 0) -> tuple[str, str, str]:
-        """Numbers, positions and word counts of passages that were added after a queue entry, separated by commas: as
-        rows they would take five times as long to read."""
-        query = "SELECT n, place, words FROM passages WHERE n BETWEEN ? AND ?"
+    def columns(self, partition: int, queue_end: int = 0) -> list[str]:
+        """Numbers, positions, branches, word counts and questions (1) of passages that were added after a queue entry,
+        separated by commas: as rows they would take five times as long to read."""
+        query = "SELECT n, place, branch, words, asks FROM passages WHERE n BETWEEN ? AND ?"
         values: tuple[int, ...] = _bounds(partition)
         if queue_end:
             query += " AND n IN (SELECT passage FROM queue WHERE n > ?)"
             values = (*values, queue_end)
-        joined = "group_concat(n), group_concat(place), group_concat(words)"
-        n, place, words = self.file.read(f"SELECT {joined} FROM ({query})", values)[0]
-        return n or "", place or "", words or ""
+        joined = ", ".join(f"group_concat({name})" for name in ("n", "place", "branch", "words", "asks"))
+        return [column or "" for column in self.file.read(f"SELECT {joined} FROM ({query})", values)[0]]
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
         """Numbers and hashes of passages that were added after a queue entry."""

@@ -3,16 +3,29 @@
 Gives the same scores as `ranking`, to the last bit: shares are added in the same order.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recto.search.ranking import K1, NEIGHBOUR_WEIGHTS, RADIUS, B, Posting, idf, shares_by_distance
+from recto.search.ranking import (
+    ENOUGH_WORDS,
+    K1,
+    LENGTH_PRIOR,
+    NEIGHBOUR_WEIGHTS,
+    RADIUS,
+    STATEMENT_PRIOR,
+    B,
+    Posting,
+    idf,
+    shares_by_distance,
+)
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Stretch = tuple[int, int, int] | None
+"""A branch, and the first and the last position on it; None for everything."""
 
 _STEPS = np.arange(-RADIUS, RADIUS + 1)
 _DISTANCES = np.abs(_STEPS)
@@ -56,18 +69,26 @@ class WordScores:
         while len(scores):
             cut = max(0, len(scores) - count)
             is_next = scores >= np.partition(scores, cut)[cut]
-            newest, values = numbers[is_next][::-1], scores[is_next][::-1]
-            order = np.argsort(-values, kind="stable")
-            yield dict(zip(newest[order].tolist(), values[order].tolist(), strict=True))
+            yield _ranked(numbers[is_next], scores[is_next])
             numbers, scores = numbers[~is_next], scores[~is_next]
+
+
+def _ranked(numbers: Integers, scores: Floats) -> dict[int, float]:
+    """The best first; of equals, the last in this order."""
+    order = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+    return dict(zip(numbers[order].tolist(), scores[order].tolist(), strict=True))
 
 
 class TermShares:
     """The passages that share terms with their neighbours: an entry per term and passage, term by term."""
 
-    def __init__(self, postings: Sequence[Posting], total: int, slots: Slots | None = None) -> None:
+    def __init__(
+        self, postings: Sequence[Posting], total: int, slots: Slots | None = None, without: Integers | None = None
+    ) -> None:
         found = [posting for posting in postings if posting.numbers]
         occurrences = [np.sort(np.array(posting.numbers, np.int64)) for posting in found]
+        if without is not None and len(without):
+            occurrences = [each[~np.isin(each, without)] for each in occurrences]
         numbers = np.concatenate([np.empty(0, np.int64), *occurrences])
         terms = np.repeat(np.arange(len(found)), [len(each) for each in occurrences])
         spreads = np.array([posting.spreads for posting in found], bool)[terms]
@@ -138,8 +159,8 @@ class PassageTable:
     """All passages of a partition, in the order of their numbers."""
 
     slots: Slots
-    positions: Integers
-    words: Integers
+    columns: Integers
+    """Positions, branches, word counts, and 1 for a question."""
     lengths: Floats
     """Word counts, averaged with the neighbours."""
     lengths_by_slot: Floats
@@ -150,30 +171,59 @@ class PassageTable:
         return self.slots.numbers
 
     def extend(self, columns: Sequence[str]) -> "PassageTable":
-        """With more passages: their numbers, positions and word counts, as `KeywordIndex.columns` gives them."""
-        added, positions, words = (np.fromstring(column, np.int64, sep=",") for column in columns)
+        """With more passages: their numbers and columns, as `KeywordIndex.columns` gives them."""
+        added, *values = (np.fromstring(column, np.int64, sep=",") for column in columns)
         if not len(added):
             return self
         numbers, chosen = np.unique(np.concatenate((self.numbers, added)), return_index=True)
-        positions = np.concatenate((self.positions, positions))[chosen]
-        words = np.concatenate((self.words, words))[chosen]
+        joined = np.concatenate((self.columns, np.array(values)), axis=1)[:, chosen]
         lengths = np.concatenate((self.lengths, np.zeros(len(added))))[chosen]
         slots = Slots(numbers)
         changed = _with_neighbours(np.searchsorted(numbers, added), len(numbers))
-        lengths[changed] = _average(slots, words, changed)
+        lengths[changed] = _average(slots, joined[_WORDS], changed)
         by_slot = np.full(slots.count, np.nan)
         by_slot[slots.of_numbers] = lengths
-        return PassageTable(slots, positions, words, lengths, by_slot)
+        return PassageTable(slots, joined, lengths, by_slot)
 
-    def score(self, postings: Sequence[Posting], total: int, mean: float) -> WordScores:
-        return TermShares(postings, total, self.slots).score(self.lengths_by_slot, mean)
+    def score(self, postings: Sequence[Posting], total: int, mean: float, until: int | None = None) -> WordScores:
+        """Occurrences at positions after `until` do not count."""
+        later = self.numbers[self.columns[_POSITION] > until] if until is not None else None
+        return TermShares(postings, total, self.slots, later).score(self.lengths_by_slot, mean)
 
-    def later_than(self, position: int) -> set[int]:
-        return set(self.numbers[self.positions > position].tolist())
+    def best_within(self, scores: WordScores, stretch: Stretch, count: int) -> dict[int, float]:
+        """The scores of the best passages in a stretch, the best first."""
+        is_within = self._is_within(scores.numbers, stretch)
+        return next(WordScores(scores.numbers[is_within], scores.scores[is_within]).best_first(count), {})
+
+    def within(self, numbers: Iterable[int], stretch: Stretch) -> list[int]:
+        """Those of the numbers that are passages in a stretch, in their order."""
+        wanted = np.fromiter(numbers, np.int64)
+        return list(wanted[self._is_within(wanted, stretch)].tolist())
+
+    def _is_within(self, numbers: Integers, stretch: Stretch) -> NDArray[np.bool_]:
+        if not len(self.numbers):
+            return np.zeros(len(numbers), bool)
+        at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        is_within: NDArray[np.bool_] = self.numbers[at] == numbers
+        if stretch is not None:
+            branch, first, last = stretch
+            positions, branches = self.columns[_POSITION, at], self.columns[_BRANCH, at]
+            is_within &= (first <= positions) & (positions <= last) & (branches == branch)
+        return is_within
+
+    def with_priors(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """Scores scaled so that the best is 1, with what does not depend on the query; the best first."""
+        numbers = np.sort(np.fromiter(scores, np.int64, len(scores)))
+        values = np.fromiter(map(scores.__getitem__, numbers.tolist()), np.float64, len(scores))
+        at = np.searchsorted(self.numbers, numbers)
+        prior = np.where(self.columns[_ASKS, at] > 0, 0.0, STATEMENT_PRIOR)
+        prior = prior + LENGTH_PRIOR * np.minimum(1.0, self.columns[_WORDS, at] / ENOUGH_WORDS)
+        return _ranked(numbers, values / (values.max(initial=0.0) or 1.0) + prior)
 
 
+_POSITION, _BRANCH, _WORDS, _ASKS = range(4)
 _NONE = np.empty(0, np.int64)
-EMPTY_TABLE = PassageTable(Slots(_NONE), _NONE, _NONE, np.empty(0), np.empty(0))
+EMPTY_TABLE = PassageTable(Slots(_NONE), np.empty((4, 0), np.int64), np.empty(0), np.empty(0))
 
 
 def _with_neighbours(places: Integers, count: int) -> Integers:
