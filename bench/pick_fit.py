@@ -8,7 +8,7 @@ alone, and for meaning alone.
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ SIZE = 500
 # What a score of 0.7 stands for, and one of 0.4: how often a source with that score is right. More is asked of words or
 # meaning alone: either is less of a sign than both together.
 OFTEN, SELDOM = 0.5, {"COMBINED_WEIGHTS": 0.018, "KEYWORD_WEIGHTS": 0.03, "SIMILARITY_WEIGHTS": 0.032}
-NAMES = [field.name for field in fields(RelevanceWeights)][:-2]
+NAMES = list(RelevanceWeights.__struct_fields__)[:-2]
 WORDS_ONLY = ("share", "name", "density")
 # Holds back weights that few messages speak for.
 RIDGE = 0.3

@@ -4,11 +4,11 @@ import asyncio
 import json
 import os
 import threading
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.conftest import Open, Script
 
 from recto.chat.blocks import Text, ToolCall, ToolResult

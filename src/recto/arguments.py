@@ -6,11 +6,12 @@ What does not fit is Invalid, in one sentence. What a name must stand for is fou
 import inspect
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import date
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
+
+from msgspec import Struct
 
 from recto.chat.message import Role
 from recto.errors import Invalid
@@ -27,8 +28,7 @@ LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
 SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentRule:
+class ArgumentRule(Struct, frozen=True):
     """What an argument must be, in words, and whether a value is that."""
 
     words: str

@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
+
+from msgspec import Struct
 
 from recto import settings as configuration
 from recto import wire
@@ -23,8 +24,7 @@ from recto.window.request import Effort, NamedTool, Parameters, ResponseFormat, 
 from recto.window.window import Window
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The answer to one message, with what is known about it."""
 
     text: str

@@ -8,8 +8,9 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from recto import locations
 from recto.agents.agents import Agents

@@ -10,6 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
+import msgspec
+from msgspec import Struct
+
 from recto.chat.blocks import Compaction, Made, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Tool
@@ -20,8 +23,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """The user's message is stored. `branched` is True when another writer was faster, so that it is on a branch."""
 
     message: Message
@@ -37,8 +39,7 @@ _STARTS: dict[BranchStart, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Branched:
+class Branched(Struct, frozen=True):
     """Another client has gone on with the conversation: what this one has just stored starts a branch."""
 
     after: str | None
@@ -54,22 +55,19 @@ class Branched:
         return f"this conversation was continued elsewhere in the meantime; {_STARTS[self.first]} a new branch {where}"
 
 
-@dataclass(frozen=True, slots=True)
-class Referenced:
+class Referenced(Struct, frozen=True):
     """The user's message, with its document references."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(Struct, frozen=True):
     """A notice for the user: a degradation, an assumption, a repair of the text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContextUsage:
+class ContextUsage(Struct, frozen=True):
     size: int
     limit: int
 
@@ -78,8 +76,7 @@ class ContextUsage:
         return 100 * self.size / self.limit
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRequested:
+class SummaryRequested(Struct, frozen=True):
     """A summary of `size` tokens is requested, as part `part` of `of`."""
 
     size: int
@@ -89,16 +86,14 @@ class SummaryRequested:
     of: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryProgress:
+class SummaryProgress(Struct, frozen=True):
     """A summary has been in the making for another half second: `read` of `of` messages are read so far."""
 
     read: int
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCompacted:
+class ContextCompacted(Struct, frozen=True):
     """A Compaction was stored; the fields are those of its block."""
 
     compaction_number: int
@@ -113,7 +108,7 @@ class ContextCompacted:
     """The model that wrote the summary, if one did."""
     excerpts: int = 0
     """How many messages or tool results are sent as excerpts."""
-    checks: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, int] = msgspec.field(default_factory=dict)
     """Counts of facts kept, lost and invented: see the block."""
 
 
@@ -189,51 +184,43 @@ class Unanswered(Exception):
     """The question was closed without an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """The request is recorded and is being sent."""
 
     request: str
     window: Window
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     number: int
     error: str
     wait_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingDelta:
+class ThinkingDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(Struct, frozen=True):
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallsPending:
+class ToolCallsPending(Struct, frozen=True):
     """The turn ends here: the caller runs these tools and sends their results with the next message."""
 
     calls: tuple[ToolCall, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
+class ToolFinished(Struct, frozen=True):
     call: ToolCall
     result: ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Replied:
+class Replied(Struct, frozen=True):
     """A reply is complete and stored; the last reply of a turn has no tool calls left to run."""
 
     message: Message

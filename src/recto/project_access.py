@@ -5,9 +5,10 @@ A folder that was copied from somewhere must not choose who receives the user's 
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from recto.errors import Invalid
 from recto.home_files import SETTINGS, TrustFile
@@ -55,8 +56,7 @@ def project_file(project: Path) -> Path:
     return project / ".recto" / USER_FILE
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSetting:
+class ProjectSetting(Struct, frozen=True):
     key: str
     value: Any
     """As it is written."""

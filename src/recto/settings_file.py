@@ -1,17 +1,17 @@
 """Settings changed for good, in the user's file or the project's, without losing a comment."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from recto import settings, toml_file
 from recto.home_files import private_home
 from recto.project_access import PATHS, USER_FILE, ProjectAccess, project_file
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
+class SettingChange(Struct, frozen=True):
     key: str
     value: Any
     file: Path

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct
 
 from recto.agents.agent import Agent
 from recto.agents.agent_file import BUILT_IN_TOOLS
@@ -19,8 +20,7 @@ from recto.turn.session import ChatSession
 Change = Callable[[SourceOverrides, Source], SourceOverrides]
 
 
-@dataclass(frozen=True, slots=True)
-class IncludeChange:
+class IncludeChange(Struct, frozen=True):
     """An include mode that was written into an agent's file."""
 
     name: str
@@ -30,8 +30,7 @@ class IncludeChange:
     file: Path
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalChange:
+class ApprovalChange(Struct, frozen=True):
     """A tool, or a server, whose "always" was taken back."""
 
     tool: str

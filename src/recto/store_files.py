@@ -1,8 +1,9 @@
 """StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from recto import locations
 from recto.errors import Invalid, MessagesLost
@@ -24,8 +25,7 @@ Tell = Callable[[int, int], object]
 NOT_OURS = "PostgreSQL checks, backs up and restores its files with its own tools: pg_amcheck, pg_dump, pg_restore"
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedStore:
+class AcceptedStore(Struct, frozen=True):
     was_lost: bool
     """Whether messages were missing, and are no longer asked for."""
     messages: int

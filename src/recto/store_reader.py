@@ -4,10 +4,11 @@ A desk answers the same questions through its own StoreReader, so that both give
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
+
+from msgspec import Struct
 
 from recto import locations
 from recto.arguments import checked_door
@@ -31,8 +32,7 @@ LAST, PREVIOUS = "last", "previous"
 """The last two requests of the latest conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentText:
+class SentText(Struct, frozen=True):
     """The text of a source as a request sent it, whatever its file says today."""
 
     pick: Pick

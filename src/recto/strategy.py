@@ -4,11 +4,10 @@ The settings, the planner and recall read these fields; nothing compares a strat
 more value in STRATEGIES.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityBand:
+class PriorityBand(Struct, frozen=True):
     """Covered messages of these priorities are still sent, within a share of the message budget."""
 
     name: str
@@ -18,8 +17,7 @@ class PriorityBand:
     """What the band may take; what it leaves unused flows to the next one. 0: only that."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecallPolicy:
+class RecallPolicy(Struct, frozen=True):
     """How many archived messages may come back with a message. Every recalled token is paid for in each turn."""
 
     max_tokens: int = 0
@@ -32,8 +30,7 @@ class RecallPolicy:
     """Also for a message that speaks only of what the window holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Struct, frozen=True):
     name: str
     summarizes: bool
     """A compaction writes a summary of what it covers."""

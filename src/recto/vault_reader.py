@@ -4,10 +4,11 @@ A desk has the same vault with `desk.vault` and `desk.vault_search`.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
 
 from recto import locations
 from recto.errors import Invalid, NotFound
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 LONGEST_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
-class VaultContents:
+class VaultContents(Struct, frozen=True):
     """What a vault holds, counted."""
 
     notes: int
@@ -45,8 +45,7 @@ class VaultContents:
         return {**counts, "problems": problems}
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTarget:
+class LinkTarget(Struct, frozen=True):
     """The file that a link means."""
 
     link: Link

@@ -1,8 +1,11 @@
 """Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
 
 import json
-from dataclasses import asdict, fields
+from functools import cache
 from typing import Any
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import asdict
 
 from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, References, Text
 from recto.chat.conversation import Conversation
@@ -10,7 +13,7 @@ from recto.chat.message import Message
 from recto.errors import Invalid
 
 Json = Any
-NAMES = {kind.type: frozenset(spec.name for spec in fields(kind)) for kind in BLOCKS.values()}
+NAMES = {kind.type: frozenset(kind.__struct_fields__) for kind in BLOCKS.values()}
 
 
 # made once: json.dumps with arguments makes a new encoder at every call
@@ -32,16 +35,30 @@ def loads(text: str | bytes) -> Json:
 _decode = json.JSONDecoder().decode
 
 
+@cache
+def defaults_of(kind: type[Struct]) -> dict[str, Any]:
+    """The fields of a kind of value and their defaults; NODEFAULT for a field that has none, or a new one each time."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    required = [NODEFAULT] * (len(names) - len(defaults))
+    return dict(zip(names, (*required, *defaults), strict=True))
+
+
+def without_defaults(value: Struct) -> dict[str, Json]:
+    """The fields that differ from their defaults."""
+    given = ((name, getattr(value, name), default) for name, default in defaults_of(type(value)).items())
+    return {name: own for name, own, default in given if own != default}
+
+
 def block_to_json(block: Block) -> dict[str, Json]:
     """The block's fields that say something; defaults are left out so that old data and new look alike."""
     out: dict[str, Json] = {"type": block.type}
-    for spec in fields(block):
-        value = getattr(block, spec.name)
-        if spec.name == "made":
+    for name, default in defaults_of(type(block)).items():
+        value = getattr(block, name)
+        if name == "made":
             if value is not None:
                 out["made"] = {"provider": value.provider, "model": value.model, "duration_s": value.duration_s}
-        elif value != spec.default and value not in ((), {}):
-            out[spec.name] = [_plain(each) for each in value] if isinstance(value, tuple) else value
+        elif value != default and value not in ((), {}):
+            out[name] = [_plain(each) for each in value] if isinstance(value, tuple) else value
     return out
 
 
@@ -57,7 +74,7 @@ def _plain(value: object) -> Json:
         return list(value)
     if not isinstance(value, DocumentReference):
         return value
-    return {spec.name: given for spec in fields(value) if (given := getattr(value, spec.name)) != spec.default}
+    return without_defaults(value)
 
 
 def block_from_json(data: dict[str, Json]) -> Block:

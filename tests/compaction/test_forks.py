@@ -1,12 +1,12 @@
 """Pins and summaries that apply to a path stay in force, wherever a fork goes and wherever it comes from."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.compaction.test_revisions import Life
 from tests.conftest import examples
 

@@ -1,12 +1,12 @@
 """What a clear put out of reach stays there until the clear is taken back, whatever else happens to the window."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.conftest import Open, Script, examples
 
 from recto import wire

@@ -45,7 +45,7 @@ def without_tools(at: Desk, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None
     original = provider.model
 
     async def model(name: str) -> object:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         return replace(await original(name), tools=False)
 

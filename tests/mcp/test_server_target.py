@@ -1,9 +1,9 @@
 """ServerTarget: variables are filled in from the environment and from nothing else."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from recto.errors import Invalid
 from recto.mcp.server_target import server_target

@@ -6,10 +6,10 @@ import sys
 import threading
 from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.mcp.conftest import PARTS, Made, is_alive, odd, plain, tools_of, until
 
 from recto.chat.blocks import ToolCall

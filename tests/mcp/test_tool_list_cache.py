@@ -2,10 +2,10 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from recto.mcp.server_files import ListedTool, ToolList, ToolListCache, cache_key
 from recto.sources.server_config import ServerConfig

@@ -1,9 +1,9 @@
 """Trust: by project, and by the whole config of a server."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from recto.errors import RectoError
 from recto.mcp.server_files import Trust

@@ -2,12 +2,12 @@
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.providers import wire_values as wv
 
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult

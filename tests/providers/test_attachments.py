@@ -1,9 +1,9 @@
 """Images and files: how both formats write them, and what of them a model can take."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.providers.anthropic import AnthropicFormat

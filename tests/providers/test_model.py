@@ -1,8 +1,7 @@
 """Which parameters a model takes, by the facts about it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from recto.providers.model import Model, accepted
 from recto.window.request import NamedTool, Parameters, ResponseFormat

@@ -3,11 +3,11 @@
 import asyncio
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recto.chat.blocks import Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import AnthropicFormat

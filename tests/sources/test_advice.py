@@ -1,10 +1,9 @@
 """The advice that the statistics of a source give, and when they give none."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recto.sources.advice import (
     MIN_REPLIES,
@@ -95,7 +94,7 @@ def test_a_source_often_added_by_hand_should_always_be_included() -> None:
 
 @pytest.mark.parametrize("changed", [{"added": 4}, {"quoted": 3}, {"mode": "always", "always": 30}])
 def test_a_source_rarely_added_or_rarely_used_gets_no_advice(changed: dict[str, object]) -> None:
-    assert advise([replace(ADDED, **changed)], [TOTAL]) == []  # type: ignore[arg-type]
+    assert advise([replace(ADDED, **changed)], [TOTAL]) == []
 
 
 def test_a_source_chosen_and_used_nearly_always_should_always_be_included() -> None:

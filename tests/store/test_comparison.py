@@ -1,12 +1,12 @@
 """Two requests side by side, in a real store."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text

@@ -1,8 +1,7 @@
 """Which documents were used is kept with the messages, and can be counted."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message

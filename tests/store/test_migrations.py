@@ -4,12 +4,12 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
+from msgspec.structs import replace
 from sqlalchemy import create_engine
 
 from recto.chat.blocks import Made, Text

@@ -2,10 +2,10 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import event, text
 
 from recto.chat.blocks import Compaction, Text, ToolCall

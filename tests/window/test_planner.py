@@ -1,12 +1,13 @@
 """The laws of cutting, for every strategy and any history: parallel calls, results missing, a turn inside its loop,
 pins, lifted messages, a summary in force, messages many times the window."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.conftest import examples
 
 from recto.chat.blocks import Compaction, Text, ToolCall, ToolResult

@@ -7,9 +7,11 @@ end a chat.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto import settings as configuration
 from recto.errors import Invalid
@@ -18,16 +20,14 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySwitches:
+class MemorySwitches(Struct, frozen=True):
     facts: bool = True
     """The agent sees remembered facts and may add to them."""
     files: bool = True
     """The agent's memory files are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     name: str = DEFAULT_AGENT
     description: str = ""
     model: str = ""

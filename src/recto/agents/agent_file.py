@@ -7,10 +7,11 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from recto import settings, toml_file
 from recto.agents.server_table import ServerTable, read_server_tables
@@ -54,8 +55,7 @@ BUILT_IN_TOOLS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
+class AgentFile(Struct, frozen=True):
     path: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Checked values by dotted key: `model`, `memory.facts`, `context.strategy`, …"""

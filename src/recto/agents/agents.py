@@ -6,11 +6,13 @@ Unchanged files are not read again, and a problem in a file becomes a note inste
 import os
 import threading
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto import settings as configuration
 from recto import toml_file
@@ -52,8 +54,7 @@ from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Inclu
 from recto.vault.folder import decode_text
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSetting:
+class AgentSetting(Struct, frozen=True):
     """A setting as it holds for an agent."""
 
     spec: Spec
@@ -62,8 +63,7 @@ class AgentSetting:
     """The file that says so, or `default`, an option, the environment."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewAgent:
+class NewAgent(Struct, frozen=True):
     folder: Path
     others: tuple[Path, ...]
     """Folders of the same agent elsewhere: what the project says wins, key by key."""

@@ -5,8 +5,9 @@ A new agent: a folder with a commented agent.toml and an example rule.
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from recto.agents.source_file import FileEntry, list_files
 from recto.errors import Invalid
@@ -27,8 +28,7 @@ def check_agent_name(name: str) -> None:
         raise Invalid(f"{shown} is not a valid agent name: {NAME_RULE}", name=name)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentsFolder:
+class AgentsFolder(Struct, frozen=True):
     """A place with agents: the user's home, or a project. A project may not use files outside of it."""
 
     folder: Path
@@ -70,8 +70,7 @@ class AgentsFolder:
         return self.is_yours or any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFiles:
+class AgentFiles(Struct, frozen=True):
     """The files that one place has for an agent."""
 
     file: FileEntry | None

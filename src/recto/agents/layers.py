@@ -4,10 +4,12 @@ The project overrides the user key by key and source by source. Reads no files.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.agents.agent import Agent, MemorySwitches
 from recto.agents.agent_file import BUILT_IN_TOOLS, EMPTY_FILE, PROMPT_KEYS, AgentFile, parse_include_key
@@ -21,8 +23,7 @@ TextSourceT = TypeVar("TextSourceT", bound=TextSource)
 _MAX_NOTE_CHARS = 800
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLayer:
+class AgentLayer(Struct, frozen=True):
     """What one place says: the user's home, or the project."""
 
     file: AgentFile = EMPTY_FILE

@@ -1,10 +1,11 @@
 """Settings of a project's agents: which of them are used, and the user's trust in them and in the project's own."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from recto import settings as configuration
 from recto.agents.agent_file import AgentFile, read_agent_file

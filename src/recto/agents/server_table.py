@@ -3,9 +3,11 @@ several files merged. A project may tighten what the user allows, never loosen i
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import Invalid
 from recto.sources.server_config import ServerConfig, ToolConfig
@@ -23,8 +25,7 @@ _TRANSPORTS = {"stdio": "command", "http": "url", "streamablehttp": "url"}
 _STRICTNESS: tuple[Approval, ...] = ("allow", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTable:
+class ServerTable(Struct, frozen=True):
     name: str
     values: Mapping[str, Any]
     """By the field names of ServerConfig; `tools` maps each tool to its own values."""

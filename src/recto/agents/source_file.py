@@ -10,10 +10,11 @@ import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from recto.errors import Invalid
 from recto.sources.source import INCLUDES, MAX_PRIORITY, TextSource
@@ -26,8 +27,7 @@ FRONT_MATTER_KEYS = ("description", "include", "priority", "enabled")
 _MAX_DESCRIPTION_CHARS = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """The source that a file holds, if any, and the problems found in it."""
 
     source: TextSource | None

@@ -4,16 +4,16 @@ DocumentReference: a document that a message names or that a reply was made with
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 ReferenceType = Literal["direct", "search"]
 UNREADABLE = "this document could not be read"
 """Shown in place of a summary."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentReference:
+class DocumentReference(Struct, frozen=True):
     """A reference is `direct` when a person named the document, `search` when a tool read or found it."""
 
     wikilink: str
@@ -58,8 +58,7 @@ def _line(reference: DocumentReference) -> str:
     return f"- {reference.wikilink} ({reference.relative_path}){about}"
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """The provider and model that made a block, and how long it took."""
 
     provider: str
@@ -67,15 +66,13 @@ class Made:
     duration_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     type: ClassVar[str] = "text"
     text: str
     made: Made | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True):
     """A model's reasoning. `signature` proves its origin to the provider; `redacted` holds encrypted reasoning."""
 
     type: ClassVar[str] = "thinking"
@@ -85,8 +82,7 @@ class Thinking:
     made: Made | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """`arguments` is the raw JSON text as the model wrote it, valid or not."""
 
     type: ClassVar[str] = "tool_call"
@@ -96,8 +92,7 @@ class ToolCall:
     made: Made | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     type: ClassVar[str] = "tool_result"
     call_id: str
     name: str
@@ -116,8 +111,7 @@ class ToolResult:
     """Images and files of the result as data, which a wire format can send."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A file attached to a message: its text, or its bytes (`base64`) or `url` where the model reads files itself."""
 
     type: ClassVar[str] = "file"
@@ -131,8 +125,7 @@ class File:
     """The hash of the bytes in the store; `base64` is then filled in when the file is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """An image: bytes in `base64`, bytes in the store by `sha256`, or a `url` that the provider fetches."""
 
     type: ClassVar[str] = "image"
@@ -144,8 +137,7 @@ class Image:
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(Struct, frozen=True):
     """The documents that a message refers to. `told` is the text about them that the model reads; later windows repeat
     it unchanged. The user's own text is never edited."""
 
@@ -168,8 +160,7 @@ class MessageRange(NamedTuple):
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """A compaction of root..`last`. Nothing else changes the stable part of the window.
 
     `last` is None when nothing is covered (only pins or excerpts, or a compaction that was undone). `lifted` are

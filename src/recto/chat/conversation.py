@@ -7,16 +7,16 @@ A branch is an unforked run of messages, named by the number of its first. At an
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """A tree of messages with a head. Messages are only ever added."""
 
     id: str
@@ -32,8 +32,7 @@ class Conversation:
     """The short number that people see, such as `#3`; it belongs to this store."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The messages that may be sent: the newest Compaction, the messages it lifts, and all messages after those it
     covers.
 
@@ -107,8 +106,7 @@ BranchDepth = tuple[int, int]
 """A branch, and the deepest message of it that is on the path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trail:
+class Trail(Struct, frozen=True):
     branches: tuple[BranchDepth, ...] = ()
     """Newest first, so depths decrease."""
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+
+class Cue(Struct, frozen=True):
     """A phrase that classifies its sentence. `phrase` is its beginning; the parts in `rest` follow after gaps."""
 
     kind: str

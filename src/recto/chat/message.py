@@ -4,9 +4,10 @@ MessageBuilder: builds the blocks of a message while it streams in, and collects
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from recto.chat.blocks import (
     Block,
@@ -26,8 +27,7 @@ Status = Literal["done", "unfinished", "stopped", "error", "pending"]
 ContextType = Literal["primary", "summary", "memory", "tool_output"]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The usage that a provider reported. `input` counts all prompt tokens, cached ones included."""
 
     input: int = 0
@@ -39,8 +39,7 @@ class Usage:
     """Of the output, tokens of hidden or shown reasoning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Token counts of one message. None in old data."""
 
     own: int | None = None
@@ -55,8 +54,7 @@ class Tokens:
     """Each block's; left out where there is only one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     id: str
     role: Role
     blocks: tuple[Block, ...]
@@ -130,8 +128,7 @@ Delta = list[Any]
 ["result", call id, name, text, is_error, further fields]. Plain JSON, because the store holds it as JSON."""
 
 
-@dataclass(slots=True)
-class MessageBuilder:
+class MessageBuilder(Struct):
     """Turns deltas into blocks; equal deltas give equal blocks. `take` returns the deltas that are not yet stored."""
 
     made: Made | None = None

@@ -1,8 +1,8 @@
 """ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from rich.console import Console
 from rich.text import Text
 
@@ -23,8 +23,7 @@ METER_WIDTH = 10
 WARN_PERCENT = 80
 
 
-@dataclass(slots=True)
-class ChatState:
+class ChatState(Struct):
     desk: "Desk"
     talk: "Talk"
     console: Console

@@ -1,11 +1,11 @@
 """Markdown as it streams: which blocks are finished, and how a block is drawn. Knows text, no events."""
 
 import logging
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from msgspec import Struct, field
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.segment import Segment
@@ -57,8 +57,7 @@ class Page:
             yield Segment.line()
 
 
-@dataclass(slots=True)
-class Growing:
+class Growing(Struct):
     """A text that comes in pieces. `add()` gives the blocks that can no longer change; the rest is the tail."""
 
     tail: str = ""

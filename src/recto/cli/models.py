@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections import Counter, defaultdict
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from recto import locations
 from recto.cli import options, show
@@ -88,7 +88,7 @@ def _note_the_rest(
 
 
 def _to_json(model: Model) -> dict[str, Any]:
-    return {name: value for name, value in asdict(model).items() if name != "control"}
+    return {name: value for name, value in to_builtins(model).items() if name != "control"}
 
 
 def _window(model: Model) -> str:

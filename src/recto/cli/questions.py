@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, merge_completers
@@ -63,8 +63,7 @@ COMPACTION_ANSWERS = {
 # -- may this tool run?
 
 
-@dataclass(frozen=True, slots=True)
-class ShownArguments:
+class ShownArguments(Struct, frozen=True):
     """Arguments of a tool call as the user reads them."""
 
     text: str

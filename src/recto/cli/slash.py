@@ -1,9 +1,9 @@
 """Slash commands: what can be typed in the chat besides messages, at a terminal and in a pipe."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import get_close_matches
 
+from msgspec import Struct
 from rich.text import Text
 
 from recto.chat.message import Message
@@ -124,8 +124,7 @@ def _quit(chat: ChatState, argument: str) -> None:
     chat.over = True
 
 
-@dataclass(frozen=True, slots=True)
-class SlashCommand:
+class SlashCommand(Struct, frozen=True):
     help: str
     run: Callable[[ChatState, str], None]
     words: tuple[str, ...] = ()

@@ -9,11 +9,11 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
 
+from msgspec import Struct
 from prompt_toolkit.completion import Completion
 
 from recto.cli.show import shortened, visible
@@ -34,8 +34,7 @@ _FURTHEST = 4
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     key: str
     """The folded name, which is compared with what was typed."""
     insert: str

@@ -1,7 +1,9 @@
 """Revisions: what the user changes without a model: undo, fork, pin, unpin, edit, clear, uncompact."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, Text
 from recto.chat.message import Message
@@ -30,8 +32,7 @@ LOOKED_THROUGH = 200
 Revised = tuple[Compaction, SessionChanges]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRevision:
+class BlockRevision(Struct, frozen=True):
     """What the user changes about what is sent at a head: each change appends a Compaction. Runs inside a
     transaction."""
 

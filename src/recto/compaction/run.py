@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.message import Message

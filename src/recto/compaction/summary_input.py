@@ -13,6 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+from msgspec import Struct
+
 from recto.chat.blocks import File, Image, MessageRange, Text, ToolResult
 from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
@@ -42,15 +45,14 @@ UNLOADED_SHARE = 1 / 4
 PAGE = 64
 
 
-@dataclass(slots=True)
-class UnreadMessages:
+class UnreadMessages(Struct):
     """Covered messages that are not loaded and that no summary has read, by their numbers on the path to `head`."""
 
     store: Store
     store_thread: StoreThread
     head: str
     ranges: tuple[MessageRange, ...] = ()
-    _found: dict[int, Message] = field(default_factory=dict)
+    _found: dict[int, Message] = msgspec.field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -236,8 +238,7 @@ TIGHT = 0.6
 SMALLEST_ROOM = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Slices:
+class Slices(Struct, frozen=True):
     writer: TurnContext
     preamble: Preamble
     wanted: SummaryOptions

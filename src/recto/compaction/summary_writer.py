@@ -10,8 +10,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Made
 from recto.compaction.summary_input import MOST_READ, Slices, SummaryInput, open_slices
@@ -42,8 +44,7 @@ LEAST = 12
 FULL, CLOSE, TRIES = 0.96, 0.985, 6
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryCheck:
+class SummaryCheck(Struct, frozen=True):
     source: SummaryInput
     most: int
     """The room of summary and ledger as they are sent, in tokens."""
@@ -147,8 +148,7 @@ class NoSummary(Exception):
     """An answer is not worth keeping; the message says why."""
 
 
-@dataclass(slots=True)
-class SummaryWriter:
+class SummaryWriter(Struct):
     store: Store
     store_thread: StoreThread
     session: ChatSession

@@ -9,9 +9,10 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
+
+from msgspec import Struct
 
 from recto.chat.message import now
 from recto.home_files import make_private_folder
@@ -99,8 +100,7 @@ def _clean_line(raw: bytes) -> str:
 ServerState = Literal["running", "stopped", "starting", "failed", "untrusted", "off"]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
+class ServerStatus(Struct, frozen=True):
     name: str
     state: ServerState
     reason: str = ""

@@ -8,9 +8,11 @@ import importlib
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import RectoError
 from recto.mcp.connection_state import ConnectionState, ServerState, ServerStatus, StderrLog
@@ -31,8 +33,7 @@ REFRESH_TIMEOUT_S = 2.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
+class ConnectionOptions(Struct, frozen=True):
     cache: ToolListCache
     cache_key: str
     log_path: Path
@@ -40,8 +41,7 @@ class ConnectionOptions:
     start_timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
+class _Session(Struct, frozen=True):
     """A session with a running server."""
 
     client: "Client"

@@ -8,9 +8,10 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from recto.home_files import SERVERS, TrustFile, read_json, write_json
 from recto.mcp.server_target import PROJECT_VARIABLE
@@ -28,8 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
+class ListedTool(Struct, frozen=True):
     """A tool under its server's own name."""
 
     name: str
@@ -40,8 +40,7 @@ class ListedTool:
         return {"name": self.name, "description": self.description, "schema": self.schema}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolList:
+class ToolList(Struct, frozen=True):
     tools: tuple[ListedTool, ...] = ()
     notes: tuple[str, ...] = ()
 

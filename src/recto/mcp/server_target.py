@@ -4,8 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from recto.errors import Invalid
 from recto.sources.server_config import ServerConfig
@@ -16,8 +17,7 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HEADER = re.compile(r"[\x20-\x7e]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTarget:
+class ServerTarget(Struct, frozen=True):
     name: str
     command: str = ""
     args: tuple[str, ...] = ()

@@ -11,9 +11,10 @@ import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from recto.concurrency import LoopThread
 from recto.errors import Invalid, RectoError
@@ -44,8 +45,7 @@ _UNSAFE_IN_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOffer:
+class ToolOffer(Struct, frozen=True):
     tools: tuple[RemoteTool, ...] = ()
     """In the order of the configs, then of the server; without disabled and denied tools."""
     notes: tuple[str, ...] = ()

@@ -8,7 +8,6 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Self
 
 import anyio
@@ -16,6 +15,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+from msgspec import Struct
 
 from recto.mcp.connection_state import ConnectionState
 from recto.mcp.server_target import ServerTarget
@@ -47,8 +47,7 @@ _RESULT_FIRST = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b" % (_VERSION, _RESULT))
 _ID_LAST = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_ID, _VERSION))
 
 
-@dataclass(slots=True)
-class LongLine:
+class LongLine(Struct):
     """The two ends of a line that is too long to keep."""
 
     head: bytes

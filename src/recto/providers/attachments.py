@@ -7,7 +7,8 @@ import binascii
 import math
 import re
 import struct
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.providers.families import claude_version

@@ -8,13 +8,15 @@ Reads and checks models.toml, a file of facts about models. Knows the keys, not 
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound
 from recto.providers.families import LOCAL, abilities, counting
@@ -37,8 +39,7 @@ Facts = Mapping[str, Any]
 Check = Callable[[object], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class FactsFile:
+class FactsFile(Struct, frozen=True):
     """The tables of one file, by `provider:id`; a `*` in a name matches anything."""
 
     origin: str

@@ -4,7 +4,8 @@ Knows no server: the server passes bytes in and sends the result.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from recto.errors import (
     Busy,
@@ -43,8 +44,7 @@ STATUSES: dict[type[RectoError], int] = {
 UNEXPECTED = "The request failed unexpectedly; the log says why."
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(Struct, frozen=True):
     """A client's request as our values."""
 
     model: str
@@ -57,8 +57,7 @@ class ClientRequest:
     """Whether the client wants the usage at the end of a stream; a whole reply always has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyHead:
+class ReplyHead(Struct, frozen=True):
     """What every reply starts with, whole or streamed."""
 
     id: str
@@ -67,8 +66,7 @@ class ReplyHead:
     """In seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReply:
+class ErrorReply(Struct, frozen=True):
     status: int
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -18,9 +18,11 @@ import threading
 import zipfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound, RectoError, StoreError, Unreachable
 from recto.home_files import keep_private, make_private_folder
@@ -171,8 +173,7 @@ DRY_MULTIPLIER = 0.8
 DRY_ALLOWED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     address: str
     key: str
     server: object

@@ -13,9 +13,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from recto.providers.model import Model
 from recto.window.count import ZERO, Count, estimate_message, estimate_text
@@ -24,8 +25,7 @@ from recto.window.request import Contents, Format, Piece
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CountingRule:
+class CountingRule(Struct, frozen=True):
     """The fields of Model with the same names."""
 
     tokenizer: str

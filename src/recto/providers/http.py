@@ -9,9 +9,10 @@ import random
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct
 
 from recto.providers.failure import AttemptFailed, RequestTarget, from_status, from_stream, unreachable
 from recto.providers.model import Attempt, Done, ReplyPart, TextPart, ThinkingPart
@@ -37,8 +38,7 @@ BAD_DATA = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 Sleep = Callable[[float], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How long to wait for a provider, and how often to try."""
 
     tries: int = 4
@@ -51,8 +51,7 @@ class RetryPolicy:
 RETRY_POLICY = RetryPolicy()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One request to send; `target` names it in error messages."""
 
     target: RequestTarget

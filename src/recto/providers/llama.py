@@ -9,7 +9,9 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from recto.errors import Unreachable
 from recto.providers.local_servers import LlamaServer, Props
@@ -27,8 +29,7 @@ FORMAT = OpenAIFormat()
 GUESSED_FRAME = 8  # four control tokens, the role and its newline, and two to spare
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """The cost of messages besides their contents; `shape` is None where only an average is known."""
 
     shape: Shape | None
@@ -38,8 +39,7 @@ class Frame:
     without_system: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PieceText:
+class PieceText(Struct, frozen=True):
     """The text of a piece to count, and its tokens besides."""
 
     text: str

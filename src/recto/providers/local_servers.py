@@ -9,9 +9,11 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import NotFound, Unreachable
 from recto.providers.model import Model, ReplyPart
@@ -84,8 +86,7 @@ SEPARATOR = -1
 MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Props:
+class Props(Struct, frozen=True):
     """The properties that a server reports."""
 
     window: int | None

@@ -4,8 +4,10 @@ Provider: the interface to a model's API. It sends exact bytes and yields the pa
 """
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.message import Usage
 from recto.text import clean
@@ -16,8 +18,7 @@ from recto.wire import dumps
 ASSUMED_WINDOW = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """US dollars per million tokens."""
 
     input: float | None = None
@@ -26,8 +27,7 @@ class Prices:
     cache_write: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     name: str
     """`provider:id`, as the user writes it."""
     provider: str
@@ -98,13 +98,11 @@ def _has_schema(parameters: Parameters) -> bool:
     return parameters.response_format is not None and parameters.response_format.type == "json_schema"
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingPart:
+class ThinkingPart(Struct, frozen=True):
     """Reasoning as it streams; signature and redacted data come once, at the end of their block."""
 
     text: str = ""
@@ -112,8 +110,7 @@ class ThinkingPart:
     redacted: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallPart:
+class CallPart(Struct, frozen=True):
     """A part of a tool call. The first part of an index has id and name; arguments arrive as raw text."""
 
     index: int
@@ -138,8 +135,7 @@ def reported_count(value: Any) -> int | None:
     return int(value) if value >= 0 and value == value // 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """An attempt that failed before the first token, and is repeated after `wait_s`."""
 
     number: int
@@ -147,8 +143,7 @@ class Attempt:
     wait_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The reply is complete. `usage` is None when the provider reported none."""
 
     finish: str

@@ -7,8 +7,10 @@ nothing of keys.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import Unreachable
 from recto.providers.model import Model, reported_count
@@ -41,8 +43,7 @@ Ask = Callable[[str], Awaitable[tuple[int, Json]]]
 """Asks a path; the status and the JSON of the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedModel:
+class ListedModel(Struct, frozen=True):
     id: str
     window: int | None = None
     max_output: int | None = None

@@ -7,9 +7,10 @@ before they are sent.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
 from recto.providers.attachments import as_text, data_url, openai_image_tokens, pdf_tokens, split_data_url
@@ -27,8 +28,7 @@ PLAIN_ROLES = ("system", "user", "assistant")
 UNNAMED = "reply"  # a schema must have a name
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """Differences between servers of this format in the fields they accept."""
 
     max_tokens_field: str = "max_tokens"

@@ -4,9 +4,10 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
@@ -23,8 +24,7 @@ from recto.search.embedder import EmbeddingAddress
 from recto.window.request import Format
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointAddress:
+class EndpointAddress(Struct, frozen=True):
     """The URL of a provider, and the environment variable of its key; None where it needs no key."""
 
     base_url: str
@@ -106,8 +106,7 @@ def _open_remote(
     return _with_server_facts(talk, key) if isinstance(talk, OpenAIProvider) else talk
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOverview:
+class ModelOverview(Struct, frozen=True):
     """The models that can be asked now, and the others that are known. The user's own names are `aliases`."""
 
     usable: list[Model]

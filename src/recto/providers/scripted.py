@@ -20,9 +20,11 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Collection
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.message import Usage
 from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
@@ -45,8 +47,7 @@ USAGE = ("input", "output", "cache_read", "cache_write", "reasoning")
 _WORD = re.compile(r"\s*\S+|\s+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptStep:
+class ScriptStep(Struct, frozen=True):
     text: str = ""
     thinking: str = ""
     calls: tuple[CallPart, ...] = ()
@@ -63,8 +64,7 @@ class ScriptStep:
     """True to report our own count; False to report `usage`, even if it is None."""
 
 
-@dataclass(slots=True)
-class Script:
+class Script(Struct):
     window: int | None
     steps: tuple[ScriptStep, ...]
     takes_attachments: bool = False

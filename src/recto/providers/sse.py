@@ -4,7 +4,7 @@ httpx2 has its own reader, but that requires a content type that some servers om
 last event without its blank line, such as a final `[DONE]`.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
 MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -14,8 +14,7 @@ class EventTooLarge(ValueError):
     """An event is larger than any real one, so this is not a stream of events."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEvent:
+class ServerEvent(Struct, frozen=True):
     data: str
     name: str = "message"
 

@@ -4,7 +4,9 @@ Knows neither servers nor tokens. A template whose text for a message depends on
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 TemplateMessage = tuple[str, str]
 """A role and its text."""
@@ -23,8 +25,7 @@ class Irregular(Exception):
     """The template has no shape; the message completes the sentence "its template …"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     opening: str
     """The text before any first message."""
     stand_in: str

@@ -9,9 +9,10 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.conversation import Trail
@@ -96,8 +97,7 @@ FEW = 64
 AS_ASKED = "the search index is made anew, as you asked"
 
 
-@dataclass(frozen=True, slots=True)
-class WaitPolicy:
+class WaitPolicy(Struct, frozen=True):
     """How long a search may wait for the index: messages to index first, seconds for another thread that indexes."""
 
     messages: int
@@ -109,8 +109,7 @@ BEING_MADE = "the search index is being made"
 WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(2 * BATCH, 0.003), WaitPolicy(8 * BATCH, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveScope:
+class ArchiveScope(Struct, frozen=True):
     """The part of a path that may be recalled."""
 
     home: str
@@ -131,8 +130,7 @@ class ArchiveScope:
         return is_between and self.trail.holds(passage.branch, passage.position)
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedHit:
+class ArchivedHit(Struct, frozen=True):
     """A message that was found, with the passage that matched."""
 
     hit: Hit
@@ -145,8 +143,7 @@ class ArchivedHit:
         return searchable_text(self.message)[self.hit.passage.start : self.hit.passage.end]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(Struct, frozen=True):
     """How complete the index is."""
 
     messages: int

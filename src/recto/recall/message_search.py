@@ -12,11 +12,14 @@ What of a conversation can be recalled, and messages found there as snippets: fo
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, overload
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation, Trail
@@ -43,8 +46,7 @@ MIN_SIMILARITY = 0.25
 SLACK = timedelta(hours=1, seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundMessage:
+class FoundMessage(Struct, frozen=True):
     """A found message, with the passage that matches."""
 
     conversation: str
@@ -82,8 +84,7 @@ class FoundMessages(Sequence[FoundMessage]):
         return self.found[place]
 
 
-@dataclass(frozen=True, slots=True)
-class MessageQuery:
+class MessageQuery(Struct, frozen=True):
     """A search over messages."""
 
     text: str
@@ -94,8 +95,7 @@ class MessageQuery:
     limit: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationPosition:
+class ConversationPosition(Struct, frozen=True):
     """Tells whether a message of a conversation is active, archived or on a branch."""
 
     conversation: Conversation
@@ -217,8 +217,7 @@ _ASKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecallQuery:
+class RecallQuery(Struct, frozen=True):
     text: str
     """The text to search for."""
     asks: bool

@@ -7,7 +7,8 @@ on it: where room gets short, what was recalled is the first to go.
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recto.chat.conversation import View
 from recto.chat.message import Message
@@ -203,8 +204,7 @@ def _floor(context: TurnContext, query: RecallQuery) -> Floor:
     return MODEST if query.asks else CLEAR
 
 
-@dataclass(frozen=True, slots=True)
-class InWindow:
+class InWindow(Struct, frozen=True):
     """What is in the window already, as a message or word for word."""
 
     ids: frozenset[str]

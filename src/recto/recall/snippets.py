@@ -5,7 +5,8 @@ Pure: texts and numbers in, a text out. A number (`#57`) names a message on its 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 BEGINS = "[Recalled from earlier in this conversation, verbatim; #n is a message's number.]"
 ENDS = "[End of what was recalled.]"
@@ -17,8 +18,7 @@ PER_LETTER, PER_SIGN = 0.25, 0.9
 LEAST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """A message that was found, or a part of it."""
 
     id: str

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
@@ -21,8 +22,7 @@ MAKE_ROOM = ("compact", "clear")
 PricesOf = Callable[[str], Awaitable[Prices | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class SaidStats:
+class SaidStats(Struct, frozen=True):
     """What was said on the path, and what became of it."""
 
     messages: int
@@ -54,8 +54,7 @@ class SaidStats:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class WindowStats:
+class WindowStats(Struct, frozen=True):
     """How full the window is now, and when it is compacted."""
 
     size: int
@@ -86,8 +85,7 @@ class WindowStats:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCost:
+class ModelCost(Struct, frozen=True):
     """What requests to one model took."""
 
     model: str
@@ -99,8 +97,7 @@ class ModelCost:
         return {"model": self.model, **{name: self.usage[name] for name in USAGE}, "cost_usd": self.cost_usd}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTotals:
+class RequestTotals(Struct, frozen=True):
     """What several requests took together."""
 
     requests: int
@@ -120,8 +117,7 @@ class RequestTotals:
         return {"requests": self.requests, "usage": self.usage, "cost_usd": self.cost_usd}
 
 
-@dataclass(frozen=True, slots=True)
-class RecallStats:
+class RecallStats(Struct, frozen=True):
     """How often archived messages came back, and what they took."""
 
     requests: int
@@ -132,8 +128,7 @@ class RecallStats:
         return {"requests": self.requests, "messages": self.messages, "tokens": self.tokens}
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationStats:
+class ConversationStats(Struct, frozen=True):
     conversation: str | None
     said: SaidStats
     strategy: str | None
@@ -161,8 +156,7 @@ class ConversationStats:
         }
 
 
-@dataclass(slots=True)
-class SaidCounter:
+class SaidCounter(Struct):
     """Counts the messages of a path, one at a time."""
 
     archived_part: ArchivedPart

@@ -1,17 +1,17 @@
 """Statistics over the documents that conversations use: by document, by conversation, by month. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from recto.store.source_uses import DocumentUse
 
 Grouping = Literal["document", "conversation", "month"]
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentTally:
+class DocumentTally(Struct, frozen=True):
     """Uses of one document, in one conversation or in one month."""
 
     name: str

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recto.agents.agents import Agents
 from recto.errors import Altered
@@ -16,8 +17,7 @@ from recto.store.store import Store
 NOT_CHOSEN = ("system", "summary", "history", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceReport:
+class SourceReport(Struct, frozen=True):
     stats: tuple[SourceStats, ...]
     advice: tuple[Advice, ...]
 
@@ -25,8 +25,7 @@ class SourceReport:
         return [each for each in self.advice if (each.id, each.agent) == (stat.id, stat.agent)]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyContext:
+class ReplyContext(Struct, frozen=True):
     """What was picked for one reply, and the signs that the reply used it."""
 
     record: Record

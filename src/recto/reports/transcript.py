@@ -5,16 +5,16 @@ Short numbers for people: `#12` for a message on a path, `#3` for a conversation
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.store.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedPart:
+class ArchivedPart(Struct, frozen=True):
     """What of a path its newest Compaction has archived."""
 
     depth: int = 0
@@ -30,8 +30,7 @@ class ArchivedPart:
         return message.depth > self.depth or message.id in self.lifted
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptEntry:
+class TranscriptEntry(Struct, frozen=True):
     """A message and whether it is sent."""
 
     message: Message
@@ -41,8 +40,7 @@ class TranscriptEntry:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptFilter:
+class TranscriptFilter(Struct, frozen=True):
     """Which messages of a path are wanted. A bound is a time as stored, or a place on the path by its depth."""
 
     since: str | int | None = None
@@ -67,8 +65,7 @@ class TranscriptFilter:
         return message.depth >= bound if isinstance(bound, int) else message.created >= bound
 
 
-@dataclass(frozen=True, slots=True)
-class BranchEnd:
+class BranchEnd(Struct, frozen=True):
     """The last message of a branch."""
 
     message: Message

@@ -1,8 +1,9 @@
 """Dates: finds the dates that a question mentions, and makes the index labels for a passage's kind and day."""
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+from msgspec import Struct
 
 from recto.search.terms import words
 
@@ -38,16 +39,14 @@ _RELATIVE = re.compile(r"\b(yesterday|today|last (?:week|month|year|night)|this 
 _BEFORE_MONTH = re.compile(r"\b(?:in|since|until|during|by|of|last|this|im|en|of)\s+$")
 
 
-@dataclass(frozen=True, slots=True)
-class DayRange:
+class DayRange(Struct, frozen=True):
     """From one day to another, both included. The ends may be prefixes: 2023, 2023-05, 2023-05-08."""
 
     first: str
     last: str
 
 
-@dataclass(frozen=True, slots=True)
-class DatePart:
+class DatePart(Struct, frozen=True):
     """A month, or a day of a month, in any year."""
 
     month: int

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
@@ -43,8 +45,7 @@ FUSION_DEPTH = 400
 _OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
 
 
-@dataclass(slots=True)
-class Partition:
+class Partition(Struct):
     """A partition's passages in memory: all of them, or those that one query needs."""
 
     passages: dict[int, Passage] = field(default_factory=dict)
@@ -133,8 +134,7 @@ def keep_recent(cache: dict[K, V], key: K, value: V, most: int) -> None:
         cache.pop(next(iter(cache)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     passage: Passage
     score: float
     """Between 0 and 1: 1 for the best of every ranking."""
@@ -144,8 +144,7 @@ class Hit:
     similarity: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     hits: tuple[Hit, ...] = ()
     warning: str = ""
     """Why the result may be incomplete: no vectors, or not yet."""

@@ -7,10 +7,11 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from recto.ids import new_id
 from recto.search.dates import DateMention, date_labels, kind_label, passage_labels, time_range_labels
@@ -26,8 +27,7 @@ SESSION_S = 6 * 3600
 HASH_BYTES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class IndexItem:
+class IndexItem(Struct, frozen=True):
     """Something that can be found: a message, or a part of a note."""
 
     number: int
@@ -44,8 +44,7 @@ class IndexItem:
     """Only passages of one channel are neighbours: tool output does not separate a question from its answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A piece of an item, without its text."""
 
     number: int
@@ -67,8 +66,7 @@ class Passage:
         return self.number >> PARTITION_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """How much a partition holds, or all of them: what scores are measured against."""
 
     passages: int
@@ -79,8 +77,7 @@ class Extent:
         return max(1.0, self.words / self.passages) if self.passages else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Restricts a search to a kind of passage and to a time."""
 
     kind: str | None = None

@@ -13,11 +13,12 @@ import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from recto.concurrency import FOREGROUND, ExitGuard
 from recto.errors import NoVectors
@@ -44,8 +45,7 @@ OPSET = 18
 MICROSOFT = "com.microsoft"
 
 
-@dataclass(slots=True)
-class OnnxGraph:
+class OnnxGraph(Struct):
     """Collects nodes and constants, and writes the ONNX file. Adding one gives the names of its outputs."""
 
     nodes: list[bytes] = field(default_factory=list)

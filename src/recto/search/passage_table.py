@@ -4,9 +4,9 @@ Gives the same scores as `ranking`, to the last bit: shares are added in the sam
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recto.search.ranking import (
@@ -56,8 +56,7 @@ class Slots:
         return np.where(np.abs(above) <= RADIUS, self.of_numbers[before] + above, slots)
 
 
-@dataclass(frozen=True, slots=True)
-class WordScores:
+class WordScores(Struct, frozen=True):
     """The scores of passages, in the order of their numbers."""
 
     numbers: Integers
@@ -154,8 +153,7 @@ def _bm25_parts(postings: Sequence[Posting], total: int, terms: Integers, distan
     return graded[terms, distances, 0], graded[terms, distances, 1]
 
 
-@dataclass(frozen=True, slots=True)
-class PassageTable:
+class PassageTable(Struct, frozen=True):
     """All passages of a partition, in the order of their numbers."""
 
     slots: Slots

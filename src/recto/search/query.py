@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.search.dates import find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
@@ -32,8 +34,7 @@ _SAYS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A question to an index."""
 
     text: str
@@ -72,16 +73,14 @@ class Query:
         return lambda passage: condition.matches(passage) and accepts(passage)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSpeaker:
+class NamedSpeaker(Struct, frozen=True):
     name: str
     """The only speaker whom a query names; empty if it names none, or several."""
     rest: str
     """The query without the names of speakers: those say who spoke, not what about."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(Struct, frozen=True):
     postings: tuple[Posting, ...]
     extent: Extent
     speaker: str
@@ -122,8 +121,7 @@ def parse_query(
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(Struct, frozen=True):
     """Where terms are looked up."""
 
     index: KeywordIndex

@@ -10,9 +10,10 @@ Each embedder has its own range of cosines. A few questions and their answers sh
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from recto.search.vector_table import Row
@@ -37,8 +38,7 @@ SIMILARITY_WEIGHTS = (1.0, 0.3, 0.09)
 """How much a neighbour's similarity counts, by its distance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(Struct, frozen=True):
     """The passages that contain a term. `frequency`: in how many passages it is, including those not read."""
 
     name: str
@@ -70,8 +70,7 @@ def spread_to_neighbours(numbers: Sequence[int]) -> list[list[int]]:
     return by_distance
 
 
-@dataclass(frozen=True, slots=True)
-class PostingScores:
+class PostingScores(Struct, frozen=True):
     """A posting prepared for scoring."""
 
     weight: float
@@ -191,8 +190,7 @@ SAMPLE_TEXTS = (
 _MIN_SPAN = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     unrelated: float
     """The mean cosine of texts that have nothing in common."""
     related: float

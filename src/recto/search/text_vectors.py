@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from recto.concurrency import BackgroundWorker, FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
@@ -35,8 +36,7 @@ MAX_QUESTIONS = 256
 MAX_IN_MEMORY = 40_000
 
 
-@dataclass(frozen=True, slots=True)
-class HashedTexts:
+class HashedTexts(Struct, frozen=True):
     texts: tuple[str, ...] = ()
     hashes: tuple[bytes, ...] = ()
 
@@ -60,8 +60,7 @@ NO_TEXTS = HashedTexts()
 _Both = tuple[HashedTexts, HashedTexts]
 
 
-@dataclass(frozen=True, slots=True)
-class Similarities:
+class Similarities(Struct, frozen=True):
     """How similar texts are to questions."""
 
     cosines: "Row | None" = None

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
@@ -41,8 +42,7 @@ ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
 """Provides the texts of passages, by their numbers: an index holds none."""
 
 
-@dataclass(slots=True)
-class PartitionVectors:
+class PartitionVectors(Struct):
     """A partition's vectors in memory."""
 
     matrix: "VectorMatrix | None" = None

@@ -2,10 +2,10 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recto.search.keyword_index import HASH_BYTES
@@ -21,8 +21,7 @@ MAX_SINGLE_THREAD_PRODUCTS = 64 * 64 * 64
 _MIN_REMEMBERED, _MAX_REMEMBERED = 32, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Cosines:
+class Cosines(Struct, frozen=True):
     cosines: Row
     """NaN for a text without a vector."""
     missing: int

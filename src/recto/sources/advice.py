@@ -3,8 +3,9 @@
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from recto.sources.source import Include, Mode, SourceId
 
@@ -13,8 +14,7 @@ SIGNS: tuple[Sign, ...] = ("called", "quoted", "paraphrased", "")
 """The strongest first. Empty means that the reply was checked and shows no use."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStats:
+class SourceStats(Struct, frozen=True):
     """Counts over replies. A reply answers one message of the user, however many tool rounds it took."""
 
     id: SourceId
@@ -45,8 +45,7 @@ class SourceStats:
         return self.called + self.quoted + self.paraphrased
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTotals:
+class AgentTotals(Struct, frozen=True):
     """Totals of an agent, to compare the numbers of a source with."""
 
     agent: str
@@ -75,8 +74,7 @@ _FORBIDS = re.compile(
 IMPROVE_DESCRIPTION = "describe better what it is for, raise context.min_score, or make it manual"
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     id: SourceId
     agent: str
     because: str

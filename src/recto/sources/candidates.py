@@ -4,10 +4,11 @@ words and by its meaning."""
 import math
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from recto.search.text_vectors import HashedTexts
 from recto.sources.chunk_index import ChunkIndex, ChunkMatch, SourceChunk, name_weight, question_stems, source_chunks
@@ -39,8 +40,7 @@ QueryMatches = tuple[Mapping[int, ChunkMatch], float]
 # -- weights
 
 
-@dataclass(frozen=True, slots=True)
-class WordOverlap:
+class WordOverlap(Struct, frozen=True):
     """The words that a chunk shares with a query."""
 
     share: float
@@ -51,8 +51,7 @@ class WordOverlap:
     """The weight of the shared words, relative to the length of the chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceWeights:
+class RelevanceWeights(Struct, frozen=True):
     similarity: float = 0.0
     share: float = 0.0
     name: float = 0.0
@@ -91,8 +90,7 @@ def word_overlap(match: ChunkMatch, query_weight: float, chunk: SourceChunk) -> 
 # -- candidates
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkedSource:
+class ChunkedSource(Struct, frozen=True):
     chunks: tuple[SourceChunk, ...]
     numbers: tuple[int, ...]
     texts: tuple[HashedTexts, ...]
@@ -188,8 +186,7 @@ def _sort_key(source: Source) -> tuple[str, str, str]:
 # -- scores
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkScore:
+class ChunkScore(Struct, frozen=True):
     source: Source
     part: str | None
     """The section that fits best, of a source with several."""

@@ -5,9 +5,11 @@ Knows sources and messages as values; knows nothing of sessions, windows or mode
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.search.embedder import MINILM, Embedder
 from recto.search.passages import key_sentences, shorten_message
@@ -30,8 +32,7 @@ BOOST_PER_USE, MAX_BOOST = 0.06, 0.15
 MAX_PAST_CHARS = 600
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceLimits:
+class ChoiceLimits(Struct, frozen=True):
     top_k: int = 20
     """How many chunks compete."""
     top_n: int = 5
@@ -45,16 +46,14 @@ class ChoiceLimits:
 DEFAULT_LIMITS = ChoiceLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class PastTurn:
+class PastTurn(Struct, frozen=True):
     """An earlier message and the sources that its reply used."""
 
     question: str
     used: frozenset[SourceId]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredSource:
+class ScoredSource(Struct, frozen=True):
     source: Source
     score: float
     because: str
@@ -62,16 +61,14 @@ class ScoredSource:
     """The section that fits best, verbatim with its heading; None where the source is one chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChoice:
+class SourceChoice(Struct, frozen=True):
     chosen: tuple[ScoredSource, ...] = ()
     rejected: tuple[ScoredSource, ...] = ()
     """Sources that came close; `because` says why they were not chosen."""
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedBoost:
+class LearnedBoost(Struct, frozen=True):
     """How much the use of a source in similar turns raises its score."""
 
     boost: float

@@ -7,10 +7,11 @@ text has one chunk for its name and one for each section. Knows no question.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
+
+from msgspec import Struct, field
 
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
 from recto.search.terms import STOP_WORDS, words
@@ -30,8 +31,7 @@ OMISSION = "\n\n…\n\n"
 _WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChunk:
+class SourceChunk(Struct, frozen=True):
     texts: tuple[str, ...]
     """The texts to embed; the chunk's vector is their mean."""
     name: frozenset[str]
@@ -155,15 +155,13 @@ _ABBREVIATIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionStems:
+class QuestionStems(Struct, frozen=True):
     """The words of a question: each stem with its word."""
 
     stems: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class ChunkMatch:
+class ChunkMatch(Struct):
     """The words of a question that a chunk contains, by weight."""
 
     weight: float = 0.0

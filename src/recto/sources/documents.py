@@ -7,8 +7,10 @@ Attachments: files that a user gives with a message, as blocks: images, PDFs, an
 import base64
 import hashlib
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, RectoError
@@ -22,8 +24,7 @@ UNREADABLE_TEXT = "[This document could not be read.]"
 WHOLE_INSTEAD = ": the whole document is used"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDocument:
+class NamedDocument(Struct, frozen=True):
     """A document that a message names, or the problem with it."""
 
     wikilink: str
@@ -43,8 +44,7 @@ class NamedDocument:
         return self.part if self.part is not None else self.document.text if self.document else UNREADABLE_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRoots:
+class ImportRoots(Struct, frozen=True):
     """The folders that @paths may lead into. `outside` allows any other folder."""
 
     project: Path | None = None

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from recto.sources.source import Reference, Rule, SourceKind
 from recto.vault.links import mask_code
@@ -20,8 +21,7 @@ _MAX_REST_CHARS = 200
 NamedSource = Rule | Reference
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     kind: SourceKind
     names: tuple[str, ...]
     """Possible names, the longest first: punctuation at the end may belong to the name or to the sentence."""

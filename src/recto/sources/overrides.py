@@ -5,16 +5,17 @@ holds from the next message on.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound
 from recto.sources.source import BUILT_IN_SERVER, Approval, Include, Mode, Source, SourceId
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStatus:
+class SourceStatus(Struct, frozen=True):
     """A source as a conversation sees it."""
 
     source: Source
@@ -36,14 +37,12 @@ class SourceStatus:
         return "built in" if self.source.id.server == BUILT_IN_SERVER else "its agent always includes it"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceList:
+class SourceList(Struct, frozen=True):
     items: tuple[SourceStatus, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOverrides:
+class SourceOverrides(Struct, frozen=True):
     added: Mapping[str, str] = field(default_factory=dict)
     """Source, as `rule:style` -> when."""
     removed: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,9 @@ in a window."""
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.sources.overrides import SourceStatus
 from recto.sources.source import Mode, Pick, Source, SourceId
@@ -14,8 +16,7 @@ REFERENCES = "Know this, where it bears on what is asked:"
 FITTING = "These bear on the message below:"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     source: Source
     mode: Mode
     because: str
@@ -40,8 +41,7 @@ class Selection:
         return Pick(self.id.kind, self.id.name, because, 0, self.mode, self.score, sha256, self.id.server)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTool:
+class OfferedTool(Struct, frozen=True):
     """A tool that the model is offered, and what runs it."""
 
     runnable: RunnableTool
@@ -52,8 +52,7 @@ class OfferedTool:
     """Offered only once enough messages are archived; it can be run before that."""
 
 
-@dataclass(frozen=True, slots=True)
-class StablePicks:
+class StablePicks(Struct, frozen=True):
     """What the windows of a turn begin with, from one picker or from all of them."""
 
     rules: tuple[Selection, ...] = ()

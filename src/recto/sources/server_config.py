@@ -7,14 +7,15 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.sources.source import Approval, Include
 
 
-@dataclass(frozen=True, slots=True)
-class ToolConfig:
+class ToolConfig(Struct, frozen=True):
     """The settings of one tool; None uses those of its server."""
 
     include: Include | None = None
@@ -22,8 +23,7 @@ class ToolConfig:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
+class ServerConfig(Struct, frozen=True):
     name: str
     command: str = ""
     """A program that speaks MCP over stdin and stdout. A server has either this or a `url`."""

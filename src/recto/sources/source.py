@@ -8,8 +8,9 @@ Pick: something in a window, with its tokens, how it came in and why.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, cast
+
+from msgspec import Struct
 
 from recto.errors import Invalid
 
@@ -27,8 +28,7 @@ DEFAULT_PRIORITY, MAX_PRIORITY = 500, 999
 _KIND_PREFIXES: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference", "tool": "tool"}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SourceId:
+class SourceId(Struct, frozen=True, order=True):
     kind: SourceKind
     name: str
     server: str = ""
@@ -52,8 +52,7 @@ class SourceId:
         return SourceId("tool", tool, server) if slash else SourceId("tool", name, BUILT_IN_SERVER)
 
 
-@dataclass(frozen=True, slots=True)
-class TextSource:
+class TextSource(Struct, frozen=True):
     """A source that is a text: a file in the folder of an agent."""
 
     kind: ClassVar[SourceKind]
@@ -75,22 +74,19 @@ class TextSource:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule(TextSource):
+class Rule(TextSource, frozen=True):
     """A text that says how the model should behave."""
 
     kind: ClassVar[SourceKind] = "rule"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference(TextSource):
+class Reference(TextSource, frozen=True):
     """A text that the model should know."""
 
     kind: ClassVar[SourceKind] = "reference"
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A function that a model may call."""
 
     kind: ClassVar[SourceKind] = "tool"
@@ -133,8 +129,7 @@ def placeholder_source(id: SourceId) -> Source:
 Mode = Literal["always", "manual", "agent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Struct, frozen=True):
     kind: str
     """rule, reference, tool, document, message, summary, system …"""
     name: str
@@ -180,8 +175,7 @@ class Pick:
         return out | {"sha256": self.sha256} if self.sha256 else out
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(Struct, frozen=True):
     """A text that goes in front of the current message, in one section of the window."""
 
     section: str

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from recto.search.terms import STOP_WORDS, word_forms, words
 
@@ -88,8 +89,7 @@ _COMMON_PAIR = re.compile(
 _THAI = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 
 
-@dataclass(frozen=True, slots=True)
-class TracedSentence:
+class TracedSentence(Struct, frozen=True):
     text: str
     terms: Mapping[str, float]
     """The weight of each term."""
@@ -98,8 +98,7 @@ class TracedSentence:
     """It consists of two neighbouring sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
+class Traces(Struct, frozen=True):
     sentences: tuple[TracedSentence, ...]
     occurrences: Mapping[str, tuple[int, ...]]
     """The indexes of the sentences that contain a term."""

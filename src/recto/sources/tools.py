@@ -5,8 +5,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recto.chat.blocks import ToolCall, ToolResult
 from recto.errors import RectoError
@@ -39,16 +40,14 @@ CANCELLED = "cancelled: the call was stopped before a result came"
 Arguments = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """What a tool gave besides text: an image, a sound, a file."""
 
     media_type: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     """What a tool gave, whole."""
 
     text: str
@@ -56,8 +55,7 @@ class ToolOutput:
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTool:
+class LocalTool(Struct, frozen=True):
     """A tool that runs here, in a thread."""
 
     tool: Tool
@@ -67,8 +65,7 @@ class LocalTool:
     approval: Approval = "allow"
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
+class RemoteTool(Struct, frozen=True):
     """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
 
     tool: Tool
@@ -84,8 +81,7 @@ class RemoteTool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class CallerTool:
+class CallerTool(Struct, frozen=True):
     """A tool that the caller of one turn runs: its calls are handed back, and the next message carries the results."""
 
     tool: Tool
@@ -99,8 +95,7 @@ class CallerTool:
 RunnableTool = LocalTool | RemoteTool | CallerTool
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolRun(Struct, frozen=True):
     """A call that has run: the result as the model reads it, and what of it is kept besides."""
 
     result: ToolResult

@@ -5,9 +5,10 @@ A source only counts for what the conversation did not contain before.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recto.search.embedder import Embedder
 from recto.search.terms import words
@@ -50,8 +51,7 @@ MIN_COSINE = 0.68
 MAX_PAIRS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class SentSource:
+class SentSource(Struct, frozen=True):
     """A source with the text that was sent."""
 
     id: SourceId
@@ -60,8 +60,7 @@ class SentSource:
     """Of a tool: the name that the model calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class UseEvidence:
+class UseEvidence(Struct, frozen=True):
     id: SourceId
     sign: Sign
     detail: str = ""
@@ -128,8 +127,7 @@ def _parse_line(line: str) -> tuple[str, frozenset[str]]:
     return " ".join(line_words), frozenset(map(term_of, line_words))
 
 
-@dataclass(frozen=True, slots=True)
-class SentencePair:
+class SentencePair(Struct, frozen=True):
     """A sentence of the reply and the closest sentence of a source."""
 
     sentence: str

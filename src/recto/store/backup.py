@@ -11,10 +11,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from recto.concurrency import BackgroundWorker
 from recto.errors import Busy, Invalid, NotFound, StoreError
@@ -42,8 +43,7 @@ class Stopped(Exception):
     """The backup was given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     file: Path
     newest: NewestMessage | None
     """None in a backup without messages."""
@@ -54,8 +54,7 @@ class Backup:
         return self.newest.number if self.newest else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     backup: Backup
     former: Path | None
     """Where the former store is kept; None where there was none."""

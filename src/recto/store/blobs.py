@@ -10,7 +10,6 @@ UsageReports: the latest usage that providers reported, by model, which estimate
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, select
@@ -169,7 +168,7 @@ def _meter_number(connection: Connection, key: str) -> int:
 
 
 MOST_REPORTS = 64
-_REPORT = [spec.name for spec in fields(UsageReport)]
+_REPORT = UsageReport.__struct_fields__
 _of_model = usage_reports.c.model == bindparam("model")
 _ADD_REPORT = Statement(
     lambda insert: insert(usage_reports).values({name: bindparam(name) for name in ("model", *_REPORT)})

@@ -1,10 +1,10 @@
 """Checks a whole store: the database itself, the trees of messages, every message, record and blob."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
+from msgspec import Struct, field
 from sqlalchemy import Connection, Table, and_, func, or_, select
 
 from recto.errors import RectoError, StoreError
@@ -21,8 +21,7 @@ MAX_TOLD = 100
 """Of more problems in one table, or in the file, the first are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreReport:
+class StoreReport(Struct, frozen=True):
     problems: tuple[str, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     """What there is of each kind; empty where the file is so damaged that nothing can be counted."""

@@ -6,8 +6,9 @@ Pure: the caller reads both requests, and passes a function that looks up texts 
 import difflib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from recto.store.prefix import ComparedPick, ComparedRequest, SentMessage, SharedPrefix, prefix_of
 from recto.window.account import RequestAccount
@@ -19,8 +20,7 @@ CONTEXT_LINES = 2
 CONVERSATION = "conversation"
 
 
-@dataclass(frozen=True, slots=True)
-class PickChange:
+class PickChange(Struct, frozen=True):
     """A source that is in both requests but differs."""
 
     before: ComparedPick
@@ -31,8 +31,7 @@ class PickChange:
     """The lines of a unified diff; empty when a text is not stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+class ValueChange(Struct, frozen=True):
     """A value on both sides: tokens of a section, a parameter."""
 
     name: str
@@ -40,8 +39,7 @@ class ValueChange:
     after: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     before: str
     after: str
     came_in: tuple[ComparedPick, ...]
@@ -56,7 +54,8 @@ class Difference:
     prefix: SharedPrefix
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
 
 
 def compare(before: ComparedRequest, after: ComparedRequest, texts: Texts = lambda sha256: None) -> Difference:

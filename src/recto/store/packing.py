@@ -7,9 +7,9 @@ the requests that were packed with them.
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
 from recto.store.statements import QUOTED, QUOTED_BY_NUMBERS
@@ -135,8 +135,7 @@ MAX_ROUNDS = 4
 MAX_MESSAGE_BYTES, MAX_DICTIONARY_BYTES = 3_000, 24_000
 
 
-@dataclass(frozen=True, slots=True)
-class PackDictionary:
+class PackDictionary(Struct, frozen=True):
     """The text of stored messages, used as a dictionary for a request that quotes them."""
 
     numbers: tuple[int, ...] = ()

@@ -4,8 +4,9 @@ Places are found by branch and depth, so the length of a path does not matter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from recto.chat.conversation import Trail
@@ -42,8 +43,7 @@ def is_on_path(connection: Connection, head: str, target: AnyRow) -> bool:
     return find_trail(connection, head).holds(target.branch, target.depth)
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePath:
+class MessagePath(Struct, frozen=True):
     """The path to a head; finds rows by their depth or by their number."""
 
     connection: Connection
@@ -96,8 +96,7 @@ def path_to(connection: Connection, head: str) -> MessagePath:
 TITLE_LENGTH = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ParentPlace:
+class ParentPlace(Struct, frozen=True):
     """The values of a parent that its child is stored with."""
 
     n: int | None = None

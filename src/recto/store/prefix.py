@@ -6,7 +6,9 @@ Pieces are stored without their kind; the wire format reads it from their bytes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.sources.source import Pick
 from recto.store.rows import AnyRow
@@ -17,8 +19,7 @@ from recto.window.request import Format, PieceKind, Request
 MESSAGE_SECTIONS = ("history", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedPick:
+class ComparedPick(Struct, frozen=True):
     """A pick of a window, or several picks of one source merged."""
 
     section: str
@@ -36,8 +37,7 @@ class ComparedPick:
         return self.kind, self.name, self.server
 
 
-@dataclass(frozen=True, slots=True)
-class SentMessage:
+class SentMessage(Struct, frozen=True):
     """A message that was sent verbatim, and its number on its path."""
 
     id: str
@@ -45,8 +45,7 @@ class SentMessage:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRequest:
+class ComparedRequest(Struct, frozen=True):
     id: str
     conversation: str
     purpose: str
@@ -137,8 +136,7 @@ BREAKS: dict[PieceKind, str] = {
 MAX_NAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PiecePosition:
+class PiecePosition(Struct, frozen=True):
     """The first piece that differs."""
 
     number: int
@@ -146,8 +144,7 @@ class PiecePosition:
     kind: PieceKind
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPrefix:
+class SharedPrefix(Struct, frozen=True):
     pieces: int
     """Pieces that both begin with."""
     of: int

@@ -8,10 +8,10 @@ import re
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection, Dialect, Executable, Table
 from sqlalchemy.exc import IntegrityError
 
@@ -125,8 +125,7 @@ class InsertStatement(Statement):
         return built if dialect.name == SQLITE else built.returning(*built.table.primary_key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     sql: str
     names: tuple[str, ...]
     constants: Mapping[str, Any]

@@ -4,10 +4,11 @@ them."""
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
@@ -57,8 +58,7 @@ BATCH = 200
 MIN_QUOTING_BYTES = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A stored request without its bytes; `Records.rebuild` returns those."""
 
     id: str
@@ -79,7 +79,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """One object: its own fields, then what was decided, then what became of it."""
-        own = {spec.name: getattr(self, spec.name) for spec in fields(self) if spec.name not in ("account", "outcome")}
+        own = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("account", "outcome")}
         return {**own, **self.account.to_json(), **self.outcome}
 
 

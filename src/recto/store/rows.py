@@ -4,10 +4,11 @@ An unfinished message is read with the text that has streamed in so far.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from recto import wire
@@ -34,7 +35,7 @@ DETAILS = (
     "learning_points",
     "task_runs",
 )
-_DEFAULTS: dict[str, Any] = {spec.name: spec.default for spec in fields(Message)}
+_DEFAULTS = wire.defaults_of(Message)
 
 
 def message_columns(message: Message) -> dict[str, str]:
@@ -59,7 +60,7 @@ def _details(message: Message, made: Made | None) -> str:
         if value == _DEFAULTS[name]:
             continue
         if isinstance(value, Usage | Tokens):
-            value = _without_defaults(value)
+            value = wire.without_defaults(value)
             if "blocks" in value:
                 value["blocks"] = list(value["blocks"])
         out[name] = list(value) if isinstance(value, tuple) else value
@@ -69,26 +70,20 @@ def _details(message: Message, made: Made | None) -> str:
     return wire.dumps(out) if out else "{}"
 
 
-def _without_defaults(value: Usage | Tokens) -> dict[str, Any]:
-    return {spec.name: getattr(value, spec.name) for spec in fields(value) if getattr(value, spec.name) != spec.default}
-
-
 def bare_message(row: Sequence[Any], parent: str | None, growth: list[str] | None) -> Message:
     """The message of a row of `statements.BARE`: what a window needs, without details."""
     _, id, depth, said, role, status, created, blocks, _, priority = row
     return Message(id, role, _blocks(blocks, growth), parent, depth, said, created, status, priority=priority)
 
 
-@dataclass(frozen=True, slots=True)
-class AppendedMessage:
+class AppendedMessage(Struct, frozen=True):
     """A stored message. `moved` is False when another writer moved the head first, so that this one is on a branch."""
 
     message: Message
     moved: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedMessage:
+class NumberedMessage(Struct, frozen=True):
     """A bare message with its number in the store, its conversation by number and by id, and its branch."""
 
     n: int

@@ -6,9 +6,10 @@ DocumentUses: which documents the messages of which conversations refer to, and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import (
     BigInteger,
     BindParameter,
@@ -41,8 +42,7 @@ from recto.store.schema import conversations, messages, requests, source_names, 
 from recto.store.statements import BY_NUMBER, WAS_SENT
 
 
-@dataclass(frozen=True, slots=True)
-class SourceUse:
+class SourceUse(Struct, frozen=True):
     """A source of one request."""
 
     id: SourceId
@@ -53,8 +53,7 @@ class SourceUse:
     """None until the reply was examined."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyRequest:
+class ReplyRequest(Struct, frozen=True):
     """A request for a reply, and its agent."""
 
     request: str
@@ -321,8 +320,7 @@ def _stat(row: dict[str, Any]) -> SourceStats:
     return SourceStats(id, **row | {"last_used": row["last_used"] or ""})
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentUse:
+class DocumentUse(Struct, frozen=True):
     """A document that a message refers to; `path` is None for a broken link."""
 
     vault: str

@@ -1,10 +1,10 @@
 """Tree: conversations and their messages. Messages are only added; each conversation has a head, its newest message."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, insert, or_, select, update
 
 from recto import wire

@@ -8,7 +8,8 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from recto.summary.decisions import content_terms
 from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
@@ -24,8 +25,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.!?;]+\s+|[。！？\n]")
 
 
-@dataclass(slots=True)
-class Evidence:
+class Evidence(Struct):
     words: set[str] = field(default_factory=set)
     keys: set[tuple[str, str]] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)

@@ -8,8 +8,10 @@ import heapq
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_corrections
@@ -56,8 +58,7 @@ _MIN_SENTENCE, _MAX_SENTENCE = 15, 80
 _MIN_DIVIDED, _MIN_WITH_CONTEXT = 75, 5
 
 
-@dataclass(frozen=True, slots=True)
-class PlainMessage:
+class PlainMessage(Struct, frozen=True):
     """One message to summarise."""
 
     role: str
@@ -182,8 +183,7 @@ def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:
     return 10 * (line.is_task and sentence.position < LEADING_SENTENCES)
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceRanking:
+class SentenceRanking(Struct, frozen=True):
     """Sentences in the order of selection, and which of them need which others."""
 
     sentences: list[ScoredSentence]

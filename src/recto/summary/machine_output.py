@@ -3,7 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recto.summary.sentences import FENCES
 
@@ -28,8 +29,7 @@ _MAX_INSPECTED = 400
 _ROW_PREFIX, _MIN_ROWS = 14, 4
 
 
-@dataclass(frozen=True, slots=True)
-class LineKinds:
+class LineKinds(Struct, frozen=True):
     """Where each line of a text starts, its kind, and which ranges lie between fences."""
 
     starts: tuple[int, ...]

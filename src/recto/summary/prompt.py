@@ -5,7 +5,8 @@ Knows no model and no store, and counts no tokens.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
 from recto.chat.message import Message
@@ -53,8 +54,7 @@ _NGRAM = 4
 _MIN_ANSWER, _MAX_TRIVIAL_SOURCE = 12, 150
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryOptions:
+class SummaryOptions(Struct, frozen=True):
     """How a summary should be."""
 
     tokens: int
@@ -136,8 +136,7 @@ def split_in_half(text: str) -> tuple[str, str]:
     return text[:middle], text[middle:]
 
 
-@dataclass(frozen=True, slots=True)
-class SummarizedText:
+class SummarizedText(Struct, frozen=True):
     """The text that an answer summarises, and the prompt that asked for it."""
 
     tokens: int

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from recto.chat.priority import CHATTER
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.sentences import FENCES, is_heading, is_question, rate_sentence, refers_back, tagged_sentences, terms
@@ -36,8 +39,7 @@ _YES_OR_NO = re.compile(
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True):
     """A message, or a line of a former summary. Its `weight` multiplies the score of its sentences."""
 
     label: str
@@ -63,8 +65,7 @@ class LineSentence(NamedTuple):
     is_code: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredSentence:
+class ScoredSentence(Struct, frozen=True):
     """A sentence that may be in the summary."""
 
     line: int
@@ -123,13 +124,12 @@ def _tag_listings(text: str) -> list[tuple[str, bool]]:
     return tagged
 
 
-@dataclass(slots=True)
-class SentenceContext:
+class SentenceContext(Struct):
     """The other sentences that one needs to be understood: the one it refers to, its question, its answer, its
     correction. Looked up when a sentence is selected, since most never are."""
 
     reader: LineReader
-    corrections: Mapping[SentenceKey, ScoredSentence] = field(default_factory=dict)
+    corrections: Mapping[SentenceKey, ScoredSentence] = msgspec.field(default_factory=dict)
 
     @property
     def summary_corrections(self) -> list[ScoredSentence]:

@@ -5,8 +5,9 @@ Unsupported facts are marked in the text. Lost ones go into the ledger, as far a
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
+
+from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
@@ -28,8 +29,7 @@ _MAX_OF_KIND_PER_OUTPUT = 8
 _MAX_ENTRIES, _MAX_PLACES = 20_000, 400
 
 
-@dataclass(slots=True)
-class CoveredFacts:
+class CoveredFacts(Struct):
     """The covered messages as evidence, and the facts in them that a summary may lose."""
 
     evidence: Evidence = field(default_factory=Evidence)
@@ -90,8 +90,7 @@ def _texts_of(message: Message) -> list[tuple[str, str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FormerSummary:
+class FormerSummary(Struct, frozen=True):
     """The summary that covered the conversation before."""
 
     summary: str = ""
@@ -113,8 +112,7 @@ def former_summary(block: Compaction | None) -> FormerSummary:
     return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"))
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedSummary:
+class VerifiedSummary(Struct, frozen=True):
     """A summary with its marks, and the facts that it keeps and loses."""
 
     text: str
@@ -264,8 +262,7 @@ def _mark_position(text: str, fact: Fact) -> int:
     return end
 
 
-@dataclass(frozen=True, slots=True)
-class _ParsedMarks:
+class _ParsedMarks(Struct, frozen=True):
     """A marked summary: the text that is verified, and the facts that are not."""
 
     verified: str

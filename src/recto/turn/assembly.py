@@ -1,8 +1,10 @@
 """Turn: everything decided for one request: the plan, the window's sections, the pieces of bytes. Sends nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
@@ -24,8 +26,7 @@ LEAST_CACHED = 1024
 TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentMessage:
+class CurrentMessage(Struct, frozen=True):
     """The user's message with what was put in front of it, counted alone and step by step."""
 
     message: Message
@@ -39,8 +40,7 @@ class CurrentMessage:
         return self.counted.count.tokens - self.own.tokens
 
 
-@dataclass(frozen=True, slots=True)
-class WindowNotes:
+class WindowNotes(Struct, frozen=True):
     """What is said about a window besides what is in it."""
 
     conversation: str
@@ -50,8 +50,7 @@ class WindowNotes:
     not_picked: tuple[Pick, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """Everything decided for one request."""
 
     context: TurnContext

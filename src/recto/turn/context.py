@@ -6,7 +6,9 @@ CallOptions: what one call asks for besides its message.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
@@ -37,8 +39,7 @@ WORTH_A_TOOL = 16
 STRATEGY = "context.strategy"
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(Struct, frozen=True):
     """The model that answers, as which agent, how it counts, what is asked of it: known before anything is picked."""
 
     provider: Provider
@@ -73,8 +74,7 @@ class ResolvedModel:
         return bool(self.model.window or self.settings.max_prompt_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Preambles:
+class Preambles(Struct, frozen=True):
     """What a window may start with: without the recall tool, and with it."""
 
     plain: Preamble
@@ -87,8 +87,7 @@ class Preambles:
         return self.with_recall if self.with_recall and is_far else self.plain
 
 
-@dataclass(frozen=True, slots=True)
-class TurnContext:
+class TurnContext(Struct, frozen=True):
     resolved: ResolvedModel
     stable: StablePicks
     toolbox: Toolbox
@@ -207,13 +206,12 @@ def _summary(room: int, context: ContextSettings) -> int:
     return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
+class CallOptions(Struct, frozen=True):
     """What is left out follows the conversation, its agent and the settings."""
 
     model: str | None = None
     strategy: str | None = None
-    parameters: Parameters = Parameters()  # noqa: RUF009  frozen
+    parameters: Parameters = Parameters()
     """Fields that are not None are sent in place of the settings' own."""
     tools: tuple[Tool, ...] = ()
     """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
@@ -224,6 +222,5 @@ NO_OPTIONS = CallOptions()
 
 def with_parameters(base: Parameters, given: Parameters) -> Parameters:
     """`base` with every field that `given` sets."""
-    names = [spec.name for spec in fields(given)]
-    changed = {name: value for name in names if (value := getattr(given, name)) not in (None, ())}
+    changed = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) not in (None, ())}
     return replace(base, **changed)

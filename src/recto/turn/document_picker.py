@@ -16,9 +16,11 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import (
     UNREADABLE,
@@ -116,8 +118,7 @@ SNIPPET = 100
 FOUND = "found by a search"
 
 
-@dataclass(slots=True)
-class Citations:
+class Citations(Struct):
     vault: Vault | None
     summaries: DocumentSummaries | None = None
     is_on: bool = True

@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, Usage

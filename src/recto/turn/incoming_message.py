@@ -9,8 +9,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Made
 from recto.chat.message import Delta, Message, MessageBuilder, Status, Tokens, Usage

@@ -1,8 +1,10 @@
 """LoadedView: the view at a head with the token counts of all its units, loaded only as far back as could fit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import dropwhile
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, ToolResult
 from recto.chat.conversation import View, units
@@ -22,8 +24,7 @@ CountedUnits = dict[str, list[Counted]]
 """The counted entries of each unit by the id of its first message; tool results count with their call."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedView:
+class LoadedView(Struct, frozen=True):
     """A view with the counts of all its units."""
 
     view: View

@@ -1,6 +1,6 @@
 """The token record of a message: what it costs as history, block by block, and what its tool calls and results cost."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, References, Text, Thinking, ToolCall
 from recto.chat.message import Message, Role, Tokens

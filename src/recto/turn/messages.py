@@ -3,7 +3,9 @@
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
@@ -24,8 +26,7 @@ Given = str | bytes | Sequence[Block]
 """A text, or blocks: text, images, files, and results of tool calls that were handed back."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     results: tuple[ToolResult, ...] = ()
     repaired: int = 0
@@ -58,8 +59,7 @@ def user_message(given: Given, *, may_be_empty: bool = False) -> UserMessage:
     return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)
 
 
-@dataclass(frozen=True, slots=True)
-class StartedTurn:
+class StartedTurn(Struct, frozen=True):
     message: Message
     """The message that the turn answers."""
     events: tuple[Event, ...] = ()

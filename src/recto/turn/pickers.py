@@ -10,7 +10,7 @@ A picker works for one turn. It can act in two phases and two places; each step 
 A new kind of source is one class like this and one line in `Engine._pickers`.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from recto.chat.message import Message
 from recto.sources.overrides import SourceOverrides
@@ -21,15 +21,14 @@ from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnConte
 from recto.turn.session import ChatSession
 
 
-@dataclass(frozen=True, slots=True)
-class TurnInput:
+class TurnInput(Struct, frozen=True):
     """What every picker of a turn may know."""
 
     session: ChatSession
     resolved: ResolvedModel
     message: Message | None = None
     """None where somebody looks at the context before there is a message."""
-    overrides: SourceOverrides = SourceOverrides()  # noqa: RUF009  frozen
+    overrides: SourceOverrides = SourceOverrides()
     compaction: int | None = None
     """The number of the Compaction in force."""
     options: CallOptions = NO_OPTIONS
@@ -38,8 +37,7 @@ class TurnInput:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """What is left for a volatile pick, in tokens."""
 
     unused: int
@@ -52,8 +50,7 @@ class Room:
     """What other pickers have put in front of the message already."""
 
 
-@dataclass(frozen=True, slots=True)
-class VolatilePicks:
+class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     """What was picked and does not fit, with the reason."""

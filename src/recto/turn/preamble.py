@@ -2,7 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Text
 from recto.errors import DoesNotFit
@@ -14,8 +16,7 @@ from recto.window.request import Entry, Parameters, Piece
 from recto.window.window import SectionTally
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """The system prompt, rules and references as one text."""
 
     prompt: str = ""
@@ -39,8 +40,7 @@ def _joined(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-@dataclass(frozen=True, slots=True)
-class Preamble:
+class Preamble(Struct, frozen=True):
     pieces: tuple[Piece, ...]
     system: Count
     """The system prompt, with what every request costs besides its pieces."""

@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, References
 from recto.chat.message import Message
@@ -27,8 +29,7 @@ from recto.window.request import Entry
 MOST_SQUEEZES = 3
 
 
-@dataclass(slots=True)
-class PreparedTurn:
+class PreparedTurn(Struct):
     store: Store
     store_thread: StoreThread
     session: ChatSession

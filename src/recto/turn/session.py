@@ -4,8 +4,9 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar, Unpack
+
+from msgspec import Struct, field
 
 from recto.chat.message import Role
 from recto.events import Branched, BranchStart
@@ -20,8 +21,7 @@ T = TypeVar("T")
 ASK_AGAIN_S = 0.005
 
 
-@dataclass(frozen=True, slots=True)
-class LastTools:
+class LastTools(Struct, frozen=True):
     """The tools of the last request."""
 
     compaction: int | None = None
@@ -69,8 +69,7 @@ def moved(placed: AppendedMessage) -> SessionChanges:
     return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before, first)}
 
 
-@dataclass(slots=True)
-class ChatSession:
+class ChatSession(Struct):
     """`head` is the last message this client has seen. The stored head may be ahead: then the client is on a branch.
 
     Steps read the fields and return what they changed; only `apply` and the note methods below write them.

@@ -6,7 +6,9 @@ It is recorded before it leaves, like every request; its answer is gathered whol
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from recto.chat.blocks import Made, Text
 from recto.chat.message import now
@@ -32,8 +34,7 @@ TEMPERATURE = 0.3
 ROOM_TO_THINK = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class SideCall:
+class SideCall(Struct, frozen=True):
     """What the model is sent: a preamble, entries that are counted already, and the prompt."""
 
     context: TurnContext
@@ -77,8 +78,7 @@ class SideCall:
         return with_marks(pieces, [behind_entries - 1] if self.entries else [], format)
 
 
-@dataclass(frozen=True, slots=True)
-class SideAnswer:
+class SideAnswer(Struct, frozen=True):
     text: str
     finish: str
     called: bool

@@ -13,8 +13,10 @@ CallerTools: the tools that a caller brings with one call and runs itself. They 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.agents.agent import Agent
 from recto.chat.blocks import Text, ToolCall
@@ -63,8 +65,7 @@ KEY = "sources"
 """Where a conversation's details hold the overrides."""
 
 
-@dataclass(slots=True)
-class SessionSources:
+class SessionSources(Struct):
     store: Store
     store_thread: StoreThread
     settings: ToolSettings

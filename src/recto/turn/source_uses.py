@@ -4,7 +4,9 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.concurrency import StoreThread, TaskSet
@@ -55,8 +57,7 @@ def _given(turn: Turn) -> Iterator[SentSource]:
             yield SentSource(pick.source, text)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyEvidence:
+class ReplyEvidence(Struct, frozen=True):
     """A reply and what it is compared with."""
 
     reply: str

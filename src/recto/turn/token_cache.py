@@ -7,8 +7,10 @@ import base64
 import copy
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.concurrency import StoreThread
@@ -27,8 +29,7 @@ FEW_PIECES, FEW_BYTES = 8, 8_000
 LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """An entry as bytes, with what they cost."""
 
     entry: Entry

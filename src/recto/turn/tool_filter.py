@@ -1,7 +1,9 @@
 """ToolFilter: which tools stay when all of them together take more than their share of the window; built-in tools."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.settings import ToolSettings
 from recto.sources.selection import OfferedTool
@@ -57,8 +59,7 @@ def configured_tool(runnable: LocalTool, config: ServerConfig | None) -> LocalTo
     return replace(runnable, tool=tool, approval=said.approval or config.approval or runnable.approval)
 
 
-@dataclass(slots=True)
-class ToolFilter:
+class ToolFilter(Struct):
     """Decides which tools stay when they take more than their share."""
 
     resolved: ResolvedModel

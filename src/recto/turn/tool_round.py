@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, result_delta
@@ -24,8 +26,7 @@ SAID = {
 }
 
 
-@dataclass(slots=True)
-class Approvals:
+class Approvals(Struct):
     overrides: SourceOverrides
     allowed: Collection[str]
     """Servers and tools that may run without asking as long as the session lasts."""

@@ -5,10 +5,11 @@ Names are in memory, links are not: links to a note are looked up by the name th
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from recto.errors import Invalid, NotFound
 from recto.vault.catalog_file import (
@@ -32,8 +33,7 @@ _SELECT_LINKS = f"SELECT l.rowid, path, context, {LINK_COLUMNS} FROM links AS l 
 Progress = Callable[[int, int], object]
 
 
-@dataclass(frozen=True, slots=True)
-class VaultChanges:
+class VaultChanges(Struct, frozen=True):
     """Paths; a renamed file is both removed and added."""
 
     added: tuple[str, ...] = ()
@@ -43,8 +43,7 @@ class VaultChanges:
     """Notes and folders that exist but could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentInfo:
+class DocumentInfo(Struct, frozen=True):
     path: str
     title: str
     size: int
@@ -54,8 +53,7 @@ class DocumentInfo:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedLink:
+class ResolvedLink(Struct, frozen=True):
     """A link of a note and the file it leads to; `path` is None if it is broken."""
 
     link: Link
@@ -205,8 +203,7 @@ class Catalog:
             last = rows[-1][0]
 
 
-@dataclass(slots=True)
-class _Scan:
+class _Scan(Struct):
     """What a refresh has found so far."""
 
     added: list[str] = field(default_factory=list)

@@ -11,10 +11,11 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.home_files import keep_private, make_private_folder
@@ -176,8 +177,7 @@ class FileStamp(NamedTuple):
         return self.sha is not None or not is_note(entry.path)
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
+class CatalogEntry(Struct, frozen=True):
     """An attachment is not read. An unreadable note has a problem and no hash; a note that is not text has both."""
 
     path: str

@@ -5,9 +5,10 @@ Every text can be parsed; `problem` says what is wrong with it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from recto.vault.links import front_matter, mask_code
 
@@ -30,8 +31,7 @@ _SUSPICIOUS = re.compile(r"\*|(?:[\[{][^\[{]*+){40}|(?:[-?:][ \t]++){20}|^ {80}"
 _UNCLOSED = re.compile(r"\ufeff?---[ \t]*\r?\n[\w -]+:(?:\s|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     level: int
     text: str
     line: int
@@ -39,8 +39,7 @@ class Heading:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSection:
+class NoteSection(Struct, frozen=True):
     """From a heading to the next one of the same or a higher level. The text before the first heading has no path."""
 
     heading_path: tuple[str, ...]
@@ -49,8 +48,7 @@ class NoteSection:
     level: int
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedNote:
+class ParsedNote(Struct, frozen=True):
     title: str | None = None
     """From the properties, or from the first heading of level 1."""
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -63,8 +61,7 @@ class ParsedNote:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True, dict=True):
     path: str
     """Relative to the vault, with forward slashes."""
     text: str

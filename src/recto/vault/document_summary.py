@@ -9,9 +9,10 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from recto.home_files import keep_private, make_private_folder
 from recto.vault.document import Document
@@ -52,8 +53,7 @@ _ABBREVIATED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentSummary:
+class DocumentSummary(Struct, frozen=True):
     text: str
     """One line of at most 100 characters; empty for a note without text."""
     is_complete: bool = True

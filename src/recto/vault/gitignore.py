@@ -8,8 +8,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 NAME = ".gitignore"
 _MAX_BYTES = 64_000
@@ -20,8 +21,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(Struct, frozen=True):
     regex_text: str
     ignores: bool
     """False for a pattern that begins with `!`."""
@@ -31,8 +31,7 @@ class _Pattern:
     regex: re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(Struct, frozen=True):
     """The patterns of one file in reverse order, as the last one that matches decides."""
 
     start: int
@@ -52,8 +51,7 @@ class _Rules:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class GitIgnore:
+class GitIgnore(Struct, frozen=True):
     rules: tuple[_Rules, ...] = ()
 
     def within(self, folder: Path, prefix: str) -> "GitIgnore":

@@ -8,10 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from recto.errors import Invalid
 from recto.text import clean
@@ -25,8 +27,7 @@ NodeKind = Literal["note", "attachment", "missing"]
 _NOUNS: dict[NodeKind, str] = {"note": "note", "attachment": "attachment", "missing": "missing note"}
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     path: str
     """For a broken link, the name it uses."""
     title: str
@@ -42,8 +43,7 @@ class Node:
         return "note" if is_note(self.path) else "attachment"
 
 
-@dataclass(frozen=True)
-class Graph:
+class Graph(Struct, frozen=True, dict=True):
     nodes: tuple[Node, ...] = ()
     edges: tuple[tuple[str, str, int], ...] = ()
     """From path, to path, how many links."""

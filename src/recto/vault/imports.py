@@ -5,9 +5,10 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+
+from msgspec import Struct
 
 from recto.errors import Invalid, NotFound
 from recto.text import clean
@@ -27,8 +28,7 @@ _MAX_CHARS = 1000
 _MAX_NAMED_FILES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Struct, frozen=True):
     raw: str
     """As written in the text, including the `@`."""
     path: str

@@ -9,10 +9,11 @@ Knows a document, not the index.
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import zip_longest
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.ids import new_id
@@ -31,8 +32,7 @@ _HEADING_ONLY = re.compile(r"[^\n]*(?:\n[ \t]*(?:=+|-+))?")
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteChunk:
+class NoteChunk(Struct, frozen=True):
     start: int
     end: int
     headings: tuple[str, ...]

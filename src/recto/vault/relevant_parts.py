@@ -4,10 +4,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, pairwise
+
+from msgspec import Struct
 
 from recto.search.passages import MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
@@ -21,8 +22,7 @@ _MIN_STEM = 3
 _STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWords:
+class QuestionWords(Struct, frozen=True):
     stems: dict[str, str]
     """The stem of each word form, and the word of the question that it belongs to."""
     prefixes: tuple[str, ...] = ()
@@ -107,8 +107,7 @@ CountTokens = Callable[[str], int]
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NotePart:
+class NotePart(Struct, frozen=True):
     start: int
     end: int
     heading: str

@@ -7,8 +7,9 @@ stay.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from recto.vault.folder import is_note
 from recto.vault.link_resolver import NOTE_ENDINGS, LinkResolver, fold_name
@@ -25,8 +26,7 @@ _UNSAFE_NAME = re.compile(r"[`\n\r]|%%|<!--|-->|~~~")
 _SAFE_BRACKETS = re.compile(r"[^\[\]]+(?:\[[^\[\]]+\][^\[\]]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class RenamePlan:
+class RenamePlan(Struct, frozen=True):
     """A file's old and new path, and the names before and after. Aliases move with the file."""
 
     old: str
@@ -38,15 +38,13 @@ class RenamePlan:
         return self.new if path == self.old else path
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Struct, frozen=True):
     start: int
     end: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Route:
+class _Route(Struct, frozen=True):
     """From where to where a link has to lead."""
 
     source: str
@@ -102,8 +100,7 @@ def _edit(link: Link, adjacent: tuple[str, str], source: str, plan: RenamePlan) 
 # -- the parts of a link
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkParts:
+class _LinkParts(Struct, frozen=True):
     """A link's text: what is before the name, the name, and what follows."""
 
     head: str

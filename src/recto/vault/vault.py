@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault.catalog import Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges
@@ -35,8 +37,7 @@ OTHER_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_U
 NO_VAULT = "no vault is named: give --vault DIR, or set one with `recto config set vault DIR`"
 
 
-@dataclass(frozen=True, slots=True)
-class RenameResult:
+class RenameResult(Struct, frozen=True):
     """A file's new path, and how many links changed in which notes."""
 
     path: str

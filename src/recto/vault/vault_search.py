@@ -8,10 +8,11 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from recto.concurrency import BackgroundWorker
 from recto.errors import Invalid, NotFound, RectoError
@@ -63,8 +64,7 @@ class VaultHits(NamedTuple, Generic[T]):
     """Why hits may be missing: an index that is being built, no vectors, or not yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundDocument:
+class FoundDocument(Struct, frozen=True):
     path: str
     title: str
     score: float
@@ -72,8 +72,7 @@ class FoundDocument:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """A part of a note, word for word: the text from `start` to `end`."""
 
     path: str
@@ -88,8 +87,7 @@ class Excerpt:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class VaultIndexStatus:
+class VaultIndexStatus(Struct, frozen=True):
     documents: int
     indexed: int
     passages: int

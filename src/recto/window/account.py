@@ -5,14 +5,14 @@ a default. Unknown keys go into `other`.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from recto.sources.source import Pick
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of a window: its tokens, its budget, and its picks."""
 
     name: str
@@ -34,8 +34,7 @@ class Section:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SentRange:
+class SentRange(Struct, frozen=True):
     """The messages that were sent, by id: the history as a range, the others one by one."""
 
     first: str | None = None
@@ -73,8 +72,7 @@ class SentRange:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixReuse:
+class PrefixReuse(Struct, frozen=True):
     """How much of the previous request a request repeats at its beginning."""
 
     base: str | None = None
@@ -92,8 +90,7 @@ class PrefixReuse:
         return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAccount:
+class RequestAccount(Struct, frozen=True):
     """Every field is None where the request does not record it."""
 
     model: str | None = None
@@ -170,5 +167,5 @@ class RequestAccount:
 _BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
 _AFTER = ("compaction", "passing", "meter", "window_from", "calibration")
 _PLAIN = (*_BEFORE, "plan", *_AFTER)
-_NAMES = frozenset(spec.name for spec in fields(RequestAccount)) - {"other"}
+_NAMES = frozenset(RequestAccount.__struct_fields__) - {"other"}
 NO_ACCOUNT = RequestAccount()

@@ -4,8 +4,9 @@ Pure: reports in, a value out. Exact counts are never scaled, and what is cached
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recto.chat.message import Usage
 
@@ -25,8 +26,7 @@ LARGEST_REPORT = 100_000_000
 """No window is larger; a report of more is no count of tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReport:
+class UsageReport(Struct, frozen=True):
     """What one request was counted as, and the input that the provider reported for it."""
 
     conversation: str
@@ -63,8 +63,7 @@ class UsageReport:
         return abs(self.counted - self.reported) / self.reported
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCalibration:
+class TokenCalibration(Struct, frozen=True):
     factor: float = 1.0
     replies: int = 0
     """How many replies it is learned from."""

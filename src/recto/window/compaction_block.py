@@ -1,7 +1,9 @@
 """Builds Compaction blocks for a cut, a clear, a pin, an edit or an undo. Knows numbers and ids, no store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, Made, MessageRange
 from recto.chat.message import Message, now
@@ -11,8 +13,7 @@ PASSING = "pass"
 """The action of a Compaction that applies to one request only and is never stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSummary:
+class WrittenSummary(Struct, frozen=True):
     """A summary with its author, its checks, and the problems while it was written."""
 
     text: str = ""

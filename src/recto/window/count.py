@@ -6,8 +6,9 @@ shrink.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from recto.chat.conversation import View, units
 from recto.chat.message import Message
@@ -16,8 +17,7 @@ from recto.window.plan import Budget
 from recto.window.request import Piece
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     tokens: int
     exact: bool = True
 
@@ -82,8 +82,7 @@ NOTICE = 32
 Unit = tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A message, or a message with tool calls and their results."""
 
     messages: Unit
@@ -99,8 +98,7 @@ class Group:
         return max(message.priority for message in self.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     view: View
     budget: Budget
     groups: tuple[Group, ...]
@@ -193,8 +191,7 @@ def recent_start(groups: Sequence[Group], costs: Sequence[int], budget: Budget, 
     return len(groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Shrunk:
+class Shrunk(Struct, frozen=True):
     """How much of the current message and of the last tool round can be sent."""
 
     current: int

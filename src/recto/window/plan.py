@@ -4,12 +4,12 @@ Budget: the token limits of a window, and the sizes that a plan must respect.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Range:
+
+class Range(Struct, frozen=True):
     """Consecutive messages of the path, given by the first and the last."""
 
     first: str | None
@@ -24,8 +24,7 @@ class Range:
 NOTHING = Range(None, None, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Lift:
+class Lift(Struct, frozen=True):
     """A covered message that is still sent verbatim, with the results of its tool calls."""
 
     messages: tuple[str, ...]
@@ -36,8 +35,7 @@ class Lift:
         return {"messages": list(self.messages), "tokens": self.tokens, "because": self.because}
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """The budget of the messages in one range of priorities, and the tokens they take."""
 
     name: str
@@ -48,8 +46,7 @@ class Band:
         return {"name": self.name, "budget": self.budget, "tokens": self.tokens}
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """The Compaction that the plan asks for: it covers root..`last`, lifts messages, and sends excerpts."""
 
     last: str | None
@@ -62,8 +59,7 @@ class Cut:
     """For this request only: nothing is stored, no model is asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     strategy: str
     kept: Range
     because: str
@@ -95,8 +91,7 @@ SMALLEST_RESERVE = 512
 RESERVE_SHARE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """The share of the room for each part. Always reported; only the sum is enforced."""
 
     system: float = 0.10
@@ -104,8 +99,7 @@ class Shares:
     messages: float = 0.60
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     limit: int
     reserve: int
     low_water: int

@@ -5,7 +5,9 @@ whether a summary replaces the covered messages, and which covered messages are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.chat.conversation import View
 from recto.strategy import DISCARD, Strategy
@@ -97,8 +99,7 @@ def _passing(cut: "Cutting", why: str) -> Plan:
     return replace(plan, cut=replace(plan.cut, passing=True, summary=keeps), summed_up=NOTHING, left_out=cut.covered)
 
 
-@dataclass(frozen=True, slots=True)
-class Cutting:
+class Cutting(Struct, frozen=True):
     """A possible cut and its numbers."""
 
     measured: Measured

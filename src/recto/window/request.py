@@ -9,9 +9,11 @@ Defuses text that a tokenizer would read as control tokens. Pure; knows no model
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from recto.chat.blocks import Block
 from recto.chat.message import Role
@@ -27,8 +29,7 @@ ThinkingMode = Literal["adaptive", "between_tools", "disabled"]
 MAX_MARKS = 4  # Anthropic, the only provider with marks, refuses a fifth
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A slice of the body. Only tools, system and messages cost tokens."""
 
     kind: PieceKind
@@ -49,8 +50,7 @@ def with_mark(data: bytes, place: int, mark: bytes) -> bytes:
     return data[:place] + mark + data[place:]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One message of a window as the model reads it. `message` is None where it is made for this window alone."""
 
     role: Role
@@ -58,8 +58,7 @@ class Entry:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFormat:
+class ResponseFormat(Struct, frozen=True):
     """The requested format of the reply. `schema` and the fields after it apply to `json_schema` only."""
 
     type: ResponseType
@@ -69,15 +68,13 @@ class ResponseFormat:
     strict: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NamedTool:
+class NamedTool(Struct, frozen=True):
     """A tool choice: the model has to call this tool."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """Parameters of the reply. None leaves the choice to the provider."""
 
     max_tokens: int | None = None
@@ -96,7 +93,7 @@ class Parameters:
 
     def given(self) -> dict[str, Any]:
         """The parameters that are set, as plain JSON."""
-        values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: _plain(value) for name, value in values.items() if value is not None and value != ()}
 
 
@@ -106,8 +103,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """The contents of a piece that cost tokens."""
 
     texts: tuple[str, ...] = ()
@@ -180,8 +176,7 @@ def with_marks(pieces: Sequence[Piece], places: Sequence[int], format: Format) -
     return tuple(marked)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A complete request: its bytes and the account of them."""
 
     id: str

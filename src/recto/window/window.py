@@ -1,8 +1,10 @@
 """Window: the sections that the model reads, with their tokens and picks; and how messages become entries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Compaction, Image, References, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
@@ -38,8 +40,7 @@ LEDGER_BEGINS = "[Said besides, by number of the message; each is kept word for 
 ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """What one of the three parts of a window uses of its budget."""
 
     used: int
@@ -53,8 +54,7 @@ class Component:
         return {"used": self.used, "budget": self.budget, "percent": self.percent}
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The context of one request, planned or sent: limit = total + reserve + free."""
 
     conversation: str
@@ -138,8 +138,7 @@ class Window:
         return None if self.exact else {"factor": told.factor, "replies": told.replies, "estimated": self.estimated}
 
 
-@dataclass(slots=True)
-class SectionTally:
+class SectionTally(Struct):
     """Collects picks with their tokens, section by section."""
 
     picks: dict[str, list[Pick]] = field(default_factory=dict)

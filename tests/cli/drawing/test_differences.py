@@ -1,8 +1,8 @@
 """What two requests differ in, as people see it."""
 
-from dataclasses import replace
 from io import StringIO
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from recto.cli.drawing.requests import draw_difference

@@ -2,9 +2,9 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -227,7 +227,7 @@ def starting_in_words(states: Iterable["ServerStatus"]) -> str:
 
 
 def stats_to_json(stat: "SourceStats", advice: Sequence["Advice"]) -> dict[str, Any]:
-    told = asdict(stat)
+    told = to_builtins(stat)
     counts = {name: told.pop(name) for name in ("always", "manual", "by_agent")}
     modes = {"always": counts["always"], "manual": counts["manual"], "agent": counts["by_agent"]}
     given = [{"because": each.because, "mode": each.mode, "command": each.command(with_agent=True)} for each in advice]

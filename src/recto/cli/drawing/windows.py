@@ -4,9 +4,9 @@ Plans in words: what is kept, summed up, left out and recalled; which strategy d
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -178,8 +178,7 @@ def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     name: str
     tokens: int
     told: str
