@@ -6,6 +6,7 @@ compacted, taken back, and however the summariser fails, every window fits, adds
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +119,13 @@ class Life:
             elif isinstance(event, Replied):
                 assert event.message.usage is not None
                 assert event.message.usage.input == event.window.total, "exact is what the provider reports"
+        self._settle()
         self.said |= {message.id: message.text for message in self.talk.messages(limit=None) if not message.compaction}
+
+    def _settle(self) -> None:
+        """Waits for a summary that is being written ahead: what it covers is an input of the next plan."""
+        while self.desk.engine.summaries_ahead._tasks:
+            time.sleep(0.002)
 
     def _check_window(self, event: Sent) -> None:
         window, record = event.window, self.desk.record(event.request)
@@ -247,7 +254,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recalls = {"tool_calls": [{"name": "recall", "arguments": {"query": "boats and masts"}}]}
         told = {"text": "It is about boats. " * 5}
         answers = [{"text": "Fine."}, *[reads] * 5, told, {"text": "Good."}, recalls, told, reads, told] * 8
-        script = {"limit": LIMIT, "summarizes": name != "none", "steps": [*answers, step | {"when": "summary"}]}
+        script = {
+            "limit": LIMIT,
+            "summarizes": name != "none",
+            "steps": [*answers, step | {"when": "summary"}, step | {"when": "ahead"}],
+        }
         (home / f"{name}.json").write_text(json.dumps(script))
     return home
 

@@ -18,6 +18,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
 from recto.compaction.run import CompactionRun
+from recto.compaction.summary_ahead import SummariesAhead
 from recto.concurrency import FOREGROUND, BackgroundWorker, StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
@@ -99,6 +100,7 @@ class Engine:
         self.streams = OpenStreams(store, self.store_thread)
         self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_AFTER_S)
         self._warming = TaskSet()
+        self.summaries_ahead = SummariesAhead()
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
@@ -131,6 +133,8 @@ class Engine:
         for event in appended.events:
             yield event
         turn_input = await self._input(session, appended.message, options)
+        if turn_input.resolved.model.one_slot:
+            await self.summaries_ahead.stop(session.conversation)
         prepared = await self._prepare(turn_input, is_continued=appended.is_continued)  # 2 find, 3 pick
         results = session.head if appended.is_continued else appended.message.parent
         if waited and results:
@@ -142,7 +146,7 @@ class Engine:
         approvals, steps, step_limit = self._approvals(turn_input, can_ask), 0, self.settings.tools.step_limit
         while steps <= step_limit:
             turn = await prepared.next_plan()  # 4 budget, 5 plan
-            compaction = CompactionRun(self.builder, prepared, turn, can_ask=can_ask)
+            compaction = CompactionRun(self.builder, prepared, turn, can_ask=can_ask, ahead=self.summaries_ahead)
             async with aclosing(compaction.run()) as events:  # 6 compact, then plan again
                 async for event in events:
                     yield event
@@ -169,6 +173,7 @@ class Engine:
             self._checkpoints.wake()
             if not exchange.calls:
                 self._summarise_documents(prepared)
+                self._summarise_ahead(session, turn, options)
                 return
             steps += 1
             async with aclosing(exchange.run_tools(may_run=steps <= step_limit)) as events:
@@ -198,9 +203,7 @@ class Engine:
     async def compact(self, session: ChatSession, keep: str = "") -> AsyncGenerator[Event, None]:
         """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
         async with session.turn_lock():
-            message = Message(DRAFT, "user", (Text(""),), parent=session.head)
-            turn_input = await self._input(session, None, NO_OPTIONS)
-            prepared = await self._prepared(turn_input, message, current=None)
+            prepared = await self._without_message(session)
             turn = await prepared.next_plan()
             chosen = prepared.context.chosen_strategy
             strategy = chosen if chosen.summarizes else SUMMARIZE
@@ -324,6 +327,21 @@ class Engine:
             documents = list(citations.documents.values())
             self.document_summaries.begin(prepared.session, prepared.context, documents, citations.summaries)
 
+    def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
+        """The next compaction comes near: its summary is written while the user reads and types."""
+        settings, size = turn.context.settings, turn.window.total
+        if turn.context.compacts and 0 < settings.prepare_at * turn.window.limit <= size:
+            self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options))
+
+    async def _write_ahead(self, session: ChatSession, options: CallOptions) -> None:
+        prepared = await self._without_message(session, options)
+        await CompactionRun(self.builder, prepared, await prepared.next_plan()).write_ahead()
+
+    async def _without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> PreparedTurn:
+        """A turn for what is there, before the next message."""
+        message = Message(DRAFT, "user", (Text(""),), parent=session.head)
+        return await self._prepared(await self._input(session, None, options), message, current=None)
+
     def _checkpoint(self) -> bool:
         self.store.database.checkpoint()
         return False
@@ -339,6 +357,7 @@ class Engine:
 
     async def close(self) -> None:
         await self._warming.close()
+        await self.summaries_ahead.close()
         await asyncio.to_thread(self.servers.close)
         await asyncio.to_thread(self.chooser.close)
         await asyncio.to_thread(self.archive.close)

@@ -8,7 +8,7 @@ import logging
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -110,6 +110,22 @@ class ContextCompacted(Struct, frozen=True):
     """How many messages or tool results are sent as excerpts."""
     checks: dict[str, int] = msgspec.field(default_factory=dict)
     """Counts of facts kept, lost and invented: see the block."""
+
+    @classmethod
+    def of(cls, block: Compaction) -> Self:
+        return cls(
+            block.compaction_number,
+            block.messages_archived,
+            block.context_size_before,
+            block.context_size_after,
+            block.summary,
+            block.made_by,
+            block.because,
+            block.notes,
+            block.made,
+            len(block.excerpts),
+            block.checks,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ FREE = frozenset(
         *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled"),
         *("reply.max_tokens", "reply.temperature", "reply.thinking_budget", "reply.timeout_s", "reply.tries"),
         *("tools.step_limit", "tools.timeout_s", "tools.start_s", "tools.result_characters"),
-        *("context.strategy", "context.enabled", "context.threshold", "context.low_water"),
+        *("context.strategy", "context.enabled", "context.threshold", "context.prepare_at", "context.low_water"),
         *("context.recent_messages_to_keep", "context.min_recent_messages_to_keep"),
         *("context.summary_ratio", "context.summary_tokens", "context.summary_style", "context.summary_timeout_s"),
         *("context.recall_ratio", "context.recall_tokens", "context.top_k", "context.top_n"),

@@ -46,6 +46,9 @@ class ContextSettings:
     enabled: bool = _setting(True, "compact automatically")
     confirm: bool = _setting(False, "show each summary and ask before compacting")
     threshold: float = _setting(0.85, "compact when the window reaches this share of its limit", low=0.1, high=1)
+    prepare_at: float = _setting(
+        0.7, "write the next summary in the background from this share of the limit on; 0 means never", low=0, high=1
+    )
     low_water: float = _setting(0.5, "a compaction shrinks the window to this share of the room", low=0.05, high=0.95)
     recent_messages_to_keep: int = _setting(
         6, "latest messages that are never compacted, including the new one; 0 means none", low=0, high=1000

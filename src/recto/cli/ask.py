@@ -43,8 +43,9 @@ def command(
     Example: recto ask "Sum this up" < report.txt
     """
     message = _message(" ".join(text))
-    # the command would end before these lines are written, and they would still cost money
+    # the command would end before these are written, and they would still cost money
     flags.setdefault("references.gists", "off")
+    flags.setdefault("context.prepare_at", "0")
     with options.open_desk(flags) as desk:
         talk = place(desk)
         if document:

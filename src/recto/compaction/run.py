@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.message import Message
+from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, excerpts
-from recto.compaction.summary_writer import SummaryWriter, as_sent, fitting_ledger, instructions_text
+from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter, as_sent, fitting_ledger, instructions_text
 from recto.errors import DoesNotFit, Invalid, RectoError
-from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, Unanswered
+from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions, transcribe
@@ -27,8 +28,8 @@ from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.turn.token_cache import Counted
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
 from recto.window.count import SMALLEST_SUMMARY, SUMMARY
-from recto.window.plan import Cut
-from recto.window.planner import LITTLE
+from recto.window.plan import Cut, Plan
+from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
 
 MOST_PASSES = 3
@@ -50,11 +51,14 @@ class CompactionRun:
     """The user asked for the compaction: no need to confirm it."""
     can_ask: bool = True
     """The user can be asked to confirm."""
+    ahead: SummariesAhead | None = None
+    """Summaries that are being written ahead: what is wanted now is waited for, not asked for twice."""
     block: Compaction | None = None
     """The last Compaction that was made."""
     context: TurnContext = field(init=False)
     _is_kept: bool = False
     _is_stuck: bool = False
+    _written_ahead: SummaryAhead | None = None
 
     def __post_init__(self) -> None:
         self.context = self.turn.context
@@ -69,6 +73,10 @@ class CompactionRun:
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Cuts and plans again until everything fits; a few passes must do."""
+        id = self.session.conversation
+        while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
+            yield SummaryProgress(0, self.turn.plan.summed_up.count)
+        await self._use_written_ahead()
         for _ in range(MOST_PASSES):
             if self.turn.plan.cut is not None and self._is_unwanted:
                 await self._do_without()
@@ -114,6 +122,10 @@ class CompactionRun:
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         if cut.summary and self._stores:
             work = await self._summary_writer(cut.summary)
+            ahead = self._written_ahead
+            work.ready = ahead.answer if ahead and ahead.last == cut.last else None
+            if ahead and not work.ready:
+                work.note("a summary that was written ahead is not used: a cut behind it would free too little")
             async with aclosing(work.run()) as events:
                 async for event in events:
                     yield event
@@ -142,7 +154,7 @@ class CompactionRun:
             self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
             return
         self.block, self._is_kept = block, self._stores
-        yield _compacted(block) if self._stores else _left_out(block, before)
+        yield ContextCompacted.of(block) if self._stores else _left_out(block, before)
         self.turn = await self.prepared.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -171,6 +183,7 @@ class CompactionRun:
 
     async def preview(self) -> Turn:
         """The turn after its cut, as far as it is known without asking a model."""
+        await self._use_written_ahead()
         cut, before = self._cut, self.turn.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         _, loaded = await self._draft(cut, before, written)
@@ -222,6 +235,44 @@ class CompactionRun:
 
     async def _count(self, entry: Entry) -> int:
         return (await self.turn.token_cache.count([entry]))[0].count.tokens
+
+    # -- the summary that was written ahead
+
+    @property
+    def _needs_summary(self) -> bool:
+        cut = self.turn.plan.cut
+        return cut is not None and bool(cut.summary) and not self.is_requested and self._stores
+
+    async def _use_written_ahead(self) -> None:
+        """Cuts where a summary was written ahead, if there is one that is of use now."""
+        if not self._needs_summary or (ahead := await self._find_ahead()) is None:
+            return
+        turn = self.turn
+        plan = plan_window(self.context.strategy, turn.loaded.view, turn.budget, turn.loaded.counts, ahead.last)
+        self.turn, self._written_ahead = replace(turn, plan=plan), ahead
+
+    async def _find_ahead(self) -> SummaryAhead | None:
+        before = self.turn.loaded.view.compaction
+        number = before.compaction_number if before else None
+        return await self.prepared.store_thread.do(find_ahead, self.store, self.session.conversation, number)
+
+    async def write_ahead(self) -> None:
+        """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
+        stored with its request; no block is made."""
+        turn, before = self.turn, self.turn.loaded.view.compaction
+        plan = self._plan_ahead()
+        if plan.cut is None or not plan.cut.summary or not plan.cut.last:
+            return
+        ahead = await self._find_ahead()
+        if ahead and self._plan_ahead(ahead.last).cut is not None:
+            return  # that one is still of use
+        self.turn = replace(turn, plan=plan)
+        writer = await self._summary_writer(plan.cut.summary)
+        await writer.write_ahead(plan.cut.last, before.compaction_number if before else None)
+
+    def _plan_ahead(self, last: str | None = None) -> Plan:
+        loaded = self.turn.loaded
+        return plan_ahead(self.context.strategy, loaded.view, self.turn.budget, loaded.counts, last)
 
     # -- the summary
 
@@ -339,25 +390,9 @@ async def _answer(proposed: CompactionProposed) -> str | None:
         return None
 
 
-def _compacted(block: Compaction) -> ContextCompacted:
-    return ContextCompacted(
-        block.compaction_number,
-        block.messages_archived,
-        block.context_size_before,
-        block.context_size_after,
-        block.summary,
-        block.made_by,
-        block.because,
-        block.notes,
-        block.made,
-        len(block.excerpts),
-        block.checks,
-    )
-
-
 def _left_out(block: Compaction, before: Compaction | None) -> Noticed:
     fewer = block.messages_archived - (before.messages_archived if before else 0)
     if fewer < 1:
         return Noticed(f"the window was cut for this request alone: {block.because}")
-    messages = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
-    return Noticed(f"{messages} left out of this request: {block.because}")
+    older = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
+    return Noticed(f"{older} left out of this request: {block.because}")

@@ -160,14 +160,20 @@ class SummaryWriter(Struct):
     wanted: SummaryOptions
     message: str | None = None
     timeout_s: float = 300.0
+    ready: SideAnswer | None = None
+    """An answer that was asked for ahead, for the same messages."""
     result: WrittenSummary = field(default_factory=WrittenSummary)
     _notes: list[str] = field(default_factory=list)
     _parts: dict[str, SideAnswer] = field(default_factory=dict)
     _answer: SideAnswer | None = None
+    _was_ahead: bool = False
     _overflowed: bool = False
     _made_of: int = 1
     _share: int = 0
     """The ledger's share of the room."""
+
+    def note(self, problem: str) -> None:
+        self._notes.append(problem)
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yields an event for each request and for work that takes long; `result` holds the summary in the end."""
@@ -221,6 +227,12 @@ class SummaryWriter(Struct):
         text = summary_prompt(self.wanted, above=True, has_former=bool(source.former), has_current=source.has_current)
         is_first = number == 0 or writer is not self.writers[0]
         question = await self._riding(writer, text) if is_first else None
+        if self.ready is not None:
+            answer, self.ready = self.ready, None
+            self._answer = await self._accepted(answer, SummarizedText(source.tokens, text))
+            self._was_ahead = True
+            self.source.seen = self.source.covered
+            return
         if question is not None:
             yield self._requested(question, 1, 1)
             self._answer = await self._ask(question, SummarizedText(self.source.tokens, text))
@@ -286,6 +298,21 @@ class SummaryWriter(Struct):
 
     async def _ask(self, question: SideCall, source: SummarizedText) -> SideAnswer:
         answer = await call_model(question, self.store, self.store_thread, self.session, self.message, self.timeout_s)
+        return await self._accepted(answer, source)
+
+    async def write_ahead(self, last: str, compaction: int | None) -> None:
+        """Asks for the summary on the conversation's own prefix, where that is possible. The answer stays with its
+        request until a compaction takes it."""
+        if not self.writers:
+            return
+        await self._open()
+        former = bool(self.source.former)
+        question = await self._riding(self.writers[0], summary_prompt(self.wanted, above=True, has_former=former))
+        if question is not None:
+            ahead = replace(question, ahead=last, compaction=compaction, because="sums up what will soon be covered")
+            await call_model(ahead, self.store, self.store_thread, self.session, None, self.timeout_s, purpose="ahead")
+
+    async def _accepted(self, answer: SideAnswer, source: SummarizedText) -> SideAnswer:
         tokens = await self._as_sent(answer.text)
         why = reject_reason(
             answer.text, source, finish=answer.finish, called=answer.called, tokens=tokens, max_tokens=self.most
@@ -324,7 +351,8 @@ class SummaryWriter(Struct):
     @property
     def _checks(self) -> dict[str, int]:
         parts = {"parts": self._made_of} if self._made_of > 1 else {}
-        return {"covered": self.source.covered, "seen": self.source.seen, **parts}
+        ahead = {"ahead": 1} if self._was_ahead else {}
+        return {"covered": self.source.covered, "seen": self.source.seen, **parts, **ahead}
 
     async def _within(self, most: int, make: Callable[[int], Awaitable[str]]) -> str:
         """The result of `make`, repeated with less room until it fits."""

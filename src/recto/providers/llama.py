@@ -187,6 +187,7 @@ class LlamaProvider:
             exact=is_learned and counter.note is None,
             tools=model.tools and props.tools,
             images=model.images or props.images,
+            one_slot=props.one_slot,
             control=tuple(dict.fromkeys((*model.control, *await self._control(props)))),
         )
 

@@ -95,6 +95,7 @@ class Props(Struct, frozen=True):
     """The file name of the weights."""
     tools: bool
     images: bool
+    one_slot: bool
     markers: tuple[str, ...]
     """Texts of the template that look like control tokens, and the tokens at the start and end of a text."""
 
@@ -161,6 +162,7 @@ def _read_props(answer: Mapping[str, Any]) -> Props | None:
         model=re.split(r"[/\\]", path)[-1] if isinstance(path, str) else "",
         tools=not isinstance(caps, dict) or caps.get("supports_tools") is not False,
         images=isinstance(takes, dict) and takes.get("vision") is True,
+        one_slot=answer.get("total_slots") == 1,
         markers=tuple(dict.fromkeys((*ends, *MARKER.findall(template)))),
     )
 

@@ -73,6 +73,8 @@ class Model(Struct, frozen=True):
     """Accepts a schema for its reply."""
     forced_tools: bool = True
     """Can be forced to call a tool."""
+    one_slot: bool = False
+    """Its server answers one request at a time."""
 
 
 def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[str, ...]]:

@@ -2,11 +2,11 @@
 
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
 and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
-summaries, "steps": a list}. A step is one of
+summaries, "one_slot": true for one that answers one request at a time, "steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
-    "when"      "reply", "summary" or "gist": answers requests of that purpose only
+    "when"      "reply", "summary", "ahead" or "gist": answers requests of that purpose only
     "usage"     the reported usage, or null; by default our own count. An object with any of "input", "output",
                 "cache_read", "cache_write" and "reasoning"
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"
@@ -70,6 +70,7 @@ class Script(Struct):
     takes_attachments: bool = False
     is_exact: bool = True
     summarizes: bool = True
+    one_slot: bool = False
     played: set[int] = field(default_factory=set)
 
     def next(self, purpose: str) -> ScriptStep:
@@ -96,6 +97,7 @@ class ScriptedProvider:
         path = name.removeprefix("scripted:")
         script = self._script(path)
         model = replace(_model(path, script.window), exact=script.is_exact, summarizes=script.summarizes)
+        model = replace(model, one_slot=script.one_slot)
         return replace(model, images=script.takes_attachments, files=script.takes_attachments)
 
     async def counter(self, model: Model) -> VocabularyCounter:
@@ -172,19 +174,21 @@ def read_script(path: str) -> Script:
     takes: Json = False
     exact: Json = True
     summarizes: Json = True
+    one_slot: Json = False
     if isinstance(data, dict):
-        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "summarizes", "steps"))
+        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "summarizes", "one_slot", "steps"))
+        one_slot = data.get("one_slot", one_slot)
         exact, summarizes = data.get("exact", exact), data.get("summarizes", summarizes)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
-    for name, value in (("attachments", takes), ("exact", exact), ("summarizes", summarizes)):
+    for name, value in (("attachments", takes), ("exact", exact), ("summarizes", summarizes), ("one_slot", one_slot)):
         if not isinstance(value, bool):
             _bad(path, name, "true or false")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
     steps = tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1))
-    return Script(limit or None, steps, takes, exact, summarizes)
+    return Script(limit or None, steps, takes, exact, summarizes, one_slot)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:

@@ -44,6 +44,10 @@ class SideCall(Struct, frozen=True):
     because: str
     most: int
     """The longest answer."""
+    compaction: int | None = None
+    """The number of the Compaction in force, where `ahead` is set."""
+    ahead: str | None = None
+    """The last message that a summary covers which is written before it is due."""
 
     @property
     def parameters(self) -> Parameters:
@@ -97,10 +101,12 @@ async def call_model(
 ) -> SideAnswer:
     """The answer, valid or not; ProviderError when none came. The record says what became of the call."""
     request = _request(question, session, message, purpose)
-    await store_thread.do(_save, store, question.context, session, request)
     started = asyncio.get_running_loop().time()
     attempts: list[dict[str, object]] = []
+    has_left = False
     try:
+        await store_thread.do(_save, store, question.context, session, request)
+        has_left = True
         async with asyncio.timeout(timeout_s):
             texts, called, done = await _gather(question.context, request, attempts)
     except TimeoutError as why:
@@ -109,16 +115,17 @@ async def call_model(
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
         told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
-        unsent = {"not_sent": True} if isinstance(why, ProviderError) and not why.sent else {}
+        was_refused = isinstance(why, ProviderError) and not why.sent
+        unsent = {"not_sent": True} if was_refused or not has_left else {}
         with suppress(StoreError):
             await store_thread.do(store.records.outcome, request.id, **told, **unsent)
         raise
     usage = asdict(done.usage) if done.usage and is_believable(done.usage) else None
     text = clean("".join(texts))[0]
-    await store_thread.do(
-        store.records.outcome, request.id, finish=done.finish, usage=usage, text=text, attempts=attempts
-    )
     took = round(asyncio.get_running_loop().time() - started, 3)
+    later = {"called": called, "duration_s": took} if question.ahead else {}
+    facts = {"finish": done.finish, "usage": usage, "text": text, "attempts": attempts, **later}
+    await store_thread.do(lambda: store.records.outcome(request.id, **facts))
     made = Made(question.context.provider.name, question.context.model.name, took)
     return SideAnswer(text, done.finish, called, made)
 
@@ -183,7 +190,8 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
         calibration=context.token_cache.calibration,
         budgets=budget.by_component,
     )
-    return window.account(meter=context.token_cache.counter.key, window_from=context.model.window_from)
+    account = window.account(meter=context.token_cache.counter.key, window_from=context.model.window_from)
+    return replace(account, compaction=question.compaction, ahead=question.ahead) if question.ahead else account
 
 
 def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:

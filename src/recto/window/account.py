@@ -109,6 +109,8 @@ class RequestAccount(Struct, frozen=True):
     not_picked: tuple[Pick, ...] = ()
     messages: SentRange | None = None
     compaction: int | None = None
+    ahead: str | None = None
+    """Of a summary that was asked for before it was due: the last message that it covers."""
     passing: bool | None = None
     """True where messages were left out for this request alone to make the window fit."""
     meter: str | None = None
@@ -165,7 +167,7 @@ class RequestAccount(Struct, frozen=True):
 
 
 _BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
-_AFTER = ("compaction", "passing", "meter", "window_from", "calibration")
+_AFTER = ("compaction", "ahead", "passing", "meter", "window_from", "calibration")
 _PLAIN = (*_BEFORE, "plan", *_AFTER)
 _NAMES = frozenset(RequestAccount.__struct_fields__) - {"other"}
 NO_ACCOUNT = RequestAccount()

@@ -31,12 +31,19 @@ PATIENCE = 2
 """After so many compactions in a row that freed little, no more are made."""
 
 
-def plan_window(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due."""
+def plan_window(
+    strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int], ahead: str | None = None
+) -> Plan:
+    """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due.
+
+    `ahead` is the last message of a summary that was written ahead: the cut is there if that reaches low water.
+    """
     measured = measure(view, budget, counts)
     why = _due(measured)
     if not why:
         return _all_kept(strategy, measured, "everything fits")
+    if ahead and (cut := _cut(strategy, measured, ahead=ahead)) and _reaches_low_water(cut):
+        return cut.plan(strategy, why)
     cut = _cut(strategy, measured)
     if cut is None:
         return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
@@ -62,6 +69,27 @@ def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[
     if cut is None or (is_small and measured.size <= budget.room):
         return _all_kept(strategy, measured, "there is nothing to cover")
     return cut.plan(strategy, "the user asked for it")
+
+
+def plan_ahead(
+    strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int], ahead: str | None = None
+) -> Plan:
+    """Plans the compaction that will be due soon: its cut still reaches low water when the window has grown until then.
+    All stay if there is no such cut. `ahead`: the cut is behind this message, where a summary was written already."""
+    now = measure(view, budget, counts)
+    # the message that makes it due goes beyond that, by about as much as the last ones took
+    beyond = 0 if ahead else max(int(budget.room * LITTLE) // 2, sum(group.tokens for group in now.groups[-2:]))
+    growth = max(0, budget.due - now.size) + beyond
+    measured = measure(view, replace(budget, low_water=budget.low_water - growth), counts)
+    cut = _cut(strategy, measured, ahead=ahead)
+    if cut is None or not _reaches_low_water(cut):
+        return _all_kept(strategy, now, "no cut would reach low water later")
+    return cut.plan(strategy, "a compaction will soon be due")
+
+
+def _reaches_low_water(cut: "Cutting") -> bool:
+    budget = cut.measured.budget
+    return cut.size <= budget.floor and cut.frees >= budget.room * LITTLE and bool(cut.summary) and not cut.loses
 
 
 def squeezed(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
@@ -166,8 +194,14 @@ class Cutting(Struct, frozen=True):
 
 
 def _cut(
-    strategy: Strategy, measured: Measured, *, on_request: bool = False, squeeze: Mapping[str, int] | None = None
+    strategy: Strategy,
+    measured: Measured,
+    *,
+    on_request: bool = False,
+    squeeze: Mapping[str, int] | None = None,
+    ahead: str | None = None,
 ) -> Cutting | None:
+    """`ahead`: the cut is behind this message; None if it is not there, or if the last round does not stay."""
     budget, groups, last = measured.budget, measured.groups, measured.last_round
     max_summary = budget.summary if strategy.summarizes else measured.summary
     shrunk = shrink(measured, max_summary, squeeze or {})
@@ -177,7 +211,12 @@ def _cut(
     around = budget.around + shrunk.current + measured.pins
     summary = min(max_summary, max(0, budget.room - around - (shrunk.round if last else 0)) // 2)
     summary = summary if summary >= (SMALLEST_SUMMARY if strategy.summarizes else measured.summary) else 0
-    start = _start(strategy, measured, costs, around, summary, on_request=on_request)
+    if ahead is None:
+        start = _start(strategy, measured, costs, around, summary, on_request=on_request)
+    else:
+        start = next((place for place, group in enumerate(groups, 1) if group.ids[-1] == ahead), 0)
+    if ahead is not None and (not start or start > measured.history or shrunk.excerpts):
+        return None
     if last:
         start = min(start, len(groups) - 1) if shrunk.keeps_round else len(groups)
     if summary == 0:

@@ -1,0 +1,80 @@
+"""SummaryAhead: a summary that was written in the background before its compaction is due.
+
+Its answer and the end of its range are stored with its request, not as a block: a compaction takes it or leaves it.
+`SummariesAhead` runs the requests, one for a conversation at a time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from msgspec import Struct
+
+from recto.chat.blocks import Made
+from recto.errors import RectoError
+from recto.store.store import Store
+from recto.turn.side_call import SideAnswer
+
+log = logging.getLogger(__name__)
+
+
+class SummaryAhead(Struct, frozen=True):
+    last: str
+    """The last message that it covers."""
+    answer: SideAnswer
+
+
+def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
+    """The newest summary that was written ahead, if it follows the Compaction in force and has an answer."""
+    request = store.records.latest(conversation, "ahead")
+    if request is None:
+        return None
+    record = store.records.record(request)
+    account, outcome = record.account, record.outcome
+    text, finish, last, model = outcome.get("text"), outcome.get("finish"), account.ahead, account.model or ""
+    if last is None or account.compaction != compaction or not text or finish is None:
+        return None
+    made = Made(model.partition(":")[0], model, outcome.get("duration_s") or 0.0)
+    return SummaryAhead(last, SideAnswer(str(text), str(finish), bool(outcome.get("called")), made))
+
+
+class SummariesAhead:
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self, conversation: str, work: Coroutine[Any, Any, None]) -> None:
+        """Nobody waits for it. One that is still running for this conversation goes on instead."""
+        if conversation in self._tasks:
+            work.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._run(work))
+        self._tasks[conversation] = task
+        task.add_done_callback(lambda _: self._tasks.pop(conversation, None))
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except RectoError as why:
+            log.info("no summary was written ahead: %s", why.message)
+        except Exception:  # a compaction writes its own
+            log.exception("writing a summary ahead failed")
+
+    async def is_done(self, conversation: str, within_s: float) -> bool:
+        """Waits for the one that is running, so long at most."""
+        task = self._task(conversation)
+        return task is None or bool((await asyncio.wait([task], timeout=within_s))[0])
+
+    async def stop(self, conversation: str) -> None:
+        if task := self._task(conversation):
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _task(self, conversation: str) -> asyncio.Task[None] | None:
+        """A task of another loop cannot be waited for; it ends with its loop."""
+        task = self._tasks.get(conversation)
+        return task if task and task.get_loop() is asyncio.get_running_loop() else None
+
+    async def close(self) -> None:
+        for conversation in list(self._tasks):
+            await self.stop(conversation)
