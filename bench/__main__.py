@@ -8,6 +8,7 @@ import os
 import platform
 import time
 from importlib import import_module
+from typing import Any
 
 from bench import quick as small_forms
 
@@ -20,8 +21,8 @@ NAMES = (
     "window",
     "valid",
     "cache",
-    "facts",
     "summary",
+    "extractive",
     "recall",
     "search",
     "vault",
@@ -34,6 +35,8 @@ NAMES = (
 QUICK = "quick"
 COUNTED = ("soak", "kills")
 """Those that take --count."""
+SEEDED = "summary"
+"""Takes --seed and --sample."""
 
 
 def main() -> None:
@@ -47,6 +50,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes; BENCH_QUICK=1 does the same")
     parser.add_argument("--save", action="store_true", help=f"with {QUICK}: writes bench/last.json")
     parser.add_argument("--count", type=int, help=f"how many, for {' and '.join(COUNTED)}")
+    parser.add_argument("--seed", type=int, default=0, help=f"other conversations, for {SEEDED}")
+    parser.add_argument("--sample", action="store_true", help=f"lines to judge by hand instead, for {SEEDED}")
     given = parser.parse_args()
     if unknown := set(given.names) - {*NAMES, QUICK}:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join((QUICK, *NAMES))}")
@@ -60,12 +65,14 @@ def main() -> None:
         small_forms.main(chosen, save=given.save)
         return
     for name in chosen:
-        _run(name, given.count, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
+        options = {"seed": given.seed, "sample": given.sample} if name == SEEDED else {}
+        options |= {"count": given.count} if name in COUNTED else {}
+        _run(name, options, quick=given.quick or os.environ.get("BENCH_QUICK", "") not in ("", "0"))
 
 
-def _run(name: str, count: int | None, *, quick: bool) -> None:
+def _run(name: str, options: dict[str, Any], *, quick: bool) -> None:
     started, before = time.monotonic(), os.getloadavg()[0]
-    import_module(f"bench.{name}").main(quick, *([count] if name in COUNTED else []))
+    import_module(f"bench.{name}").main(quick, **options)
     print(f"  {name}: {time.monotonic() - started:.0f} s; load {before:.1f} before, {os.getloadavg()[0]:.1f} after\n")
 
 

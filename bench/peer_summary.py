@@ -1,85 +1,59 @@
-"""sumy's rankings of sentences, as summaries within a cap. Arguments: TextRank or LexRank, a file.
+"""SummarizationMiddleware with a summariser that makes things up. Arguments: the keeper's name, a file {"limits",
+"runs", "seeds", "cap", "least"}.
 
-The file: {"cap", "chats": [[[[label, sentence], …] for each round] for each chat]}; in every round the summary of the
-round before stands first. Prints {"version", "summaries", "seconds"}; runs with the peers' Python.
+Prints {"version", "runs": [{"summaries", "covered": how many messages it stands for, "compactions", "invented"}]}; runs
+with the peers' Python.
 """
 
 import json
-import re
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# the peers' packages are not in the environment that checks types
-from splintr import Tokenizer
-from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence  # type: ignore[import-not-found]
-from sumy.summarizers.lex_rank import LexRankSummarizer  # type: ignore[import-not-found]
-from sumy.summarizers.text_rank import TextRankSummarizer  # type: ignore[import-not-found]
-from sumy.utils import get_stop_words  # type: ignore[import-not-found]
-
-WORD = re.compile(r"[^\W\d_]+")
-Said = list[tuple[str, str]]
-encode = Tokenizer.from_pretrained("o200k_base").encode_ordinary
+from bench.keep_langchain import Native, Summarize, exact
+from bench.lossy import Lossy
+from bench.wire import Limits, Wire
 
 
-class Words:
-    """Stands in for NLTK's tokenizer, which would download its data."""
+class Keeps(Summarize):
+    """The middleware with what the lossy writer makes of the messages that go, in place of a model's answer."""
 
-    def to_words(self, text: str) -> tuple[str, ...]:
-        return tuple(WORD.findall(text))
+    def __init__(self, limits: Limits, writer: Lossy, cap: int) -> None:
+        super().__init__(limits, exact, "")
+        self.summaries: list[str] = []
 
+        def write(going: list[Native]) -> str:
+            self.summaries.append(writer.write([message.text for message in going], cap))
+            return self.summaries[-1]
 
-class Rated:
-    """Gives all sentences back as they were rated, instead of the best few of them."""
-
-    def _get_best_sentences(self, sentences: Any, count: int, rating: Any, *args: Any, **named: Any) -> Any:
-        return [rating[sentence] if isinstance(rating, dict) else rating(sentence) for sentence in sentences]
-
-
-class TextRank(Rated, TextRankSummarizer):  # type: ignore[misc]
-    pass
+        self._middleware._create_summary = write
 
 
-class LexRank(Rated, LexRankSummarizer):  # type: ignore[misc]
-    pass
-
-
-def best(said: Said, cap: int, rank: Any) -> Said:
-    """As many of the best as fit, in order of time."""
-    ratings = rank(ObjectDocumentModel([Paragraph([Sentence(text, Words()) for _, text in said])]), len(said))
-    order = sorted(range(len(said)), key=lambda at: -ratings[at])
-    low, high = 0, len(order)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if size(said, order[:middle]) <= cap else (low, middle - 1)
-    return [said[at] for at in sorted(order[:low])]
-
-
-def size(said: Said, chosen: list[int]) -> int:
-    return len(encode(told([said[at] for at in sorted(chosen)])))
-
-
-def told(said: Said) -> str:
-    return "\n".join(f"{label}: {text}" for label, text in said)
-
-
-def summary(rounds: list[Said], cap: int, rank: Any) -> str:
-    kept: Said = []
-    for said in rounds:
-        kept = best([*kept, *said], cap, rank)
-    return told(kept)
+def played(run: list[Wire], task: dict[str, Any], seed: int) -> dict[str, Any]:
+    writer = Lossy(seed)
+    keeps = Keeps(Limits(**task["limits"]), writer, task["cap"])
+    covered = 0
+    for place, message in enumerate(run):
+        if message["role"] == "assistant":
+            before = len(keeps.summaries)
+            keeps.next()
+            if len(keeps.summaries) > before:
+                covered = place - (len(keeps.messages) - 1)
+                if len(keeps.summaries) >= task["least"]:
+                    break
+        keeps.say(message)
+    return {
+        "summaries": keeps.summaries,
+        "covered": covered,
+        "invented": writer.invented,
+    }
 
 
 def main() -> None:
-    rank: Any = {"TextRank": TextRank, "LexRank": LexRank}[sys.argv[1]]()
-    rank.stop_words = get_stop_words("english")
     task = json.loads(Path(sys.argv[2]).read_text("utf-8"))
-    started = time.perf_counter()
-    summaries = [summary(rounds, task["cap"], rank) for rounds in task["chats"]]
-    seconds = (time.perf_counter() - started) / len(summaries)
-    print(json.dumps({"version": f"sumy {version('sumy')}", "summaries": summaries, "seconds": seconds}))
+    runs = [played(run, task, seed) for run, seed in zip(task["runs"], task["seeds"], strict=True)]
+    print(json.dumps({"version": f"langchain {version('langchain')}", "runs": runs}))
 
 
 main()

@@ -1,297 +1,375 @@
-"""Who should sum up for a model that is too small for it: chosen sentences, cut texts, peers, the embedded model.
+"""What ten compactions keep: planted statements and the state of agent runs, in summary and ledger or one recall away.
 
-Chats with planted facts; counted are the facts that a summary still tells, how much of the time it covers, what it has
-invented and what it says twice. The second table sums up ten times over: each summary is part of the next.
+Forty conversations of eight kinds (`bench.planted`) through the real engine and store, at windows of 4k and 8k; beside
+us SummarizationMiddleware with the same lossy model, which gets all of the room. Then agent runs, and the time that
+the summary and ledger of 100,000 tokens take. `--seed` makes other conversations, `--sample` prints lines to judge.
 """
 
-import asyncio
 import json
+import multiprocessing
 import os
-import re
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
 
-from bench import peers
-from bench.figure import Figure, cost, share
-from bench.planted import Chat, Turn, chat, is_told
-from bench.table import show
-from bench.turn import apart
-from bench.wire import tokens
+from bench import peers, planted
+from bench.agent_work import Agent, Named, named, state_of
+from bench.compactions import Compacted, cap, compacted, run_of, text_of
+from bench.figure import Figure, cost, share, wrong
+from bench.lossy import Lossy, unmarked
+from bench.planted import KINDS, SORTS, Statement, is_outdated, is_told
+from bench.runs import Run, long_run, records
+from bench.table import judged, show
+from bench.wire import Limits, Wire, tokens
 from recto.chat.blocks import Text
-from recto.chat.message import Message, Role
+from recto.chat.message import Message
 from recto.chat.priority import priority_of
-from recto.errors import NotFound
 from recto.ids import new_id
-from recto.providers.embedded import ID, NAME
-from recto.providers.model import Provider, TextPart
-from recto.providers.registry import open_provider
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, summary_prompt
-from recto.summary.sentences import sentences
-from recto.summary.truncation import cut_to_fit
-from recto.window.request import Entry, Parameters, Piece
+from recto.summary.verification import CoveredFacts
 
-CAPS = (200, 500)
-CHATS, QUICK_CHATS, CHARACTERS = 30, 4, 11_000
-# The embedded model reads a chat for a minute, on a busy machine for several.
-BY_MODEL, QUICK_BY_MODEL, SHORT = 2, 1, 5_000
-LONG_CHATS, QUICK_LONG_CHATS, LONG, ROUNDS = 8, 2, 40_000, 10
-MODEL = f"{NAME}:{ID}"
-WINDOW = 4_096
-TIMEOUT_S = 300
-STRETCHES = 10
-PEERS = ("TextRank", "LexRank")
-REWRITE = (
-    "These sentences were taken from a conversation, in order. Rewrite them as one summary in plain sentences. Keep "
-    "every name, number, date and path as it is. Say only what is said above. Answer with the summary alone."
-)
-NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
-NAMED = re.compile(r"(?<=[a-z,] )[A-Z][\w-]+")
-WORD = re.compile(r"[^\W_][\w./-]*\w")
+CHATS, COMPACTIONS = 40, 10
+# For each window how long a conversation must be for ten compactions.
+WINDOWS = {4_096: 24_000, 8_192: 44_000}
+GOALS = {4_096: 0.80, 8_192: 0.90}
+WEIGHTY, GOAL_WEIGHTY = SORTS[:4], 0.95
+GOAL_RECALLED, GOAL_MARKED, GOAL_RUNS, GOAL_SPEED_S = 0.99, 0.01, 0.95, 1.0
+SENTENCES, LOSSY = "recto, sentences", "recto, lossy model"
+PEER, PEER_NAME = "SummarizationMiddleware, lossy model", "SummarizationMiddleware, full input"
+RUNS, RUN_WINDOW, RUN_SIZE = 10, 8_192, 42_000
+SAMPLE, SPEED_TOKENS = 200, 100_000
+MARK = "[unverified]"
+J = TypeVar("J")
+V = TypeVar("V")
 
 
-Rounds = Sequence[Sequence[Turn]]
-Made = tuple[Sequence[str], float]
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one statement."""
+
+    kind: str
+    sort: str
+    told: bool
+    recalled: bool
+    outdated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Lines of a model's summaries, by whether they are true and marked."""
+
+    invented: int = 0
+    unmarked: int = 0
+    true: int = 0
+    true_marked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """On one summary."""
+    """On one conversation after its last compaction."""
 
-    kept: int
-    stale: int
-    """Facts that were corrected, of which only the former value is told."""
-    facts: int
-    covered: float
-    invented: int
-    repeated: int
-    tokens: int
+    findings: tuple[Finding, ...]
+    compactions: int
+    room_used: float
+    marks: Marks = Marks()
+    summary: str = ""
+    ledger: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    verdicts: Sequence[Verdict]
-    seconds: float
-    """For one summary."""
+class Job:
+    """A conversation to be played: its kind, what it is made of, and who writes its summaries."""
+
+    kind: str
+    seed: int
+    window: int
+    lossy: bool
+    compactions: int = COMPACTIONS
+    size: int = 0
+
+    def chat(self) -> planted.Chat:
+        return planted.chat(self.kind, self.seed, self.size or WINDOWS[self.window])
+
+    def writer(self) -> Lossy | None:
+        return Lossy(self.seed) if self.lossy else None
 
 
-def main(quick: bool) -> None:
+def main(quick: bool, seed: int = 0, *, sample: bool = False) -> None:
+    jobs = [Job(kind, each, 4_096, lossy=False) for kind, each in _chosen(seed, quick)]
+    if sample:
+        _show_sample(_all(_judged, jobs), seed)
+        return
     peers.install()
-    chats = [chat(number, CHARACTERS) for number in range(QUICK_CHATS if quick else CHATS)]
-    for cap in CAPS:
-        title = f"Summaries of {len(chats)} chats of about 3,000 tokens, at most {cap} tokens"
-        _show(title, _judged(chats, _without_model([[each.turns] for each in chats], cap)))
-    few = [chat(number, SHORT) for number in range(QUICK_BY_MODEL if quick else BY_MODEL)]
-    for cap in CAPS[:1] if quick else CAPS:
-        title = f"With the model inside Recto: {len(few)} chats of about 1,500 tokens, at most {cap} tokens"
-        _show(title, _judged(few, [*_without_model([[each.turns] for each in few], cap)[:1], *_with_model(few, cap)]))
-    long = [chat(number, LONG) for number in range(QUICK_LONG_CHATS if quick else LONG_CHATS)]
-    title = f"After {ROUNDS} compactions of {len(long)} chats of about 11,000 tokens, at most {CAPS[-1]} tokens"
-    _show(title, _judged(long, _without_model([parts(each) for each in long], CAPS[-1])))
+    for window in WINDOWS:
+        ours = [replace(job, window=window) for job in jobs]
+        rows = {
+            SENTENCES: _all(_judged, ours),
+            LOSSY: _all(_judged, [replace(job, lossy=True) for job in ours]),
+            PEER: _theirs(ours),
+        }
+        _show(window, rows, seed)
+    _show_runs(quick, seed)
+    _show_speed(seed)
 
 
 def small(home: Path) -> Iterator[Figure]:
-    """Chosen sentences, beside those of TextRank."""
-    cap, chats = CAPS[0], [chat(number, CHARACTERS) for number in range(4)]
-    rounds = [[each.turns] for each in chats]
-    ours = judged(chats, _timed(rounds, lambda turns, former: sentences_of(turns, cap, former)))
-    _, seconds = _peer(PEERS[0], rounds, cap)
-    yield share("summary: facts kept", _kept(ours))
-    yield cost("summary: one written", ours.seconds, PEERS[0], seconds)
+    """Two shorter conversations, one of them summed up by a lossy model, and the time for one summary."""
+    jobs = [Job("planning", 0, 4_096, lossy=False, size=9_000), Job("coding", 0, 4_096, lossy=True, size=9_000)]
+    found = [_judge(home / job.kind, job) for job in jobs]
+    findings = [each for verdict in found for each in verdict.findings]
+    yield share("summary: in summary and ledger", _share(findings, lambda each: each.told))
+    yield share("summary: with one recall", _share(findings, lambda each: each.told or each.recalled))
+    yield wrong("summary: outdated", sum(each.outdated for each in findings))
+    yield wrong("summary: made up, unmarked", sum(verdict.marks.unmarked for verdict in found))
+    yield cost("summary: extractive, with its ledger", _seconds(SPEED_TOKENS // 5, 0))
 
 
-def _judged(chats: Sequence[Chat], made: Sequence[tuple[str, Made]]) -> dict[str, Result]:
-    return {name: judged(chats, summaries) for name, summaries in made}
+def _chosen(seed: int, quick: bool) -> Iterator[tuple[str, int]]:
+    """Kinds in turn; every conversation has a number of its own."""
+    for number in range(len(KINDS) if quick else CHATS):
+        yield KINDS[number % len(KINDS)], seed * CHATS + number
 
 
-def parts(whole: Chat) -> list[Sequence[Turn]]:
-    number = len(whole.turns)
-    return [whole.turns[at * number // ROUNDS : (at + 1) * number // ROUNDS] for at in range(ROUNDS)]
+def _all(work: Callable[[J], V], jobs: Sequence[J]) -> list[V]:
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(work, jobs))
 
 
-# -- who sums up
+# -- ours
 
 
-def _without_model(chats: Sequence[Rounds], cap: int) -> list[tuple[str, Made]]:
-    ours = [("recto, sentences", _timed(chats, lambda turns, former: sentences_of(turns, cap, former)))]
-    cuts = [("first and last", _timed(chats, lambda turns, former: ends_of(turns, cap, former)))]
-    return [*ours, *cuts, *((f"sumy, {peer}", _peer(peer, chats, cap)) for peer in PEERS)]
-
-
-def _timed(chats: Sequence[Rounds], sum_up: Callable[[Sequence[Turn], str], str]) -> Made:
-    started, made = time.perf_counter(), []
-    for rounds in chats:
-        former = ""
-        for turns in rounds:
-            former = sum_up(turns, former)
-        made.append(former)
-    return made, (time.perf_counter() - started) / len(chats)
-
-
-def sentences_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
-    said = [
-        PlainMessage(turn.role, turn.text, _priority(turn, is_first=at == 0 and not former))
-        for at, turn in enumerate(turns)
-    ]
-    return extract(said, cap, tokens, former)
-
-
-def _priority(turn: Turn, *, is_first: bool) -> int:
-    role: Role = "user" if turn.role == "user" else "tool" if turn.role == "tool" else "assistant"
-    return priority_of(Message(new_id(), role, (Text(turn.text),)), is_first=is_first)
-
-
-def ends_of(turns: Sequence[Turn], cap: int, former: str = "") -> str:
-    """What there was first, and what there was last."""
-    text = "\n".join([*([former] if former else []), *map(_told, turns)])
-    first = cut_to_fit(text, cap // 2, tokens)
-    last = " ".join(reversed(cut_to_fit(" ".join(reversed(text.split(" "))), cap - cap // 2 - 1, tokens).split(" ")))
-    return text if tokens(text) <= cap else f"{first}\n{last}"
-
-
-def _told(turn: Turn) -> str:
-    return f"{turn.role.capitalize()}: {turn.text}"
-
-
-def _peer(peer: str, chats: Sequence[Rounds], cap: int) -> Made:
-    said = [
-        [[(turn.role.capitalize(), text) for turn in turns for text in sentences(turn.text)] for turns in rounds]
-        for rounds in chats
-    ]
+def _judged(job: Job) -> Verdict:
+    peers.FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
-        path = Path(folder) / "chats.json"
-        path.write_text(json.dumps({"cap": cap, "chats": said}), "utf-8")
-        found = peers.ask("summary", peer, path)
-    return found["summaries"], found["seconds"]
+        return _judge(Path(folder) / "home", job)
 
 
-def _with_model(chats: Sequence[Chat], cap: int) -> list[tuple[str, Made]]:
-    """The embedded model on the whole chat, and on what was chosen of it, twice as much as there is room for."""
-    asked = [
-        ("\n".join(map(_told, each.turns)), summary_prompt(SummaryOptions(cap), above=False, has_former=False))
-        for each in chats
-    ]
-    chosen = [(sentences_of(each.turns, 2 * cap), REWRITE) for each in chats]
-    try:
-        return [(MODEL, apart(written, asked, cap)), ("sentences, rewritten by it", apart(written, chosen, cap))]
-    except NotFound as why:
-        print(f"{MODEL} was left out: {why.message}")
-        return []
+def _judge(home: Path, job: Job) -> Verdict:
+    chat, writer = job.chat(), job.writer()
+    with compacted(home, run_of(chat.turns), job.window, job.compactions, writer) as found:
+        said = "\n".join(map(text_of, found.covered()))
+        wanted = [each for each in chat.statements if is_told(each, said)]
+        verdict = _verdict(found, writer)
+        if not all(is_told(each, found.sent) for each in wanted):
+            found.index()
+        findings = [_finding(job.kind, each, found.sent, found.recalled) for each in wanted]
+        return replace(verdict, findings=tuple(findings))
 
 
-def written(asked: Sequence[tuple[str, str]], cap: int) -> Made:
-    return asyncio.run(_written(asked, cap))
+def _finding(kind: str, statement: Statement, text: str, recall: Callable[[str], str]) -> Finding:
+    told = is_told(statement, text)
+    recalled = not told and is_told(statement, recall(statement.question))
+    return Finding(kind, statement.sort, told, recalled, is_outdated(statement, text))
 
 
-async def _written(asked: Sequence[tuple[str, str]], cap: int) -> Made:
-    home = Path(tempfile.gettempdir())
-    provider = open_provider(NAME, home=home, project=None, environment=os.environ, window=WINDOW)
-    await _answer(provider, "Hello.", 4)  # loading the weights belongs to the start
-    started = time.perf_counter()
-    made = [cut_to_fit(await _answer(provider, f"{text}\n\n{prompt}", cap), cap, tokens) for text, prompt in asked]
-    await provider.close()
-    return made, (time.perf_counter() - started) / len(made)
+def _verdict(found: Compacted, writer: Lossy | None) -> Verdict:
+    last = found.blocks[-1]
+    marks = _marks([block.summary for block in found.blocks], writer.invented) if writer else Marks()
+    return Verdict((), last.compaction_number, found.room_used, marks, last.summary, tuple(last.ledger))
 
 
-async def _answer(provider: Provider, text: str, most: int) -> str:
-    parameters = Parameters(max_tokens=most, temperature=0.0)
-    pieces = [
-        *provider.format.preamble(ID, parameters, SUMMARIZER_INSTRUCTIONS, ()),
-        *(Piece("message", b"," + data) for data in provider.format.entry(Entry("user", (Text(text),)), NAME)),
-        provider.format.closing(parameters),
-    ]
-    said: list[str] = []
-    try:
-        async with (
-            asyncio.timeout(TIMEOUT_S),
-            aclosing(provider.stream(b"".join(each.data for each in pieces), "summary")) as got,
-        ):
-            async for part in got:
-                said += [part.text] if isinstance(part, TextPart) else []
-    except TimeoutError:
-        pass  # what there is by then is what a chat would have to live with
-    return "".join(said).strip()
+def _marks(summaries: Sequence[str], invented: list[str]) -> Marks:
+    """In every summary of a conversation, since what is marked once may be dropped later."""
+    lines = [line for summary in summaries for line in summary.splitlines()]
+    true = [line for line in lines if not any(value in line for value in invented)]
+    missed = sum(len(unmarked(summary, invented)) for summary in summaries)
+    return Marks(len(lines) - len(true), missed, len(true), sum(MARK in line for line in true))
 
 
-# -- how good it is
+# -- theirs
 
 
-def judged(chats: Sequence[Chat], made: Made) -> Result:
-    summaries, seconds = made
-    return Result([judge(each, summary) for each, summary in zip(chats, summaries, strict=True)], seconds)
+def _theirs(jobs: Sequence[Job]) -> list[Verdict]:
+    window = jobs[0].window
+    limits = Limits(window - 512, int(window * 0.85), int((window - 512) * 0.5) - cap(window))
+    chats = [job.chat() for job in jobs]
+    runs = [run_of(chat.turns).wire() for chat in chats]
+    task = {"limits": limits.to_json(), "runs": runs, "cap": cap(window), "least": COMPACTIONS}
+    task["seeds"] = [job.seed for job in jobs]
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        path = Path(folder) / "task.json"
+        path.write_text(json.dumps(task), "utf-8")
+        answers = peers.ask("summary", PEER_NAME, path)["runs"]
+    return [_their_verdict(*each, window) for each in zip(chats, runs, answers, strict=True)]
 
 
-def judge(whole: Chat, summary: str) -> Verdict:
-    kept = [fact for fact in whole.facts if is_told(fact.value, summary)]
-    stale = [fact for fact in whole.facts if fact not in kept and fact.was and is_told(fact.was, summary)]
-    return Verdict(
-        kept=len(kept),
-        stale=len(stale),
-        facts=len(whole.facts),
-        covered=covered(whole, summary),
-        invented=len(invented(whole.text, summary)),
-        repeated=repeated(summary),
-        tokens=tokens(summary),
+def _their_verdict(chat: planted.Chat, run: list[Wire], answer: dict[str, Any], window: int) -> Verdict:
+    summary: str = answer["summaries"][-1]
+    said = "\n".join(str(message.get("content") or "") for message in run[: answer["covered"]])
+    wanted = [each for each in chat.statements if is_told(each, said)]
+    findings = tuple(_finding(chat.kind, each, summary, lambda _: "") for each in wanted)
+    marks = _marks(answer["summaries"], answer["invented"])
+    return Verdict(findings, len(answer["summaries"]), tokens(summary) / cap(window), marks)
+
+
+# -- agent runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    number: int
+    recorded: bool
+    lossy: bool
+
+    def run(self) -> Run:
+        return long_run(records(), self.number, RUN_SIZE) if self.recorded else Agent(self.number).run(RUN_SIZE)
+
+
+def _named(job: RunJob) -> Named:
+    peers.FOLDER.mkdir(exist_ok=True)
+    run = job.run()
+    writer = Lossy(job.number) if job.lossy else None
+    with (
+        tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder,
+        compacted(Path(folder) / "home", run, RUN_WINDOW, COMPACTIONS, writer) as found,
+    ):
+        return named(state_of(run.wire()[1 : len(found.covered()) + 1]), found.sent)
+
+
+def _show_runs(quick: bool, seed: int) -> None:
+    number = 2 if quick else RUNS
+    made = [RunJob(seed * RUNS + each, recorded=False, lossy=False) for each in range(number)]
+    recorded = [RunJob(each, recorded=True, lossy=False) for each in range(min(number, len(records())))]
+    rows, shares = [], []
+    for name, jobs in (("made up", made), ("recorded", recorded)):
+        for who, lossy in ((SENTENCES, False), (LOSSY, True)):
+            if jobs:
+                found = sum(_all(_named, [replace(job, lossy=lossy) for job in jobs]), Named())
+                shares.append(found.share)
+                rows.append([f"{name}, {who}", f"{len(jobs)}", *_named_row(found)])
+    show(
+        f"Agent runs after {COMPACTIONS} compactions at {RUN_WINDOW:,}: what the last summary and ledger name",
+        ("", "runs", "latest task", "changed files", "last outcomes", "all"),
+        rows,
+        notes=(f"goal: {judged(-min(shares), -GOAL_RUNS, f'≥ {GOAL_RUNS:.0%}')}",),
     )
 
 
-def covered(whole: Chat, summary: str) -> float:
-    """The share of ten stretches of which it has a word that stands nowhere else."""
-    number = len(whole.turns)
-    stretches = [whole.turns[at * number // STRETCHES : (at + 1) * number // STRETCHES] for at in range(STRETCHES)]
-    words = [_words("\n".join(turn.text for turn in turns)) for turns in stretches]
-    times = Counter(word for stretch in words for word in stretch)
-    told = {word for word in _words(summary) if times[word] == 1}
-    return sum(not told.isdisjoint(stretch) for stretch in words) / len(words)
+def _named_row(found: Named) -> list[str]:
+    return [
+        f"{found.task_named / found.tasks:.0%}",
+        f"{found.files_named / found.files:.0%}",
+        f"{found.outcomes_named / found.outcomes:.0%}",
+        f"{found.share:.1%}",
+    ]
 
 
-def _words(text: str) -> set[str]:
-    return {word.casefold() for word in WORD.findall(text)}
+# -- speed
 
 
-def invented(source: str, summary: str) -> set[str]:
-    """Numbers and names of the summary that are nowhere in the source."""
-    known, numbers = _words(source), set(NUMBER.findall(source))
-    names = {name for name in NAMED.findall(summary) if name.casefold() not in known}
-    return names | {number for number in NUMBER.findall(summary) if number not in numbers}
+def _seconds(size: int, seed: int) -> float:
+    """Of the processor, for a first summary and ledger."""
+    chats = [planted.chat(kind, seed, size // len(KINDS)) for kind in KINDS]
+    said = [turn for chat in chats for turn in chat.turns]
+    messages = [Message(new_id(), "user" if turn.role == "user" else "assistant", (Text(turn.text),)) for turn in said]
+    room = cap(8_192)
+    started = time.process_time()
+    plain = [
+        PlainMessage(turn.role, turn.text, priority_of(message, is_first=at == 0))
+        for at, (turn, message) in enumerate(zip(said, messages, strict=True))
+    ]
+    extract(plain, room, tokens)
+    CoveredFacts().add(messages)
+    return time.process_time() - started
 
 
-def repeated(summary: str) -> int:
-    """How many of its sentences stood there before."""
-    found = [" ".join(WORD.findall(text.casefold())) for text in sentences(summary)]
-    return sum(times - 1 for text, times in Counter(found).items() if text.count(" ") >= 2)
+def _show_speed(seed: int) -> None:
+    seconds = min(_seconds(SPEED_TOKENS, seed) for _ in range(3))
+    goal = judged(seconds, GOAL_SPEED_S, f"≤ {GOAL_SPEED_S:.0f} s")
+    title = f"Extractive summary and the facts of its ledger, {SPEED_TOKENS:,} tokens"
+    show(title, ("", "s"), [["recto", f"{seconds:.2f}"]], notes=(f"goal: {goal}",))
 
 
-def _show(title: str, rows: dict[str, Result]) -> None:
+# -- the tables
+
+
+def _share(findings: Iterable[Finding], is_so: Callable[[Finding], bool]) -> float:
+    found = [is_so(each) for each in findings]
+    return sum(found) / len(found) if found else 1.0
+
+
+def _show(window: int, rows: dict[str, list[Verdict]], seed: int) -> None:
     show(
-        title,
-        ("", "facts kept", "outdated", "time covered", "invented", "repeated", "tokens", "s"),
-        [_row(name, result) for name, result in rows.items()],
+        f"Planted statements after {COMPACTIONS} compactions at {window:,}: {len(rows[SENTENCES])} chats, seed {seed}",
+        ("", "statements", "cuts", "told", "+ recall", "outdated", "room used", "made up", "unmarked", "true marked"),
+        [_row(name, verdicts) for name, verdicts in rows.items()],
         notes=(
-            "facts kept: of those planted; outdated: corrected ones of which only the former value is told",
-            "time covered: tenths of the chat of which something is told; invented: numbers and names that nobody said",
+            "told: in summary and ledger; + recall: or in what one recall brings for a question about it",
+            "outdated: corrected values of which only the former one is told; made up: in all summaries of the chats",
         ),
     )
+    findings = {name: [each for verdict in found for each in verdict.findings] for name, found in rows.items()}
+    parts = [*((sort, "sort") for sort in SORTS), *((kind, "kind") for kind in KINDS)]
+    chosen = {
+        name: {who: [each for each in found if getattr(each, what) == name] for who, found in findings.items()}
+        for name, what in parts
+    }
+    show(
+        f"The same by sort of statement and kind of conversation, at {window:,}",
+        (
+            "",
+            *(f"{name.split(',')[-1].strip()}: {what}" for name in (SENTENCES, LOSSY) for what in ("told", "+ recall")),
+            "peer: told",
+        ),
+        [_part_row(name, found) for name, found in chosen.items()],
+        notes=(f"goals: {'; '.join(_goals(window, rows, findings))}",),
+    )
 
 
-def _kept(result: Result) -> float:
-    return sum(each.kept for each in result.verdicts) / sum(each.facts for each in result.verdicts)
+def _goals(window: int, rows: dict[str, list[Verdict]], findings: dict[str, list[Finding]]) -> list[str]:
+    ours, both = findings[SENTENCES], [*findings[SENTENCES], *findings[LOSSY]]
+    told = _share(ours, lambda each: each.told)
+    weighty = min(_share([each for each in ours if each.sort == sort], lambda each: each.told) for sort in WEIGHTY)
+    recalled = _share(both, lambda each: each.told or each.recalled)
+    marks = [each.marks for each in rows[LOSSY]]
+    marked = sum(each.true_marked for each in marks) / max(1, sum(each.true for each in marks))
+    return [
+        judged(-told, -GOALS[window], f"≥ {GOALS[window]:.0%} told"),
+        judged(-weighty, -GOAL_WEIGHTY, f"≥ {GOAL_WEIGHTY:.0%} of {', '.join(WEIGHTY)}"),
+        judged(-recalled, -GOAL_RECALLED, f"≥ {GOAL_RECALLED:.0%} with one recall"),
+        judged(sum(each.outdated for each in both), 0, "nothing outdated"),
+        judged(sum(each.unmarked for each in marks), 0, "nothing made up unmarked"),
+        judged(marked, GOAL_MARKED, f"≤ {GOAL_MARKED:.0%} true lines marked"),
+    ]
 
 
-def _row(name: str, result: Result) -> list[str]:
-    found, number = result.verdicts, len(result.verdicts)
+def _row(name: str, verdicts: Sequence[Verdict]) -> list[str]:
+    findings = [each for verdict in verdicts for each in verdict.findings]
+    marks = [each.marks for each in verdicts]
+    true = sum(each.true for each in marks)
     return [
         name,
-        f"{_kept(result):.0%}",
-        f"{sum(each.stale for each in found)}",
-        f"{sum(each.covered for each in found) / number:.0%}",
-        f"{sum(each.invented for each in found) / number:.1f}",
-        f"{sum(each.repeated for each in found) / number:.1f}",
-        f"{sum(each.tokens for each in found) / number:.0f}",
-        f"{result.seconds:.2f}",
+        f"{len(findings)}",
+        f"{sum(each.compactions for each in verdicts) / len(verdicts):.1f}",
+        f"{_share(findings, lambda each: each.told):.1%}",
+        "–" if name == PEER else f"{_share(findings, lambda each: each.told or each.recalled):.1%}",
+        f"{sum(each.outdated for each in findings)}",
+        f"{sum(each.room_used for each in verdicts) / len(verdicts):.0%}",
+        f"{sum(each.invented for each in marks)}",
+        f"{sum(each.unmarked for each in marks)}",
+        f"{sum(each.true_marked for each in marks) / true:.1%}" if true else "–",
     ]
+
+
+def _part_row(name: str, findings: dict[str, list[Finding]]) -> list[str]:
+    row = [name]
+    for who in (SENTENCES, LOSSY):
+        row.append(f"{_share(findings[who], lambda each: each.told):.0%}")
+        row.append(f"{_share(findings[who], lambda each: each.told or each.recalled):.0%}")
+    return [*row, f"{_share(findings[PEER], lambda each: each.told):.0%}"]
+
+
+def _show_sample(verdicts: Sequence[Verdict], seed: int) -> None:
+    """Lines to be judged by hand, by one who did not write them: is each worth its place?"""
+    random = Random(seed)
+    for name, lines in (
+        ("ledger", [line for verdict in verdicts for line in verdict.ledger]),
+        ("summary", [line for verdict in verdicts for line in verdict.summary.splitlines() if line.strip()]),
+    ):
+        print(f"== {name}: {min(SAMPLE, len(lines))} of {len(lines)} lines, seed {seed}\n")
+        print("\n".join(random.sample(lines, min(SAMPLE, len(lines)))), end="\n\n")
