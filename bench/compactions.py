@@ -5,12 +5,15 @@ makes things up (`bench.lossy`).
 """
 
 import json
+import multiprocessing
+import os
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench import planted
 from bench.lossy import Lossy
@@ -27,6 +30,8 @@ from recto.recall.recall_tool import recall_tool
 SYSTEM = "You help with whatever comes up."
 RESERVE, SUMMARY_SHARE = 512, 0.2
 TOKENS_PER_WORD = 1 / 0.6
+J = TypeVar("J")
+V = TypeVar("V")
 _WORDS = re.compile(r"at most (\d+) words")
 
 
@@ -83,7 +88,7 @@ def compacted(home: Path, run: Run, window: int, number: int, writer: Lossy | No
         give_tools(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
         found = Compacted(desk, desk.conversation(), window)
         if writer:
-            _give(desk, found.talk, writer)
+            give_writer(desk, found.talk, writer)
         for turn in run.turns:
             found.talk.ask(turn.question)
             block = found.talk.compaction()
@@ -94,7 +99,7 @@ def compacted(home: Path, run: Run, window: int, number: int, writer: Lossy | No
         yield found
 
 
-def _give(desk: Desk, talk: Talk, writer: Lossy) -> None:
+def give_writer(desk: Desk, talk: Talk, writer: Lossy) -> None:
     """A script cannot read what it is to sum up: this is where the world ends."""
     provider = desk.engine.builder.provider(talk.model)
     streamed = provider.stream
@@ -111,6 +116,12 @@ def _give(desk: Desk, talk: Talk, writer: Lossy) -> None:
             yield part
 
     provider.stream = stream  # type: ignore[method-assign]
+
+
+def in_parallel(work: Callable[[J], V], jobs: Sequence[J]) -> list[V]:
+    """In processes of their own, as many at once as there are cores."""
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(work, jobs))
 
 
 def run_of(said: Sequence[planted.Turn]) -> Run:

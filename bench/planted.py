@@ -38,7 +38,7 @@ LANGUAGES = {"german": "de", "spanish": "es"}
 # Of three scenes in between, one is of the conversation's own kind.
 OWN_SHARE = 0.34
 # The last statement is said before this share of the conversation is over.
-SPREAD = 0.85
+SPREAD = 0.7
 _PLACE = re.compile(r"\{([a-z]+\d?)\}")
 
 

@@ -6,21 +6,19 @@ the summary and ledger of 100,000 tokens take. `--seed` makes other conversation
 """
 
 import json
-import multiprocessing
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 from bench import peers, planted
 from bench.agent_work import Agent, Named, named, state_of
-from bench.compactions import Compacted, cap, compacted, run_of, text_of
+from bench.compactions import Compacted, cap, compacted, in_parallel, run_of, text_of
 from bench.figure import Figure, cost, share, wrong
+from bench.long_message import show_condensed
 from bench.lossy import Lossy, unmarked
 from bench.planted import KINDS, SORTS, Statement, is_outdated, is_told
 from bench.runs import Run, long_run, records
@@ -44,8 +42,6 @@ PEER, PEER_NAME = "SummarizationMiddleware, lossy model", "SummarizationMiddlewa
 RUNS, RUN_WINDOW, RUN_SIZE = 10, 8_192, 42_000
 SAMPLE, SPEED_TOKENS = 200, 100_000
 MARK = "[unverified]"
-J = TypeVar("J")
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +98,19 @@ class Job:
 def main(quick: bool, seed: int = 0, *, sample: bool = False) -> None:
     jobs = [Job(kind, each, 4_096, lossy=False) for kind, each in _chosen(seed, quick)]
     if sample:
-        _show_sample(_all(_judged, jobs), seed)
+        _show_sample(in_parallel(_judged, jobs), seed)
         return
     peers.install()
     for window in WINDOWS:
         ours = [replace(job, window=window) for job in jobs]
         rows = {
-            SENTENCES: _all(_judged, ours),
-            LOSSY: _all(_judged, [replace(job, lossy=True) for job in ours]),
+            SENTENCES: in_parallel(_judged, ours),
+            LOSSY: in_parallel(_judged, [replace(job, lossy=True) for job in ours]),
             PEER: _theirs(ours),
         }
         _show(window, rows, seed)
     _show_runs(quick, seed)
+    show_condensed([(job.kind, job.seed) for job in jobs])
     _show_speed(seed)
 
 
@@ -133,11 +130,6 @@ def _chosen(seed: int, quick: bool) -> Iterator[tuple[str, int]]:
     """Kinds in turn; every conversation has a number of its own."""
     for number in range(len(KINDS) if quick else CHATS):
         yield KINDS[number % len(KINDS)], seed * CHATS + number
-
-
-def _all(work: Callable[[J], V], jobs: Sequence[J]) -> list[V]:
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(work, jobs))
 
 
 # -- ours
@@ -239,7 +231,7 @@ def _show_runs(quick: bool, seed: int) -> None:
     for name, jobs in (("made up", made), ("recorded", recorded)):
         for who, lossy in ((SENTENCES, False), (LOSSY, True)):
             if jobs:
-                found = sum(_all(_named, [replace(job, lossy=lossy) for job in jobs]), Named())
+                found = sum(in_parallel(_named, [replace(job, lossy=lossy) for job in jobs]), Named())
                 shares.append(found.share)
                 rows.append([f"{name}, {who}", f"{len(jobs)}", *_named_row(found)])
     show(

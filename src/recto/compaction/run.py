@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, MessageRange, Text
 from recto.chat.message import Message
+from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
 from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead
-from recto.compaction.summary_input import SummaryInput, UnreadMessages, excerpts
+from recto.compaction.summary_input import SummaryInput, UnreadMessages
 from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter, as_sent, fitting_ledger, instructions_text
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
@@ -59,6 +60,7 @@ class CompactionRun:
     _is_kept: bool = False
     _is_stuck: bool = False
     _written_ahead: SummaryAhead | None = None
+    _condensed: CondensedTexts = field(default_factory=CondensedTexts)
 
     def __post_init__(self) -> None:
         self.context = self.turn.context
@@ -120,6 +122,9 @@ class CompactionRun:
         """Makes one Compaction. Nothing is stored before it is complete."""
         cut, before = self._cut, self.turn.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
+        async with aclosing(self._read_middle(cut)) as events:
+            async for event in events:
+                yield event
         if cut.summary and self._stores:
             work = await self._summary_writer(cut.summary)
             ahead = self._written_ahead
@@ -210,12 +215,13 @@ class CompactionRun:
             last=cut.last,
             lifted=cut.lifted,
             unsummarized=self._unsummarized(cut),
-            excerpts=await excerpts(turn, cut),
+            excerpts=await self._condensed.made(turn, cut, can_recall=self._stores and self.context.may_offer_recall),
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=turn.window.total,
             because=turn.plan.because,
             action="compact" if self._stores else PASSING,
         )
+        block = replace(block, notes=tuple(dict.fromkeys((*block.notes, *self._condensed.notes))))
         if block.summary and block.summary_tokens is None:
             block = replace(block, summary_tokens=await self._count(Entry("user", (Text(block.summary),))))
         behind = await view_after_cut(turn.token_cache, loaded, block)
@@ -276,13 +282,33 @@ class CompactionRun:
 
     # -- the summary
 
+    async def _read_middle(self, cut: Cut) -> AsyncGenerator[Event, None]:
+        """Has a model sum up what is left out of the user's message, once, where models write summaries."""
+        message, most = self.turn.current.message, cut.excerpts.get(self.turn.current.message.id, 0)
+        if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
+            return
+        writers, notes = await self._writers()
+        unread = UnreadMessages(self.store, self.prepared.store_thread, message.id)
+        source = middle_input(self.turn, unread, most, instructions_text(self.turn.preamble)) if writers else None
+        if source is None:
+            return
+        work = await self._writing(source, writers, notes, middle_room(most), question_in(message.text))
+        async with aclosing(work.run()) as events:
+            async for event in events:
+                yield event
+        self._condensed.add(message, work.result)
+
     async def _summary_writer(self, most: int) -> SummaryWriter:
-        source, context = self._summary_input(), self.context.settings
+        source = self._summary_input()
         # summary and ledger together stay shorter than what they replace
         most = min(most, max(SMALLEST_SUMMARY, int(source.tokens * OF_COVERED)))
+        return await self._writing(source, *await self._writers(), most, self.keep)
+
+    async def _writing(
+        self, source: SummaryInput, writers: list[TurnContext], notes: list[str], most: int, keep: str
+    ) -> SummaryWriter:
+        settings = self.context.settings
         frame = await as_sent(source.token_cache, ".", source.archived)
-        wanted = SummaryOptions(max(16, most - frame), self.keep, context.summary_style)
-        writers, notes = await self._writers()
         return SummaryWriter(
             self.store,
             self.prepared.store_thread,
@@ -290,9 +316,9 @@ class CompactionRun:
             source,
             writers,
             most,
-            wanted,
+            SummaryOptions(max(16, most - frame), keep, settings.summary_style),
             self.turn.loaded.view.current,
-            context.summary_timeout_s,
+            settings.summary_timeout_s,
             _notes=notes,
         )
 

@@ -4,19 +4,17 @@ What was loaded for the window is at hand. Of what is older, as much is read as 
 one reads on.
 
 Slices: a long transcript cut into parts that fit the summariser's window beside prompt and answer.
-
-Excerpts: the shorter text that is sent for a message or tool result that is too large.
 """
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Struct
 
-from recto.chat.blocks import File, Image, MessageRange, Text, ToolResult
+from recto.chat.blocks import MessageRange
 from recto.chat.conversation import ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
@@ -24,15 +22,11 @@ from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.extractive_summary import PlainMessage, extract, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
-from recto.summary.truncation import excerpt
 from recto.summary.verification import CoveredFacts, FormerSummary
-from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.preamble import Instructions, Preamble, build_preamble
 from recto.turn.side_call import SideCall, count_texts
 from recto.turn.token_cache import Counted, TokenCache
-from recto.window.plan import Cut
-from recto.window.request import Entry
 
 # How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
 # conversation gives the same window on every machine.
@@ -273,47 +267,3 @@ async def open_slices(writer: TurnContext, wanted: SummaryOptions, *, tight: boo
         wanted,
         tight,
     )
-
-
-MOST_TRIES = 8
-
-
-async def excerpts(turn: Turn, cut: Cut) -> dict[str, str]:
-    """Excerpts in force that are still sent after the cut, and those that the cut asks for, each within its tokens."""
-    view, current = turn.loaded.view, turn.current.message
-    _, stays = view.split(cut.last)
-    still = {message.id for message in stays} | {*cut.lifted, current.id}
-    before = view.compaction.excerpts if view.compaction else {}
-    kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
-    here = {message.id: message for message in (*view.tail, *view.lifted, current)}
-    made = {key: await _excerpt(turn.token_cache, here, key, most) for key, most in cut.excerpts.items()}
-    return kept | made
-
-
-async def _excerpt(token_cache: TokenCache, here: Mapping[str, Message], key: str, most: int) -> str:
-    """The beginning and end of a text with a line between them. Cut by the text's own token density, then counted."""
-    id, _, call = key.partition("/")
-    text = _whole(here[id], call)
-    overhead, whole = await _tokens(token_cache, ".", call), await _tokens(token_cache, text, call)
-    density = (whole - overhead) / max(1, len(text))
-    aim = most
-    for _ in range(MOST_TRIES):
-        made = excerpt(text, max(1, aim - overhead), lambda part: round(len(part) * density), id)
-        tokens = await _tokens(token_cache, made, call)
-        if tokens <= most:
-            return made
-        aim = min(aim - 1, int(aim * most / tokens * 0.95))
-    return text[: max(1, (most - overhead) // 4)]
-
-
-def _whole(message: Message, call: str) -> str:
-    if call:
-        return "".join(result.text for result in message.results if result.call_id == call)
-    texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]
-    return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
-
-
-async def _tokens(token_cache: TokenCache, text: str, call: str) -> int:
-    """Counted as it is sent: results carry the id of their call."""
-    entry = Entry("tool", (ToolResult(call, "", text),)) if call else Entry("user", (Text(text),))
-    return (await token_cache.count([entry]))[0].count.tokens

@@ -118,16 +118,20 @@ class ArchiveScope(Struct, frozen=True):
     last: int
     number: int
     """The number of the last message in the store."""
+    condensed: frozenset[int] = frozenset()
+    """Where messages are that the window holds as excerpts."""
 
     @property
     def stretch(self) -> tuple[int, int, int] | None:
         """The branch and its first and last position, where the path never branches, as most do."""
         branches = self.trail.branches
-        return (branches[0][0], self.first, self.last) if len(branches) == 1 else None
+        return (branches[0][0], self.first, self.last) if len(branches) == 1 and not self.condensed else None
+
+    def reaches(self, position: int) -> bool:
+        return self.first <= position <= self.last or position in self.condensed
 
     def holds(self, passage: Passage) -> bool:
-        is_between = self.first <= passage.position <= self.last
-        return is_between and self.trail.holds(passage.branch, passage.position)
+        return self.reaches(passage.position) and self.trail.holds(passage.branch, passage.position)
 
 
 class ArchivedHit(Struct, frozen=True):

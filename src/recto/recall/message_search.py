@@ -282,15 +282,25 @@ def scope_of(store: Store, session: ChatSession, block: Compaction | None = None
     tree, head = store.tree, session.head
     if head is None:
         return None
-    if block is None:
-        newest = tree.compaction(head)
-        block = newest.compaction if newest else None
+    block = block or _newest_compaction(store, head)
     if block is None or block.last is None:
         return None
     cleared = cleared_at(block)
     first = tree.place(cleared)[1] + 1 if cleared else 1
     number, last = tree.place(block.last)
     return ArchiveScope(session.conversation, tree.trail(head), first, last, number) if first <= last else None
+
+
+def searchable_scope(store: Store, session: ChatSession) -> ArchiveScope | None:
+    """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
+    scope, head = scope_of(store, session), session.head
+    block = _newest_compaction(store, head) if head else None
+    if head is None or block is None or not block.excerpts:
+        return scope
+    places = [store.tree.place(id) for id in {key.partition("/")[0] for key in block.excerpts}]
+    found = scope or ArchiveScope(session.conversation, store.tree.trail(head), 1, 0, 0)
+    newest = max(found.number, *(number for number, _ in places))
+    return replace(found, condensed=frozenset(position for _, position in places), number=newest)
 
 
 def with_neighbours(
@@ -311,7 +321,7 @@ def _neighbour(
     store: Store, session: ChatSession, each: ArchivedHit, step: int, scope: ArchiveScope
 ) -> list[ArchivedHit]:
     depth = each.message.depth + step
-    if session.head is None or not scope.first <= depth <= scope.last:
+    if session.head is None or not scope.reaches(depth):
         return []
     near = store.tree.stretch(session.head, depth, depth)
     if not near or near[0].role not in ("user", "assistant") or len(searchable_text(near[0])) > LONGEST_NEIGHBOUR:

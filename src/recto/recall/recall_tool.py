@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from recto.chat.message import Message
 from recto.errors import NotFound, RectoError
 from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope, searchable_text
-from recto.recall.message_search import passages_for, scope_of, snippet_of, with_neighbours
+from recto.recall.message_search import passages_for, searchable_scope, snippet_of, with_neighbours
 from recto.recall.snippets import Snippet, pack_snippets, snippets_text
 from recto.sources.tools import RECALL_TOOL, LocalTool
 from recto.store.store import Store
@@ -23,11 +23,12 @@ _NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
 
 
 def recall_tool(archive: Archive, store: Store, session: ChatSession) -> LocalTool:
-    """The tool for one conversation. It reaches what recall does: all covered on this path since the last clear."""
+    """The tool for one conversation. It reaches what recall does, all covered on this path since the last clear, and
+    the originals of excerpts."""
 
     def run(arguments: Mapping[str, Any]) -> str:
         query, wanted = arguments.get("query"), arguments.get("messages")
-        scope = scope_of(store, session)
+        scope = searchable_scope(store, session)
         if scope is None:
             raise RectoError("nothing is archived in this conversation yet: everything is in the window")
         wanted = [wanted] if isinstance(wanted, str | int) and wanted else wanted
@@ -62,7 +63,7 @@ def _by_question(archive: Archive, store: Store, session: ChatSession, scope: Ar
 
 def _by_number(store: Store, session: ChatSession, scope: ArchiveScope, wanted: Sequence[str], offset: int) -> str:
     named = _named(store, session, wanted)
-    found = [message for message in named if scope.first <= message.depth <= scope.last]
+    found = [message for message in named if scope.reaches(message.depth)]
     if not found and any(message.depth > scope.last for message in named):
         raise NotFound(f"{', '.join(wanted[:10])} is not archived: it is in the window")
     if not found:

@@ -198,7 +198,7 @@ def _lifted_because(message: Message, block: Compaction | None) -> str:
 
 def _current_because(current: CurrentMessage, block: Compaction | None) -> str:
     if block and current.message.id in block.excerpts:
-        return "the message that is answered, as an excerpt: whole it does not fit"
+        return "the message that is answered, as an excerpt with its middle condensed: whole it does not fit"
     return "the message that is answered"
 
 

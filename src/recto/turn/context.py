@@ -21,7 +21,7 @@ from recto.sources.vault_tools import READ_DOCUMENT
 from recto.strategy import DISCARD, STRATEGIES, Strategy
 from recto.turn.preamble import Preamble
 from recto.turn.token_cache import TokenCache
-from recto.window.compaction_block import has_archive
+from recto.window.compaction_block import PASSING, has_archive
 from recto.window.count import SMALLEST_SUMMARY
 from recto.window.plan import Budget, Shares, limit_of, reserve_of
 from recto.window.request import Parameters
@@ -79,12 +79,13 @@ class Preambles(Struct, frozen=True):
 
     plain: Preamble
     with_recall: Preamble | None = None
-    """Used once enough is archived."""
+    """Used once enough is archived, or a text is sent as an excerpt."""
 
     def at(self, view: View) -> Preamble:
         block = view.compaction
         is_far = block is not None and has_archive(block) and block.messages_archived >= WORTH_A_TOOL
-        return self.with_recall if self.with_recall and is_far else self.plain
+        is_condensed = block is not None and bool(block.excerpts) and block.action != PASSING
+        return self.with_recall if self.with_recall and (is_far or is_condensed) else self.plain
 
 
 class TurnContext(Struct, frozen=True):

@@ -1,0 +1,299 @@
+"""Condensed texts: what is sent for a message or tool result that is larger than its room in the window.
+
+Beginning and end are verbatim. Of the middle there are the sentences that bear on the user's question and the most
+important others, or a summary of it, read in slices by the model that writes summaries. The original stays in the
+store, and the recall tool searches all of it.
+"""
+
+import asyncio
+import math
+from collections import Counter
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.chat.blocks import File, Image, Text, ToolResult
+from recto.chat.message import Message
+from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
+from recto.search.terms import topic_words
+from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.sentences import is_question, sentences
+from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
+from recto.summary.verification import FormerSummary
+from recto.turn.assembly import Turn
+from recto.turn.token_cache import TokenCache
+from recto.window.compaction_block import WrittenSummary
+from recto.window.plan import Cut
+from recto.window.request import Entry
+
+MOST_TRIES = 8
+# Of the room of a condensed text, what beginning and end take each; the middle gets the rest.
+END_SHARE = 0.25
+# With less room, in tokens, a middle says too little; beginning and end get all of it.
+SMALLEST_MIDDLE = 48
+# From this share of the room on, what a middle leaves is given to the ends.
+WORTH_WIDENING = 0.05
+# With less room, in tokens, a model is not asked.
+WORTH_ASKING = 160
+# People ask at the beginning or at the end of a long message, in about so many characters.
+ASKING_PART = 600
+# The share of the middle for sentences that bear on the question, and the most characters of one.
+LED_SHARE, LONGEST_SENTENCE = 0.4, 400
+# Words match by so many first letters; one that stands in every twelfth sentence is common.
+STEM, COMMON = 6, 12
+# The middle is given to `extract` in parts of about so many characters, so that each of them can have a say.
+PART = 1200
+
+
+class Division(Struct, frozen=True):
+    """A long text in three: the ends are sent as they are."""
+
+    beginning: str
+    middle: str
+    end: str
+
+    @property
+    def size(self) -> int:
+        return len(self.beginning) + len(self.middle) + len(self.end)
+
+
+def divide(text: str, size: int) -> Division:
+    """Ends of at most `size` characters each, in whole lines or sentences where they are short enough."""
+    text = text.rstrip()
+    beginning, end = leading_lines(text, size), trailing_lines(text, size)
+    return Division(beginning, text[len(beginning) : len(text) - len(end)].strip(), end)
+
+
+def question_in(text: str) -> str:
+    """What the user asks in a long message: the questions near its beginning and its end, or else what stands there."""
+    near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
+    asked = [sentence for sentence in near if is_question(sentence)] or [*near[:1], *near[-1:]]
+    return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
+
+
+def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
+    """Sentences of a text in their order, within `limit` tokens: those that bear on the question, in at most `about`
+    tokens, then the most important others."""
+    text = _readable(text)
+    led = sentences_about(text, question, min(limit, about), count)
+    left = limit - sum(count(sentence) + 1 for sentence in led)
+    others = [line.removeprefix(_LABEL) for line in extract(_parts(text), max(0, left), count).splitlines()]
+    flat = _plain(text)
+    places = {line: flat.find(_plain(line).removesuffix("…")[:80]) for line in (*led, *others)}
+    return "\n".join(sorted(places, key=lambda line: places[line]))
+
+
+def _readable(text: str) -> str:
+    """As much of it as there is time to read: all, or places all over it."""
+    if len(text) <= MOST_READ:
+        return text
+    share = MOST_READ // PLACES
+    starts = (len(text) * place // PLACES for place in range(PLACES))
+    return "\n".join(text[start : start + share] for start in starts)
+
+
+# How `extract` marks the lines of a user.
+_LABEL = "User: "
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _parts(text: str) -> list[PlainMessage]:
+    parts: list[list[str]] = [[]]
+    for sentence in sentences(text):
+        if sum(map(len, parts[-1])) > PART:
+            parts.append([])
+        parts[-1].append(sentence)
+    return [PlainMessage("user", "\n".join(part)) for part in parts]
+
+
+def sentences_about(text: str, question: str, limit: int, count: CountTokens) -> list[str]:
+    """The sentences that share the rarest words with a question, in their order, as many as fit; a question among them
+    brings what follows it."""
+    wanted = _stems(question)
+    found = sentences(text)
+    shared = [_stems(sentence) & wanted for sentence in found]
+    times = Counter(stem for stems in shared for stem in stems)
+    # a word that many sentences have tells nothing apart
+    rarity = {stem: math.log(1 + len(found) / n) for stem, n in times.items() if n * COMMON <= max(COMMON, len(found))}
+    scores = [sum(rarity.get(stem, 0.0) for stem in stems) for stems in shared]
+    chosen: dict[int, str] = {}
+    for at in sorted(range(len(found)), key=lambda at: (-scores[at], at)):
+        near = range(at, min(at + 1 + is_question(found[at]), len(found)))
+        shown = {place: cut_text(found[place], LONGEST_SENTENCE) for place in near}
+        is_new = found[at] not in chosen.values()
+        if scores[at] <= 0 or (is_new and (limit := limit - sum(count(line) + 1 for line in shown.values())) < 0):
+            break
+        chosen |= shown if is_new else {}
+    return list(dict.fromkeys(chosen[at] for at in sorted(chosen)))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:STEM] for word in topic_words(text)}
+
+
+# -- the texts of a cut
+
+
+class CondensedTexts(Struct):
+    """Excerpts of one cut after the other; the middle of a message is summarised once."""
+
+    summaries: dict[str, str] = msgspec.field(default_factory=dict)
+    """By message: its middle as a model has summed it up; empty where none could."""
+    notes: dict[str, None] = msgspec.field(default_factory=dict)
+    """Who condensed what, for the user."""
+    _writers: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def add(self, message: Message, written: WrittenSummary) -> None:
+        """Keeps a model's summary of a middle."""
+        if written.made_by != "model" or written.made is None:
+            self.summaries[message.id] = ""  # sentences are better chosen by the question
+            self.notes |= dict.fromkeys(written.notes)
+            return
+        self.summaries[message.id] = written.text
+        self._writers[message.id] = written.made.model
+
+    async def made(self, turn: Turn, cut: Cut, *, can_recall: bool) -> dict[str, str]:
+        """Excerpts in force that are still sent after the cut, and those that it asks for, each within its tokens."""
+        view, current = turn.loaded.view, turn.current.message
+        _, stays = view.split(cut.last)
+        still = {message.id for message in stays} | {*cut.lifted, current.id}
+        before = view.compaction.excerpts if view.compaction else {}
+        kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
+        here = {message.id: message for message in (*view.tail, *view.lifted, current)}
+        question = question_in(current.text)
+        made = {}
+        for key, most in cut.excerpts.items():
+            id, _, call = key.partition("/")
+            text = LongText(whole_text(here[id], call), id, question, self.summaries.get(key, ""), can_recall)
+            made[key] = await text.within(most, turn.token_cache, call)
+            if _RESUMED in made[key]:
+                self._note(key, can_recall=can_recall)
+        return kept | made
+
+    def _note(self, key: str, *, can_recall: bool) -> None:
+        what = "a tool result" if "/" in key else "your message"
+        how = f"summed up by {self._writers[key]}" if key in self._writers else "told by chosen sentences"
+        search = "; the model can search all of it" if can_recall else ""
+        self.notes[f"the middle of {what} is {how}{search}"] = None
+
+
+def middle_input(turn: Turn, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
+    """The middle of the message that is answered, for a model to sum up; None where that is not worth a call."""
+    message, tokens = turn.current.message, turn.current.own.tokens
+    text = whole_text(message)
+    parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
+    if parts is None or not middle_room(most):
+        return None
+    return SummaryInput(
+        turn.token_cache,
+        before=FormerSummary(),
+        messages=(replace(message, blocks=(Text(parts.middle),)),),
+        unread=unread,
+        told_up_to=0,
+        entries=None,
+        tokens=tokens * len(parts.middle) // max(1, len(text)),
+        covered=1,
+        archived=0,
+        beside=(instructions, parts.beginning, parts.end),
+    )
+
+
+class LongText(Struct, frozen=True):
+    """A text that does not fit, and what is known about it."""
+
+    text: str
+    message: str
+    question: str
+    """The user's, which decides what is chosen of the middle."""
+    summary: str = ""
+    """A model's, of the middle."""
+    can_recall: bool = False
+    """The model can search the original with the recall tool."""
+
+    async def within(self, most: int, token_cache: TokenCache, call: str) -> str:
+        """Cut by the text's own token density, then counted."""
+        overhead, whole = await _tokens(token_cache, ".", call), await _tokens(token_cache, self.text, call)
+        density = (whole - overhead) / max(1, len(self.text))
+        aim, middle = most, ""
+        for _ in range(MOST_TRIES):
+            made, middle = await asyncio.to_thread(
+                self.condensed, max(1, aim - overhead), lambda part: round(len(part) * density), middle
+            )
+            tokens = await _tokens(token_cache, made, call)
+            if tokens <= most:
+                return made
+            aim = min(aim - 1, int(aim * most / tokens * 0.95))
+        return self.text[: max(1, (most - overhead) // 4)]
+
+    def condensed(self, limit: int, count: CountTokens, middle: str = "") -> tuple[str, str]:
+        """Beginning, middle and end, or without room for a middle the ends alone; and the middle, which is cut where it
+        is known already."""
+        if count(self.text) > limit and (parts := divided(self.text, limit, count)):
+            around = (parts.beginning, parts.end, self._notice(parts), _RESUMED)
+            room = limit - sum(count(line) + 1 for line in around)
+            middle = cut_to_fit(middle, room, count) if middle else self._middle(parts.middle, room, count)
+            parts, told = self._widened(parts, middle, room - count(middle), limit, count)
+            if told:
+                lines = (parts.beginning, self._notice(parts), told, _RESUMED, parts.end)
+                return "\n".join(line for line in lines if line), middle
+        return excerpt(self.text, limit, count, self.message), ""
+
+    def _middle(self, text: str, room: int, count: CountTokens) -> str:
+        about = int(room * LED_SHARE)
+        if not self.summary:
+            return extract_middle(text, self.question, room, count, about)
+        told = cut_to_fit(self.summary, room - about, count)
+        left = room - count(told) - count(_IN_ITS_WORDS) - 2
+        quoted = extract_middle(text, self.question, left, count, about)
+        return "\n".join((told, *((_IN_ITS_WORDS, quoted) if quoted else ())))
+
+    def _widened(
+        self, parts: Division, middle: str, spare: int, limit: int, count: CountTokens
+    ) -> tuple[Division, str]:
+        """Room that the middle does not need goes to the ends, and what they tell then is not told again."""
+        if spare < limit * WORTH_WIDENING:
+            return parts, middle
+        more = int(parts.size * (limit * END_SHARE + spare * 0.4) / max(1, count(self.text)))
+        wider = divide(self.text, min(more, parts.size // 2))
+        ends = (wider.beginning, wider.end)
+        return wider, "\n".join(line for line in middle.splitlines() if not any(line in end for end in ends))
+
+    def _notice(self, parts: Division) -> str:
+        left_out = f"{len(parts.middle)} of {parts.size} characters are left out here"
+        search = ", and the recall tool searches all of it" if self.can_recall else ""
+        return f"[… {left_out} and condensed to these lines; the original is kept as message {self.message}{search} …]"
+
+
+_IN_ITS_WORDS = "In its own words:"
+_RESUMED = "[… from here on the message is as it was written …]"
+
+
+def divided(text: str, limit: int, count: CountTokens) -> Division | None:
+    """None where there is no room to tell the middle."""
+    if limit * (1 - 2 * END_SHARE) < SMALLEST_MIDDLE:
+        return None
+    return divide(text, int(len(text) * limit * END_SHARE / max(1, count(text))))
+
+
+def middle_room(most: int) -> int:
+    """What a summary of the middle may take; 0 where a model is not worth asking."""
+    room = int((most * (1 - 2 * END_SHARE) - SMALLEST_MIDDLE) * (1 - LED_SHARE))
+    return room if room >= WORTH_ASKING else 0
+
+
+def whole_text(message: Message, call: str = "") -> str:
+    """The text that an excerpt shortens: of the message, or of the result of one of its calls."""
+    if call:
+        return "".join(result.text for result in message.results if result.call_id == call)
+    texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]
+    return "\n\n".join(texts) or "".join(block.media_type for block in message.blocks if isinstance(block, Image))
+
+
+async def _tokens(token_cache: TokenCache, text: str, call: str) -> int:
+    """Counted as it is sent: results carry the id of their call."""
+    entry = Entry("tool", (ToolResult(call, "", text),)) if call else Entry("user", (Text(text),))
+    return (await token_cache.count([entry]))[0].count.tokens
