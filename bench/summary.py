@@ -116,7 +116,7 @@ def main(quick: bool, seed: int = 0, *, sample: bool = False) -> None:
 
 def small(home: Path) -> Iterator[Figure]:
     """Two shorter conversations, one of them summed up by a lossy model, and the time for one summary."""
-    jobs = [Job("planning", 0, 4_096, lossy=False, size=9_000), Job("coding", 0, 4_096, lossy=True, size=9_000)]
+    jobs = [Job("planning", 0, 4_096, lossy=False, size=6_000), Job("coding", 0, 4_096, lossy=True, size=6_000)]
     found = [_judge(home / job.kind, job) for job in jobs]
     findings = [each for verdict in found for each in verdict.findings]
     yield share("summary: in summary and ledger", _share(findings, lambda each: each.told))
