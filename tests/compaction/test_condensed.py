@@ -69,6 +69,14 @@ def test_a_question_in_the_middle_brings_its_answer() -> None:
     ]
 
 
+def test_a_sentence_brings_what_it_leans_on_and_what_it_announces() -> None:
+    who = ["You will hear from Leila Novak.", "She is the new harbour master."]
+    how = ["To mend the tide table, run this:", "```", "make tides", "```"]
+    text = "\n".join([*FILLER[:40], *who, *FILLER[40:80], *how, *FILLER[80:120]])
+    assert sentences_about(text, "who is the harbour master", 60, quarter) == who
+    assert sentences_about(text, "how is the tide table mended", 60, quarter) == how[:3]
+
+
 def test_no_sentence_of_the_middle_stands_twice() -> None:
     text = "\n".join([*FILLER[:40], *["Does the order matter?"] * 3, *FILLER[40:80]])
     made = extract_middle(text, "Does the order matter?", 400, quarter, 160)

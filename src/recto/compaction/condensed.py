@@ -8,6 +8,7 @@ store, and the recall tool searches all of it.
 import asyncio
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +19,7 @@ from recto.chat.message import Message
 from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.sentences import is_question, sentences
+from recto.summary.sentences import FENCES, is_heading, is_question, refers_back, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn
@@ -111,8 +112,8 @@ def _parts(text: str) -> list[PlainMessage]:
 
 
 def sentences_about(text: str, question: str, limit: int, count: CountTokens) -> list[str]:
-    """The sentences that share the rarest words with a question, in their order, as many as fit; a question among them
-    brings what follows it."""
+    """The sentences that share the rarest words with a question, in their order with what makes them understandable, as
+    many as fit."""
     wanted = _stems(question)
     found = sentences(text)
     shared = [_stems(sentence) & wanted for sentence in found]
@@ -122,13 +123,20 @@ def sentences_about(text: str, question: str, limit: int, count: CountTokens) ->
     scores = [sum(rarity.get(stem, 0.0) for stem in stems) for stems in shared]
     chosen: dict[int, str] = {}
     for at in sorted(range(len(found)), key=lambda at: (-scores[at], at)):
-        near = range(at, min(at + 1 + is_question(found[at]), len(found)))
-        shown = {place: cut_text(found[place], LONGEST_SENTENCE) for place in near}
+        shown = {place: cut_text(found[place], LONGEST_SENTENCE) for place in _with_context(found, at)}
         is_new = found[at] not in chosen.values()
         if scores[at] <= 0 or (is_new and (limit := limit - sum(count(line) + 1 for line in shown.values())) < 0):
             break
         chosen |= shown if is_new else {}
     return list(dict.fromkeys(chosen[at] for at in sorted(chosen)))
+
+
+def _with_context(found: Sequence[str], at: int) -> range:
+    """A question brings its answer, an announcement what it announces, "she" the sentence before."""
+    first = max(0, at - refers_back(found[at]))
+    last = at + (is_question(found[at]) or is_heading(found[at]))
+    last += last < len(found) and found[last].startswith(FENCES)
+    return range(first, min(last + 1, len(found)))
 
 
 def _stems(text: str) -> set[str]:
