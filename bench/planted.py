@@ -50,6 +50,9 @@ class Statement:
     was: str = ""
     """The value that it replaces."""
     question: str = ""
+    """How somebody asks for it who does not know it."""
+    earlier: str = ""
+    """What was said when it had that value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,10 @@ def is_told(statement: Statement, text: str) -> bool:
 def is_outdated(statement: Statement, text: str) -> bool:
     """Whether the former value stands there, and nothing says what it is now."""
     value, *subject = statement.told_by
-    return bool(statement.was) and not has(value, text) and _stand_together((statement.was, *subject), text)
+    if not statement.was or has(value, text):
+        return False
+    quotes = (line.partition(": ")[2] or line for line in text.splitlines() if has(statement.was, line))
+    return _stand_together((statement.was, *subject), text) or any(quote in statement.earlier for quote in quotes)
 
 
 def _stand_together(parts: tuple[str, ...], text: str) -> bool:
@@ -197,10 +203,11 @@ class Author:
             if line == "~":
                 parts.append([])
             else:
-                parts[-1].append(self._turn(line, sort, values))
+                earlier = "\n".join(turn.text for turn in parts[0])
+                parts[-1].append(self._turn(line, sort, values, earlier))
         return parts
 
-    def _turn(self, line: str, sort: str, values: dict[str, str]) -> Turn:
+    def _turn(self, line: str, sort: str, values: dict[str, str], earlier: str) -> Turn:
         text, _, mark = line[2:].partition(" => ")
         said = self._filled(text.replace("\\n", "\n"), values)
         if not mark:
@@ -208,7 +215,7 @@ class Author:
         told, _, question = mark.partition(" ? ")
         told, _, was = told.partition(" was ")
         parts = tuple(self._filled(part, values) for part in told.split(" & "))
-        return Turn(ROLES[line[0]], said, (Statement(sort, parts, self._filled(was, values), question),))
+        return Turn(ROLES[line[0]], said, (Statement(sort, parts, self._filled(was, values), question, earlier),))
 
     # -- what fills the places
 

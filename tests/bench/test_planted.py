@@ -60,3 +60,11 @@ def test_a_former_value_alone_is_outdated() -> None:
     assert is_outdated(OPENING, "The opening is on 3 May.")
     assert not is_outdated(OPENING, "The opening is on 3 May.\nIt has moved to 9 June.")
     assert not is_outdated(OPENING, "Rent is due on 3 May.")
+
+
+def test_a_former_value_is_known_by_what_was_said_with_it() -> None:
+    chairs = Statement(
+        "correction", ("630", "chairs"), was="757", earlier="How many?\n757, I counted them this morning."
+    )
+    assert is_outdated(chairs, "User: 757, I counted them this morning.")
+    assert not is_outdated(chairs, "User: The bill is 757 in all.")
