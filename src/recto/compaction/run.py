@@ -1,24 +1,22 @@
 """CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from recto.chat.blocks import Compaction, MessageRange, Text
-from recto.chat.message import Message
+from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
 from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead
-from recto.compaction.summary_input import SummaryInput, UnreadMessages
+from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
 from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter, as_sent, fitting_ledger, instructions_text
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
-from recto.sources.tools import RECALL
 from recto.store.store import Store
-from recto.summary.prompt import SummaryOptions, transcribe
+from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import former_summary, recount_facts
+from recto.summary.verification import recount_facts
 from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
@@ -26,9 +24,8 @@ from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.turn.token_cache import Counted
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
-from recto.window.count import SMALLEST_SUMMARY, SUMMARY
+from recto.window.count import SMALLEST_SUMMARY
 from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
@@ -214,7 +211,7 @@ class CompactionRun:
             written,
             last=cut.last,
             lifted=cut.lifted,
-            unsummarized=self._unsummarized(cut),
+            unsummarized=unsummarized(turn.loaded.view, cut),
             excerpts=await self._condensed.made(turn, cut, can_recall=self._stores and self.context.may_offer_recall),
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=turn.window.total,
@@ -334,54 +331,11 @@ class CompactionRun:
         except RectoError as why:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
-    def _unsummarized(self, cut: Cut) -> tuple[str, ...]:
-        """The lifted messages that no summary tells: the one that is answered, and those that once were."""
-        view = self.turn.loaded.view
-        before = view.compaction.unsummarized if view.compaction else ()
-        newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
-        return tuple(id for id in cut.lifted if id in before or id in newly)
-
     def _summary_input(self) -> SummaryInput:
-        cut, loaded = self._cut, self.turn.loaded
-        view = loaded.view
-        covered, _ = view.split(cut.last)
-        sent, untold = self._unsummarized(cut), view.compaction.unsummarized if view.compaction else ()
-        told = tuple(message for message in covered if message.id not in sent)
-        ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
-        counts, unread = loaded.counts, self._unread()
-        is_at_hand = not unread.ranges and not any(map(_recalls, covered))
-        return SummaryInput(
-            self.turn.token_cache,
-            before=former_summary(view.compaction),
-            messages=(*ended, *told),
-            unread=unread,
-            told_up_to=loaded.covered_before,
-            entries=self._prefix(covered) if is_at_hand else None,
-            tokens=sum(counts[message.id] for message in (*ended, *told)) + counts.get(SUMMARY, 0),
-            covered=len(ended) + len(told) + unread.count,
-            archived=loaded.archived(cut.last, cut.lifted),
-            has_current=view.current in sent,
-            beside=(instructions_text(self.turn.preamble), *map(transcribe, (*view.lifted, self.turn.current.message))),
-        )
-
-    def _unread(self) -> UnreadMessages:
-        """What earlier summaries could not read in time, and what is newly covered but not loaded."""
-        loaded, head = self.turn.loaded, self.session.head
+        turn, head = self.turn, self.session.head
         assert head is not None
-        before, tail = loaded.view.compaction, loaded.view.tail
-        ranges = [*before.unread] if before else []
-        if loaded.view.older and tail and loaded.covered_before < tail[0].said - 1:
-            ranges.append(MessageRange(loaded.covered_before + 1, tail[0].said - 1))
-        return UnreadMessages(self.store, self.prepared.store_thread, head, tuple(ranges))
-
-    def _prefix(self, covered: Sequence[Message]) -> tuple[Counted, ...]:
-        """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
-        loaded, current = self.turn.loaded, self.turn.current
-        entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
-        for message in covered:
-            is_current = message.id == loaded.view.current
-            entries += [current.counted] if is_current else loaded.counted_units.get(message.id, [])
-        return tuple(entries)
+        unread = UnreadMessages(self.store, self.prepared.store_thread, head, unread_ranges(turn.loaded))
+        return summary_input(turn, self._cut, unread, instructions_text(turn.preamble))
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""
@@ -402,11 +356,6 @@ class CompactionRun:
         while text and await as_sent(self.turn.token_cache, text, archived) > most:
             text = cut_to_fit(text, len(text) * 9 // 10, len)
         return text
-
-
-def _recalls(message: Message) -> bool:
-    """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
-    return any(result.name == RECALL for result in message.results)
 
 
 async def _answer(proposed: CompactionProposed) -> str | None:

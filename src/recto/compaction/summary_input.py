@@ -15,18 +15,22 @@ import msgspec
 from msgspec import Struct
 
 from recto.chat.blocks import MessageRange
-from recto.chat.conversation import ranges_of, ranges_without
+from recto.chat.conversation import View, ranges_of, ranges_without
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.extractive_summary import PlainMessage, extract, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
-from recto.summary.verification import CoveredFacts, FormerSummary
+from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
+from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
+from recto.turn.loaded_view import LoadedView
 from recto.turn.preamble import Instructions, Preamble, build_preamble
 from recto.turn.side_call import SideCall, count_texts
 from recto.turn.token_cache import Counted, TokenCache
+from recto.window.count import SUMMARY
+from recto.window.plan import Cut
 
 # How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
 # conversation gives the same window on every machine.
@@ -216,6 +220,60 @@ class SummaryInput:
     def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
         return math.ceil(len(text) * self.density)
+
+
+def summary_input(turn: Turn, cut: Cut, unread: UnreadMessages, instructions: str) -> SummaryInput:
+    """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
+    loaded, view = turn.loaded, turn.loaded.view
+    covered, _ = view.split(cut.last)
+    sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
+    told = tuple(message for message in covered if message.id not in sent)
+    ended = tuple(message for message in view.lifted if message.id in untold and message.id not in sent)
+    is_at_hand = not unread.ranges and not any(map(_recalls, covered))
+    return SummaryInput(
+        turn.token_cache,
+        before=former_summary(view.compaction),
+        messages=(*ended, *told),
+        unread=unread,
+        told_up_to=loaded.covered_before,
+        entries=_prefix(turn, covered) if is_at_hand else None,
+        tokens=sum(loaded.counts[message.id] for message in (*ended, *told)) + loaded.counts.get(SUMMARY, 0),
+        covered=len(ended) + len(told) + unread.count,
+        archived=loaded.archived(cut.last, cut.lifted),
+        has_current=view.current in sent,
+        beside=(instructions, *map(transcribe, (*view.lifted, turn.current.message))),
+    )
+
+
+def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
+    """The lifted messages that no summary tells: the one that is answered, and those that once were."""
+    before = view.compaction.unsummarized if view.compaction else ()
+    newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
+    return tuple(id for id in cut.lifted if id in before or id in newly)
+
+
+def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
+    """What earlier summaries could not read in time, and what is newly covered but not loaded."""
+    before, tail = loaded.view.compaction, loaded.view.tail
+    ranges = before.unread if before else ()
+    if loaded.view.older and tail and loaded.covered_before < tail[0].said - 1:
+        return (*ranges, MessageRange(loaded.covered_before + 1, tail[0].said - 1))
+    return ranges
+
+
+def _prefix(turn: Turn, covered: Sequence[Message]) -> tuple[Counted, ...]:
+    """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
+    loaded, current = turn.loaded, turn.current
+    entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
+    for message in covered:
+        is_current = message.id == loaded.view.current
+        entries += [current.counted] if is_current else loaded.counted_units.get(message.id, [])
+    return tuple(entries)
+
+
+def _recalls(message: Message) -> bool:
+    """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
+    return any(result.name == RECALL for result in message.results)
 
 
 def _said(message: Message, *, is_late: bool) -> PlainMessage:
