@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,7 +18,6 @@ from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
-from recto.compaction.run import CompactionRun
 from recto.compaction.summary_ahead import SummariesAhead
 from recto.concurrency import FOREGROUND, BackgroundWorker, StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
@@ -55,6 +55,9 @@ from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
 from recto.window.request import Request
 from recto.window.window import Window
+
+if TYPE_CHECKING:
+    from recto.compaction.run import CompactionRun
 
 # without a handler Python would print our logged tracebacks to stderr
 logging.getLogger("recto").addHandler(logging.NullHandler())
@@ -146,13 +149,15 @@ class Engine:
         approvals, steps, step_limit = self._approvals(turn_input, can_ask), 0, self.settings.tools.step_limit
         while steps <= step_limit:
             turn = await prepared.next_plan()  # 4 budget, 5 plan
-            compaction = CompactionRun(self.builder, prepared, turn, can_ask=can_ask, ahead=self.summaries_ahead)
-            async with aclosing(compaction.run()) as events:  # 6 compact, then plan again
-                async for event in events:
-                    yield event
-            cache = prepared.context.token_cache.root
-            session.apply(loaded={cache: compaction.turn.loaded} if compaction.is_stored else {})
-            turn = await prepared.fill(compaction.turn)  # what is recalled, in the room that is left
+            is_stored = True
+            if turn.needs_compaction:
+                compaction = self._compaction(prepared, turn, can_ask=can_ask)
+                async with aclosing(compaction.run()) as events:  # 6 compact, then plan again
+                    async for event in events:
+                        yield event
+                turn, is_stored = compaction.turn, compaction.is_stored
+            session.apply(loaded={prepared.context.token_cache.root: turn.loaded} if is_stored else {})
+            turn = await prepared.fill(turn)  # what is recalled, in the room that is left
             late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
             for note in session.new_notes([*prepared.count_notes, *late]):
                 yield Noticed(note)
@@ -194,7 +199,7 @@ class Engine:
             turn = await prepared.next_plan()
             if turn.plan.cut is None:
                 return await prepared.fill(turn)
-            after = await prepared.fill(await CompactionRun(self.builder, prepared, turn).preview())
+            after = await prepared.fill(await self._compaction(prepared, turn).preview())
             return replace(after, window=replace(after.window, plan=turn.plan))
 
     async def window(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Window:
@@ -210,7 +215,7 @@ class Engine:
             plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
                 raise Invalid("there is nothing to compact: only the latest messages are in the window")
-            run = CompactionRun(self.builder, prepared, replace(turn, plan=plan), is_requested=True)
+            run = self._compaction(prepared, replace(turn, plan=plan), is_requested=True)
             run.keep = clean(keep)[0].strip()
             async with aclosing(run.run()) as events:
                 async for event in events:
@@ -275,6 +280,14 @@ class Engine:
         )  # a caller's tool wins over ours of its name
         return await self.builder.build(turn.resolved, stable, turn.compaction)
 
+    def _compaction(
+        self, prepared: PreparedTurn, turn: Turn, *, is_requested: bool = False, can_ask: bool = True
+    ) -> "CompactionRun":
+        from recto.compaction.run import CompactionRun  # compiles the patterns of summaries: a tenth of a second
+
+        ahead = self.summaries_ahead
+        return CompactionRun(self.builder, prepared, turn, is_requested=is_requested, can_ask=can_ask, ahead=ahead)
+
     async def context(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> TurnContext:
         """What the next turn would stand on, before there is a message."""
         turn = await self._input(session, None, options, is_draft=True)
@@ -335,7 +348,7 @@ class Engine:
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions) -> None:
         prepared = await self._without_message(session, options)
-        await CompactionRun(self.builder, prepared, await prepared.next_plan()).write_ahead()
+        await self._compaction(prepared, await prepared.next_plan()).write_ahead()
 
     async def _without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> PreparedTurn:
         """A turn for what is there, before the next message."""

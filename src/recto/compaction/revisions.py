@@ -10,7 +10,6 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.errors import Invalid, NotFound
 from recto.store.store import Store
-from recto.summary.verification import recount_facts
 from recto.text import clean
 from recto.turn.context import LARGEST_SUMMARY, ResolvedModel
 from recto.turn.messages import pending_reply
@@ -87,6 +86,8 @@ class BlockRevision(Struct, frozen=True):
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
+        from recto.summary.verification import recount_facts  # compiles many patterns: a tenth of a second
+
         checks = recount_facts(text, self._block)
         block = self._block
         by_user = WrittenSummary(text, "user", checks=checks, ledger=block.ledger, places=block.places, tokens=tokens)

@@ -69,6 +69,11 @@ class Turn(Struct, frozen=True):
     def preamble(self) -> Preamble:
         return self.context.preamble
 
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether it cannot be sent as it is."""
+        return self.plan.cut is not None or self.window.free < 0
+
     def pieces(self) -> tuple[tuple[Piece, ...], int]:
         """What is sent, and how many pieces of it precede what changes with every message."""
         before, rounds = self.loaded.before, self.loaded.entries(self.loaded.view.rounds)
