@@ -26,6 +26,7 @@ from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
 from recto.recall.archive import searchable_text
 from recto.store.records import Record
+from recto.window.compaction_block import shrunk_results
 from recto.window.window import Window
 
 pytestmark = pytest.mark.untraced
@@ -147,7 +148,8 @@ class Life:
         assert not block or not named.search(" ".join((block.summary, *block.ledger)))
 
     def _check_recalled(self, record: Record, window: Window, messages: list[dict[str, Any]]) -> None:
-        """What is recalled is covered, on this path, behind no clear, verbatim, and nowhere else in the window."""
+        """What is recalled is covered, or a tool result that shrank to a line; on this path, behind no clear, verbatim,
+        and nowhere else in the window."""
         section = next((section for section in window.sections if section.name == "recalled"), None)
         if section is None:
             return
@@ -160,7 +162,8 @@ class Life:
         beside = [text(message) for message in messages[:-1]]
         for pick in section.picks:
             message = path[pick.name]
-            assert first < message.depth <= last, "covered, and behind no clear"
+            shrunk = {key.partition("/")[0] for key in shrunk_results(block)}
+            assert first < message.depth <= last or message.id in shrunk, "covered or shrunk, and behind no clear"
             assert record.account.messages
             assert message.id not in record.account.messages.lifted, "not doubled"
             assert pick.score is not None

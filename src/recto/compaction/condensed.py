@@ -26,6 +26,7 @@ from recto.turn.assembly import Turn
 from recto.turn.token_cache import TokenCache
 from recto.window.compaction_block import WrittenSummary
 from recto.window.plan import Cut
+from recto.window.planner import LINE
 from recto.window.request import Entry
 
 MOST_TRIES = 8
@@ -173,7 +174,7 @@ class CondensedTexts(Struct):
         kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
         here = {message.id: message for message in (*view.tail, *view.lifted, current)}
         question = question_in(current.text)
-        made = {}
+        made = {key: await result_line(turn.token_cache, view.tail, key) for key in cut.lines}
         for key, most in cut.excerpts.items():
             id, _, call = key.partition("/")
             text = LongText(whole_text(here[id], call), id, question, self.summaries.get(key, ""), can_recall)
@@ -187,6 +188,30 @@ class CondensedTexts(Struct):
         how = f"summed up by {self._writers[key]}" if key in self._writers else "told by chosen sentences"
         search = "; the model can search all of it" if can_recall else ""
         self.notes[f"the middle of {what} is {how}{search}"] = None
+
+
+_BRACKETS = "\"'}] "
+
+
+async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
+    """One line in place of an old tool result: what it was, its size, its outcome, and how to get it back."""
+    id, _, called = key.partition("/")
+    message = next(message for message in messages if message.id == id)
+    result = next(result for result in message.results if result.call_id == called)
+    before = messages[: messages.index(message)]
+    calls = [call for each in before for call in each.calls if call.id == called]
+    asked = _plain(f"{result.name} {calls[-1].arguments if calls else ''}")
+    text = result.text.replace("\\n", "\n")  # in JSON
+    lines = [line for line in map(_plain, text.splitlines()) if any(char.isalnum() for char in line)]
+    size = f"{len(text):,} characters in {len(lines):,} lines"
+    outcome = "failed" if result.is_error else "ended"
+    for length in (100, 60, 30, 0):
+        told = f"; it {outcome} with: {cut_text(lines[-1].rstrip(_BRACKETS), length)}" if lines and length else ""
+        shown = cut_text(asked, max(length, 20))
+        line = f"[{shown}: {size}{told}; recall #{message.said} returns it]"
+        if await _tokens(token_cache, line, called) <= LINE:
+            break
+    return line
 
 
 def middle_input(turn: Turn, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:

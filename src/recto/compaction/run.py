@@ -75,7 +75,7 @@ class CompactionRun:
         id = self.session.conversation
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
             yield SummaryProgress(0, self.turn.plan.summed_up.count)
-        await self._use_written_ahead()
+        await self._plan_again()
         for _ in range(MOST_PASSES):
             if self.turn.plan.cut is not None and self._is_unwanted:
                 await self._do_without()
@@ -185,7 +185,7 @@ class CompactionRun:
 
     async def preview(self) -> Turn:
         """The turn after its cut, as far as it is known without asking a model."""
-        await self._use_written_ahead()
+        await self._plan_again()
         cut, before = self._cut, self.turn.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         _, loaded = await self._draft(cut, before, written)
@@ -246,13 +246,14 @@ class CompactionRun:
         cut = self.turn.plan.cut
         return cut is not None and bool(cut.summary) and not self.is_requested and self._stores
 
-    async def _use_written_ahead(self) -> None:
-        """Cuts where a summary was written ahead, if there is one that is of use now."""
-        if not self._needs_summary or (ahead := await self._find_ahead()) is None:
+    async def _plan_again(self) -> None:
+        """Where a summary is due: old tool results shrink first, and a summary that was written ahead may serve."""
+        if not self._needs_summary or self.prepared.is_squeezed:
             return
-        turn = self.turn
-        plan = plan_window(self.context.strategy, turn.loaded.view, turn.budget, turn.loaded.counts, ahead.last)
-        self.turn, self._written_ahead = replace(turn, plan=plan), ahead
+        loaded, budget, ahead = self.turn.loaded, self.turn.budget, await self._find_ahead()
+        at = (self.context.strategy, loaded.view, budget, loaded.counts)
+        plan = plan_window(*at, results=loaded.all_results, ahead=ahead.last if ahead else None)
+        self.turn, self._written_ahead = replace(self.turn, plan=plan), ahead
 
     async def _find_ahead(self) -> SummaryAhead | None:
         before = self.turn.loaded.view.compaction
@@ -275,7 +276,8 @@ class CompactionRun:
 
     def _plan_ahead(self, last: str | None = None) -> Plan:
         loaded = self.turn.loaded
-        return plan_ahead(self.context.strategy, loaded.view, self.turn.budget, loaded.counts, last)
+        at = (self.context.strategy, loaded.view, self.turn.budget, loaded.counts)
+        return plan_ahead(*at, results=loaded.all_results, ahead=last)
 
     # -- the summary
 

@@ -11,7 +11,7 @@ What of a conversation can be recalled, and messages found there as snippets: fo
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -35,7 +35,7 @@ from recto.store.store import Store
 from recto.summary.machine_output import PROSE, classify_lines
 from recto.text import clean
 from recto.turn.session import ChatSession
-from recto.window.compaction_block import cleared_at
+from recto.window.compaction_block import cleared_at, shrunk_results
 
 MessagePlace = Literal["active", "archived", "branch"]
 """In the view of its conversation, covered by a compaction, or not on the path to the head."""
@@ -293,11 +293,23 @@ def scope_of(store: Store, session: ChatSession, block: Compaction | None = None
 
 def searchable_scope(store: Store, session: ChatSession) -> ArchiveScope | None:
     """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
-    scope, head = scope_of(store, session), session.head
+    head = session.head
     block = _newest_compaction(store, head) if head else None
-    if head is None or block is None or not block.excerpts:
+    return _with_excerpts(store, session, block, block.excerpts if block else ())
+
+
+def recalled_scope(store: Store, session: ChatSession, block: Compaction | None) -> ArchiveScope | None:
+    """What is archived, and old tool results of which the window holds a line."""
+    return _with_excerpts(store, session, block, shrunk_results(block))
+
+
+def _with_excerpts(
+    store: Store, session: ChatSession, block: Compaction | None, keys: Iterable[str]
+) -> ArchiveScope | None:
+    scope, head, ids = scope_of(store, session, block), session.head, {key.partition("/")[0] for key in keys}
+    if head is None or not ids:
         return scope
-    places = [store.tree.place(id) for id in {key.partition("/")[0] for key in block.excerpts}]
+    places = [store.tree.place(id) for id in ids]
     found = scope or ArchiveScope(session.conversation, store.tree.trail(head), 1, 0, 0)
     newest = max(found.number, *(number for number, _ in places))
     return replace(found, condensed=frozenset(position for _, position in places), number=newest)

@@ -6,7 +6,7 @@ on it: where room gets short, what was recalled is the first to go.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,7 +14,14 @@ from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.recall.archive import WAIT_IN_TURN, Archive, ArchivedHit, WaitPolicy
-from recto.recall.message_search import RecallQuery, passages_for, recall_query, scope_of, snippet_of, with_neighbours
+from recto.recall.message_search import (
+    RecallQuery,
+    passages_for,
+    recall_query,
+    recalled_scope,
+    snippet_of,
+    with_neighbours,
+)
 from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
 from recto.settings import ContextSettings
@@ -26,7 +33,7 @@ from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
-from recto.window.compaction_block import has_archive
+from recto.window.compaction_block import has_archive, shrunk_results
 
 log = logging.getLogger(__name__)
 # How many snippets that did not fit are recorded.
@@ -84,7 +91,8 @@ class RecallPicker(Picker):
         if self._chosen is not None:
             return await self._again(turn)
         self._chosen = []
-        query = _query(turn) if has_archive(turn.loaded.view.compaction) else None
+        block = turn.loaded.view.compaction
+        query = _query(turn) if has_archive(block) or shrunk_results(block) else None
         room = _room(turn, query) if query else 0
         if query is None or room < LEAST:
             return turn
@@ -124,7 +132,7 @@ class RecallPicker(Picker):
 
     def _search(self, turn: Turn, query: RecallQuery, limit: int) -> list[Snippet]:
         session, view, message = self._turn.session, turn.loaded.view, turn.current.message
-        scope = scope_of(self._store, session, view.compaction)
+        scope = recalled_scope(self._store, session, view.compaction)
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
@@ -218,10 +226,17 @@ class InWindow(Struct, frozen=True):
 
 
 def _in_window(view: View, message: Message) -> InWindow:
-    sent = (*view.lifted, *view.tail)
+    shrunk = shrunk_results(view.compaction)
+    sent = [message for message in (*view.lifted, *view.tail) if not _is_shrunk(message, shrunk)]
     texts = frozenset(each.text.strip() for each in sent)
     summary = view.compaction.summary if view.compaction else ""
     return InWindow(frozenset(each.id for each in sent), texts, f"{summary}\n{message.text}")
+
+
+def _is_shrunk(message: Message, shrunk: Mapping[str, str]) -> bool:
+    """Whether the window holds a line for each of its tool results."""
+    keys = [f"{message.id}/{result.call_id}" for result in message.results]
+    return bool(keys) and all(key in shrunk for key in keys)
 
 
 def _once(snippets: Sequence[Snippet]) -> list[Snippet]:

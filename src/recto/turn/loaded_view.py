@@ -12,7 +12,7 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.store.store import Store
 from recto.turn.token_cache import Counted, TokenCache
-from recto.window.count import SUMMARY
+from recto.window.count import SUMMARY, proportional_shares
 from recto.window.request import Entry
 from recto.window.window import NO_EXCERPTS, entries_of, summary_entry
 
@@ -47,6 +47,18 @@ class LoadedView(Struct, frozen=True):
         if self.summary:
             counts[SUMMARY] = self.summary.count.tokens
         return {**counts, **self.results}
+
+    @property
+    def all_results(self) -> dict[str, int]:
+        """Tokens of every tool result as it is sent, by `message/call`; where several are one entry, their shares."""
+        found: dict[str, int] = {}
+        for first, *rest in units(self.view.tail):
+            keys = {result.call_id: f"{message.id}/{result.call_id}" for message in rest for result in message.results}
+            for counted in self.counted_units.get(first.id, ()) if keys else ():
+                sent = [block for block in counted.entry.blocks if isinstance(block, ToolResult)]
+                shares = proportional_shares(counted.count.tokens, [len(block.text) + 1 for block in sent])
+                found |= {keys[block.call_id]: share for block, share in zip(sent, shares, strict=True)}
+        return found
 
     def rescaled(self, factor: float) -> "LoadedView":
         """The same with another calibration."""

@@ -48,6 +48,11 @@ class PreparedTurn(Struct):
     """Why the counts of this turn are not calibrated."""
 
     @property
+    def is_squeezed(self) -> bool:
+        """Whether the next request must be smaller than the last, which the provider found too long."""
+        return self._overflow is not None
+
+    @property
     def notes(self) -> list[str]:
         """What the user should know about this message."""
         model = self.context.model

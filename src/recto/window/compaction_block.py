@@ -60,6 +60,11 @@ def has_archive(block: Compaction | None) -> bool:
     return block is not None and block.messages_archived > 0 and block.last not in (None, cleared_at(block))
 
 
+def shrunk_results(block: Compaction | None) -> dict[str, str]:
+    """The excerpts that stand for old tool results."""
+    return {key: text for key, text in block.excerpts.items() if "/" in key} if block else {}
+
+
 def next_block(
     before: Compaction | None,
     written: WrittenSummary,

@@ -55,6 +55,8 @@ class Cut(Struct, frozen=True):
     """Token limit of the summary to write, as sent; 0 for no summary, None to keep the current one."""
     excerpts: Mapping[str, int] = field(default_factory=dict)
     """Token limit for each message (or `message/call`) that is too large to be sent whole."""
+    lines: tuple[str, ...] = ()
+    """Old tool results, as `message/call`, that shrink to a line."""
     passing: bool = False
     """For this request only: nothing is stored, no model is asked."""
 
@@ -80,6 +82,7 @@ class Plan(Struct, frozen=True):
             "lifted": [lift.to_json() for lift in self.lifted],
             "bands": [band.to_json() for band in self.bands],
             "excerpts": dict(self.cut.excerpts) if self.cut else {},
+            **({"lines": list(self.cut.lines)} if self.cut and self.cut.lines else {}),
             "compacts": self.cut is not None,
             "passing": self.cut is not None and self.cut.passing,
             "frees": self.frees,

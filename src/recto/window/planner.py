@@ -6,7 +6,7 @@ whether a summary replaces the covered messages, and which covered messages are 
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.conversation import View
@@ -25,6 +25,10 @@ from recto.window.count import (
 )
 from recto.window.plan import NOTHING, Band, Budget, Cut, Lift, Plan, Range
 
+LINE = 96
+"""The most tokens of a line in place of a tool result, with the id of its call."""
+WORTH_A_LINE = 3 * LINE
+NOT_SHRINKABLE: Mapping[str, Mapping[str, int]] = {}
 LITTLE = 0.1
 """Share of the room: a compaction that frees less has freed little."""
 PATIENCE = 2
@@ -32,19 +36,30 @@ PATIENCE = 2
 
 
 def plan_window(
-    strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int], ahead: str | None = None
+    strategy: Strategy,
+    view: View,
+    budget: Budget,
+    counts: Mapping[str, int],
+    *,
+    results: Mapping[str, int] | None = None,
+    ahead: str | None = None,
 ) -> Plan:
     """Plans which messages stay, are summarised or left out, and why. All stay while no compaction is due.
 
-    `ahead` is the last message of a summary that was written ahead: the cut is there if that reaches low water.
+    `results` are the tokens of all tool results, by `message/call`: old, large ones shrink to a line, and nothing is
+    covered if that reaches low water. `ahead` is the last message of a summary that was written ahead: the cut is there
+    if that reaches low water.
     """
     measured = measure(view, budget, counts)
     why = _due(measured)
     if not why:
         return _all_kept(strategy, measured, "everything fits")
+    shrinkable = _shrinkable(measured, results or {})
+    if (cut := _shrink_results(measured, shrinkable)) and cut.size <= budget.floor:
+        return cut.plan(strategy, f"{why}; {len(cut.lines)} old tool results shrink to a line each")
     if ahead and (cut := _cut(strategy, measured, ahead=ahead)) and _reaches_low_water(cut):
         return cut.plan(strategy, why)
-    cut = _cut(strategy, measured)
+    cut = _cut(strategy, measured, shrinkable=shrinkable)
     if cut is None:
         return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
     little = budget.room * LITTLE
@@ -72,7 +87,13 @@ def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[
 
 
 def plan_ahead(
-    strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int], ahead: str | None = None
+    strategy: Strategy,
+    view: View,
+    budget: Budget,
+    counts: Mapping[str, int],
+    *,
+    results: Mapping[str, int] | None = None,
+    ahead: str | None = None,
 ) -> Plan:
     """Plans the compaction that will be due soon: its cut still reaches low water when the window has grown until then.
     All stay if there is no such cut. `ahead`: the cut is behind this message, where a summary was written already."""
@@ -81,8 +102,9 @@ def plan_ahead(
     beyond = 0 if ahead else max(int(budget.room * LITTLE) // 2, sum(group.tokens for group in now.groups[-2:]))
     growth = max(0, budget.due - now.size) + beyond
     measured = measure(view, replace(budget, low_water=budget.low_water - growth), counts)
+    shrunk = _shrink_results(measured, _shrinkable(measured, results or {}))
     cut = _cut(strategy, measured, ahead=ahead)
-    if cut is None or not _reaches_low_water(cut):
+    if cut is None or not _reaches_low_water(cut) or (shrunk and shrunk.size <= measured.budget.floor):
         return _all_kept(strategy, now, "no cut would reach low water later")
     return cut.plan(strategy, "a compaction will soon be due")
 
@@ -139,6 +161,8 @@ class Cutting(Struct, frozen=True):
     shrunk: Shrunk
     loses: bool = False
     """It covers messages without a summary of them: stored only by strategies without summaries."""
+    shrinkable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By the first message of a group: its old tool results, and what each saves as a line."""
 
     @property
     def kept(self) -> Sequence[Group]:
@@ -149,11 +173,18 @@ class Cutting(Struct, frozen=True):
         """The size of the window after the cut, at most."""
         measured, lifted = self.measured, sum(lift.tokens for lift in self.lifts)
         summary = measured.summary if self.summary is None else self.summary
-        kept = sum(group.tokens for group in self.kept)
+        kept = sum(group.tokens - sum(self._savings(group).values()) for group in self.kept)
         if self.kept and self.kept[-1] is measured.last_round:
             kept -= self.kept[-1].tokens - self.shrunk.round
         notice = NOTICE if self.lifts and not summary else 0
         return measured.budget.around + self.shrunk.current + (summary or notice) + lifted + kept
+
+    def _savings(self, group: Group) -> Mapping[str, int]:
+        return self.shrinkable.get(group.ids[0], {})
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(key for group in self.kept for key in self._savings(group))
 
     @property
     def frees(self) -> int:
@@ -169,7 +200,7 @@ class Cutting(Struct, frozen=True):
     def plan(self, strategy: Strategy, why: str) -> Plan:
         kept = _range(self.kept, sum(group.tokens for group in self.kept))
         covered = {"summed_up" if self.summary else "left_out": self.covered}
-        cut = Cut(self._last, self._lifted, self.summary, dict(self.shrunk.excerpts))
+        cut = Cut(self._last, self._lifted, self.summary, dict(self.shrunk.excerpts), self.lines)
         return Plan(
             strategy.name, kept, why, lifted=self.lifts, bands=self.bands, cut=cut, frees=max(0, self.frees), **covered
         )
@@ -200,12 +231,13 @@ def _cut(
     on_request: bool = False,
     squeeze: Mapping[str, int] | None = None,
     ahead: str | None = None,
+    shrinkable: Mapping[str, Mapping[str, int]] = NOT_SHRINKABLE,
 ) -> Cutting | None:
     """`ahead`: the cut is behind this message; None if it is not there, or if the last round does not stay."""
     budget, groups, last = measured.budget, measured.groups, measured.last_round
     max_summary = budget.summary if strategy.summarizes else measured.summary
     shrunk = shrink(measured, max_summary, squeeze or {})
-    costs = [0 if group.pinned else group.tokens for group in groups]
+    costs = [0 if group.pinned else group.tokens - sum(shrinkable.get(group.ids[0], {}).values()) for group in groups]
     if last and shrunk.keeps_round:
         costs[-1] = 0 if last.pinned else shrunk.round
     around = budget.around + shrunk.current + measured.pins
@@ -222,7 +254,31 @@ def _cut(
     if summary == 0:
         start = _at_a_question(measured, start)
     lifts, bands = _lifts(strategy, measured, start, around + max(summary, NOTICE) + sum(costs[start:]))
-    return _worth_making(strategy, Cutting(measured, start, summary, tuple(lifts), bands, shrunk))
+    return _worth_making(
+        strategy, Cutting(measured, start, summary, tuple(lifts), bands, shrunk, shrinkable=shrinkable)
+    )
+
+
+def _shrinkable(measured: Measured, results: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """The large tool results of groups that are not among the latest, and what a line in place of each saves."""
+    old = measured.groups[: start_of_last(measured.groups, max(measured.budget.recent, 2) - 1)]
+    found: dict[str, dict[str, int]] = {}
+    for group in old:
+        keys = [f"{message.id}/{result.call_id}" for message in group.messages[1:] for result in message.results]
+        large = {key: results[key] - LINE for key in keys if results.get(key, 0) >= WORTH_A_LINE}
+        if large and not group.pinned:
+            found[group.ids[0]] = large
+    return found
+
+
+def _shrink_results(measured: Measured, shrinkable: Mapping[str, Mapping[str, int]]) -> Cutting | None:
+    """Old tool results as lines, and everything else as it is."""
+    if not shrinkable or measured.view.older:
+        return None
+    lifts = tuple(Lift(group.ids, group.tokens, "pinned" if group.pinned else "as before") for group in measured.lifted)
+    last = measured.last_round
+    shrunk = Shrunk(measured.budget.current, last.tokens if last else 0)
+    return Cutting(measured, 0, None, lifts, (), shrunk, shrinkable=shrinkable)
 
 
 def _worth_making(strategy: Strategy, cut: Cutting) -> Cutting | None:

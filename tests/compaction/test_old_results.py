@@ -1,0 +1,117 @@
+"""Old, large tool results shrink to a line before anything is summarised."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.compaction.test_run import of
+from tests.conftest import Open, Script
+
+from recto.blocking import Desk, Talk
+from recto.events import ContextCompacted, SummaryRequested
+from recto.window.planner import LINE
+
+NOTE = "The harbour log says that boat {0} came in at pier {0}. " * 30
+LIMIT = 6000
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(20):
+        (folder / f"Log {number}.md").write_text(NOTE.format(number) + f"\nThe watchword of day {number} is osprey.")
+    return folder
+
+
+def reads(number: int) -> dict[str, Any]:
+    return {"tool_calls": [{"name": "read_document", "arguments": {"path": f"Log {number}.md"}}]}
+
+
+def steps() -> list[dict[str, Any]]:
+    told = [step for number in range(20) for step in (reads(number), {"text": f"Log {number} is about boats."})]
+    return [*told, {"text": "A summary of logs.", "when": "summary"}]
+
+
+def read_logs(talk: Talk) -> list[ContextCompacted]:
+    """Reads logs until the first compaction."""
+    for number in range(20):
+        events = list(talk.stream(f"Read log {number}, please."))
+        if found := of(ContextCompacted, events):
+            assert not of(SummaryRequested, events), "no model is asked"
+            return found
+    raise AssertionError("no compaction came")
+
+
+def sent(at: Desk, talk: Talk) -> list[dict[str, Any]]:
+    return list(body(at, talk)["messages"])
+
+
+def body(at: Desk, talk: Talk) -> dict[str, Any]:
+    """Of the last request for a reply."""
+    ids = [id for id in at.store.records.ids(talk.id) if at.record(id).purpose == "reply"]
+    return dict(json.loads(at.rebuild(ids[-1])))
+
+
+def test_old_results_shrink_to_lines_and_nothing_is_covered(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(*steps(), limit=LIMIT), vault=vault)
+    talk = at.conversation()
+    (compacted,) = read_logs(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert (block.last, block.summary, block.messages_archived) == (None, "", 0)
+    assert compacted.context_size_after <= 0.5 * LIMIT
+    results = [message["content"] for message in sent(at, talk) if message["role"] == "tool"]
+    lines = [text for text in results if "recall #" in text]
+    assert len(lines) == len(block.excerpts) > 2
+    assert "Log 0.md" in lines[0]
+    assert "characters in 2 lines" in lines[0]
+    assert "The watchword of day 0 is osprey." in lines[0]
+    assert "boat 0 came in" not in lines[0]
+    assert any("boat" in text and "recall #" not in text for text in results), "the latest are whole"
+    assert all(difference is None for _, difference in at.verify())
+
+
+def test_lines_are_short_whatever_the_result(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(*steps(), limit=LIMIT), vault=vault)
+    talk = at.conversation()
+    read_logs(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert all(len(line) < LINE * 6 for line in block.excerpts.values())
+
+
+def test_what_shrank_is_one_recall_away(desk: Open, script: Script, vault: Path) -> None:
+    asks = {"tool_calls": [{"name": "recall", "arguments": {"query": "watchword of day 1"}}]}
+    at = desk(script(*steps()[:-1], limit=LIMIT), vault=vault)
+    talk = at.conversation()
+    read_logs(talk)
+    assert "recall" in [tool["function"]["name"] for tool in body(at, talk)["tools"]]
+    again = desk(script(asks, {"text": "At pier 1."}, limit=LIMIT), vault=vault).conversation(talk.id)
+    again.ask("Where was boat 1?")
+    found = [result.text for message in again.messages(limit=None) for result in message.results]
+    assert "The watchword of day 1 is" in found[-1]
+
+
+def test_a_question_recalls_what_shrank(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(*steps(), limit=LIMIT), vault=vault)
+    talk = at.conversation()
+    read_logs(talk)
+    at.index()
+    window = talk.window("What did you say was the watchword of day 1 in the harbour log?")
+    recalled = [section for section in window.sections if section.name == "recalled"]
+    assert recalled
+
+
+def test_a_later_summary_reads_the_whole_results(desk: Open, script: Script, vault: Path) -> None:
+    at = desk(script(*steps(), limit=LIMIT), vault=vault)
+    talk = at.conversation()
+    read_logs(talk)
+    talk.compact()
+    asked = [id for id in at.store.records.ids(talk.id) if at.record(id).purpose == "summary"]
+    block = talk.compaction()
+    assert asked
+    assert block is not None
+    assert block.summary
+    assert block.messages_archived > 0
