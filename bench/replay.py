@@ -71,6 +71,7 @@ def _summaries(summary: str) -> Iterator[dict[str, Any]]:
     used = {"usage": {"input": 1, "output": 1}}
     for number in range(1, SUMMARIES + 1):
         yield {"when": "summary", "text": numbered(summary, number)} | used
+        yield {"when": "ahead", "text": numbered(summary, number)} | used
 
 
 def _requests(desk: Desk, conversation: str | None) -> Iterator[Made]:

@@ -251,6 +251,7 @@ class CompactionRun:
         if not self._needs_summary or self.prepared.is_squeezed:
             return
         loaded, budget, ahead = self.turn.loaded, self.turn.budget, await self._find_ahead()
+        ahead = ahead if ahead and ahead.answer else None
         at = (self.context.strategy, loaded.view, budget, loaded.counts)
         plan = plan_window(*at, results=loaded.all_results, ahead=ahead.last if ahead else None)
         self.turn, self._written_ahead = replace(self.turn, plan=plan), ahead
@@ -268,8 +269,8 @@ class CompactionRun:
         if plan.cut is None or not plan.cut.summary or not plan.cut.last:
             return
         ahead = await self._find_ahead()
-        if ahead and self._plan_ahead(ahead.last).cut is not None:
-            return  # that one is still of use
+        if ahead and (ahead.answer is None or self._plan_ahead(ahead.last).cut is not None):
+            return  # it is still of use, or another would fail too
         self.turn = replace(turn, plan=plan)
         writer = await self._summary_writer(plan.cut.summary)
         await writer.write_ahead(plan.cut.last, before.compaction_number if before else None)

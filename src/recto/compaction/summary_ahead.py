@@ -22,19 +22,22 @@ log = logging.getLogger(__name__)
 class SummaryAhead(Struct, frozen=True):
     last: str
     """The last message that it covers."""
-    answer: SideAnswer
+    answer: SideAnswer | None
+    """None if it failed."""
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
-    """The newest summary that was written ahead, if it follows the Compaction in force and has an answer."""
+    """The newest summary that was asked for ahead, if it follows the Compaction in force and was not stopped."""
     request = store.records.latest(conversation, "ahead")
     if request is None:
         return None
     record = store.records.record(request)
     account, outcome = record.account, record.outcome
     text, finish, last, model = outcome.get("text"), outcome.get("finish"), account.ahead, account.model or ""
-    if last is None or account.compaction != compaction or not text or finish is None:
+    if last is None or account.compaction != compaction or finish in (None, "stopped"):
         return None
+    if not text:
+        return SummaryAhead(last, None)
     made = Made(model.partition(":")[0], model, outcome.get("duration_s") or 0.0)
     return SummaryAhead(last, SideAnswer(str(text), str(finish), bool(outcome.get("called")), made))
 
