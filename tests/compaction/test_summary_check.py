@@ -44,7 +44,7 @@ def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: 
     assert block.checks["invented"] == 2
     assert block.checks["kept"] == 1
     assert block.checks["ledger"] > 3
-    berths = [re.match(r"#(\d+) .*quay-(\d+)/north\.txt", line) for line in block.ledger]
+    berths = [re.match(r"#(\d+): .*quay-(\d+)/north\.txt", line) for line in block.ledger]
     assert all(found and int(found[1]) == 2 * (int(found[2]) - 11) + 1 for found in berths if found)
     assert any(berths), "each with the number of its message"
     body = sent(at, events)
@@ -74,7 +74,7 @@ def test_a_ledger_is_carried_over_and_what_a_later_summary_drops_comes_back(desk
     fill(talk)
     before = talk.compaction()
     assert before is not None
-    assert before.places["Ada Lovelace"] > 0
+    assert any("Ada Lovelace" in item for item in before.places)
     fill(talk, 40)
     block = talk.compaction()
     assert block is not None

@@ -63,7 +63,7 @@ def test_a_model_asks_for_a_message_that_the_ledger_names(home: Path, tmp_path: 
         assert talk is not None
         block = talk.compaction()
         assert block is not None
-        assert block.ledger[0].startswith("#1 ")
+        assert block.ledger[0].startswith("#1: ")
         assert talk.ask("What did the new mast step cost?").text == "340 €."
         (result,) = talk.messages()[-2].results
         assert f"#1 user: {SAID[0]}" in result.text

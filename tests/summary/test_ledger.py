@@ -1,91 +1,278 @@
-"""The ledger: terse lines that can be understood alone, within a limit, carried over from one summary to the next."""
+"""The ledger: quotations that can be understood alone, by rank within a limit, carried over from one to the next."""
+
+import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.summary.samples import covered
+from tests.summary.samples import covered, pieces
 
-from recto.chat.blocks import Text
-from recto.chat.message import Message
-from recto.summary.decisions import find_decisions
-from recto.summary.facts import find_facts
-from recto.summary.ledger import DANGLING_WORDS, describe_fact, ledger_lines
+from recto.chat.blocks import Block, Text, ToolCall, ToolResult
+from recto.chat.message import Message, Role
+from recto.summary.ledger import ledger_items, ledger_lines, parse_ledger
+from recto.summary.ledger_entries import readable_arguments
+from recto.summary.quotation import DANGLING_WORDS
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary
 
+Said = tuple[Role, str]
 
-def items(text: str) -> set[str]:
+
+def gathered(*said: Said) -> CoveredFacts:
     found = CoveredFacts()
-    found.add([Message("1", "user", (Text(text),), said=1)])
-    return {entry.text for entry in found.entries.values()}
+    found.add([Message(str(at), role, (Text(text),), said=at) for at, (role, text) in enumerate(said, 1)])
+    return found
+
+
+def items(text: str, role: Role = "user") -> set[str]:
+    return {entry.text for entry in gathered((role, text)).entries.values()}
+
+
+def ledger(*said: Said, limit: int = 200, summary: str = "Nothing.", former: FormerSummary | None = None) -> list[str]:
+    found = verify_summary(summary, gathered(*said), former or FormerSummary())
+    return list(ledger_lines(found.lost, limit, lambda text: len(text) // 4 + 1))
+
+
+# -- quotations
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The rent is $1,200 per month.", "rent $1,200 per month"),
-        ("We pay 400 € a night.", "pay 400 € a night"),
-        ("It handles 900 requests per second.", "900 requests per second"),
-        ("There are 14 blue boats in the harbour.", "14 blue boats"),
-        ("The upload took 188 seconds today.", "upload took 188 seconds"),
-        ("The opening has moved to 1 July, because the hall was taken.", "opening moved 1 July"),
-        ("The invoice has not been paid yet. It is about 5,250 euros.", "invoice 5,250 euros"),
-        ("The rent for the flat in Berlin is 900 €.", "rent 900 €"),
-        ("The budget that the board approved last week is 12,000 €.", "budget 12,000 €"),
-        ("The upload is 69 % slower than last week.", "upload 69 % slower"),
-        ("About 40 % of users stay.", "40 % of users"),
-        ("I've had them for 3 years now.", "had 3 years"),
-        ("Last Friday, I finished the presentation.", "Last Friday: finished presentation"),
-        ("At most 563 MB for one message.", "563 MB for one message"),
-        ("The response is 125379498.", "response 125379498"),
-        ("It fails in line 293 according to the trace.", "line 293"),
-        ("来年のサーバー予算は3000円です。", "来年のサーバー予算は3000円"),
+        ("The rent is $1,200 per month.", "The rent is $1,200 per month"),
+        ("It handles 900 requests per second.", "It handles 900 requests per second"),
+        ("The upload took 188 seconds today.", "The upload took 188 seconds today"),
+        ("I told everybody on the team about it, and the hall has 214 seats.", "the hall has 214 seats"),
+        ("The invoice is not paid. It is about 5,250 euros.", "The invoice is not paid. It is about 5,250 euros"),
+        ("The upload took 188 s, which is 69 % slower.", "The upload took 188 s, which is 69 % slower"),
+        ("Last Friday, I finished the presentation.", "Last Friday, I finished the presentation"),
+        ("Our IBAN is DE89 3704 0044 0532 0130 00.", "Our IBAN is DE89 3704 0044 0532 0130 00"),
+        ("The server is 192.168.4.17:8443.", "The server is 192.168.4.17:8443"),
+        ("Use db.internal:5432 for tests.", "Use db.internal:5432 for tests"),
+        ("Run `cd a; make test` first.", "Run `cd a; make test` first"),
+        ("来年のサーバー予算は3000円です。", "来年のサーバー予算は3000円です"),
         ("费用大约是3000元。", "费用大约是3000元"),
     ],
 )
-def test_a_number_comes_with_its_topic_and_what_it_is_per(text: str, expected: str) -> None:
+def test_a_fact_is_quoted_with_the_words_that_tell_it(text: str, expected: str) -> None:
     assert expected in items(text)
+
+
+def test_of_a_long_sentence_only_the_topic_of_a_figure_is_quoted() -> None:
+    text = (
+        "After a long discussion with everybody who has ever worked there it turned out that the yearly costs of the "
+        "heating in the old wing come to 12,400 € and nobody knew about that"
+    )
+    (item,) = (item for item in items(text) if "12,400" in item)
+    assert "heating" in item
+    assert len(item) < 70
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See ya Nate", "Hey Mel!", "Thanks, Caroline!", "Glad it helped ya, Melanie!", "We did.", "-1", "7", "Life!",
+        "Wow, Mel! Great.", "ok", "LIST of ALL",
+    ],
+)  # fmt: skip
+def test_greetings_and_words_without_a_topic_are_no_items(text: str) -> None:
+    assert items(text) == set()
+
+
+def test_machine_output_gives_lines_that_tell_a_result_and_paths_but_no_words() -> None:
+    found = CoveredFacts()
+    output = "7 lines\nField keys `values`\n12 passed, 3 failed in 4.52s\nsee /srv/app/run.log\n-1"
+    found.add([Message("1", "tool", (ToolResult("c", "shell", output),), said=1)])
+    assert {entry.text for entry in found.entries.values()} == {
+        "12 passed, 3 failed in 4.52s",
+        "/srv/app/run.log",
+    }
+
+
+def test_arguments_of_a_call_are_quoted_as_a_person_reads_them() -> None:
+    found = CoveredFacts()
+    arguments = json.dumps({"command": 'cd /srv && grep "a;b" x\nls', "n": 3})
+    found.add([Message("1", "assistant", (ToolCall("c", "bash", arguments),), said=1)])
+    assert 'cd /srv && grep "a;b" x' in {entry.text for entry in found.entries.values()}
 
 
 WORDS = "we pay 400 € per the for 12 boats a of and must never on May 1 rent is"
 
 
-@given(st.lists(st.sampled_from(WORDS.split()), max_size=14))
-def test_no_item_ends_with_a_dangling_word(words: list[str]) -> None:
-    text = " ".join(words)
-    for fact in [*find_facts(text), *find_decisions(text)]:
-        last = describe_fact(fact, text).split()[-1]
-        assert last not in DANGLING_WORDS or text.endswith(last)
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=40))
+def test_no_item_is_cut_behind_a_dangling_word(words: list[str]) -> None:
+    for item in items(" ".join(words)):
+        if item.endswith("…"):
+            assert item.removesuffix("…").split()[-1] not in DANGLING_WORDS
 
 
-def test_a_long_item_is_cut_at_the_end_of_a_word_and_not_behind_a_small_one() -> None:
-    text = "You must always check the code after you issue an edit to make sure that it reflects what you had in mind."
-    (item,) = [describe_fact(fact, text) for fact in find_decisions(text)]
-    assert item.endswith("reflects…")
-    assert len(item) <= 91
-
-
-def test_an_item_without_spaces_is_cut_where_its_script_changes() -> None:
-    text = "必ず" + "テストサーバーで確認してから" * 12 + "ください。"
-    (item,) = [describe_fact(fact, text) for fact in find_decisions(text)]
-    assert len(item) <= 91
+def test_a_long_decision_is_cut_at_the_end_of_a_word() -> None:
+    text = "必ず" + "テストサーバーで確認してから" * 20 + "ください。"
+    (item,) = {item for item in items(text) if item.startswith("必ず")}
+    assert len(item) <= 161
     assert item.removesuffix("…").endswith(("テストサーバー", "で", "から"))
 
 
-def test_a_line_names_its_message_and_describes_numbers_by_their_topic() -> None:
+# -- the law: what is quoted was said
+
+SPOKEN = """
+we must never|; DROP TABLE a;| · |#12: x|DE89 3704 0044 0532 0130 00|192.168.4.17:8443|budget is 300 euros|src/a.py:12
+`cd a; ls`|"b; c"|Ada Lovelace|on May 1|Actually, correction:|, which is|because|\n|\t|. It is|?|\n- |
+Who pays for it?|+49 30 1234567|12,000 €|…|error: no such file|don't call before 9:30|a;b|
+https://a.example/x;y|\u00a0|ok|14. März
+"""
+fragments = st.lists(
+    st.sampled_from(SPOKEN.strip("\n").split("|")) | pieces | st.text(max_size=4), min_size=1, max_size=14
+).map(" ".join)
+blocks: st.SearchStrategy[tuple[Role, Block]] = st.one_of(
+    st.tuples(st.sampled_from(["user", "assistant"]), fragments.map(Text)),
+    st.tuples(st.just("tool"), fragments.map(lambda text: ToolResult("c", "run", text))),
+    st.tuples(
+        st.just("assistant"),
+        st.dictionaries(st.sampled_from(["command", "path", "text"]), fragments).map(
+            lambda arguments: ToolCall("c", "run", json.dumps(arguments))
+        ),
+    ),
+)
+
+
+def readable(block: Block) -> str:
+    if isinstance(block, ToolCall):
+        return " ".join(readable_arguments(block.arguments).split())
+    assert isinstance(block, Text | ToolResult)
+    return " ".join(block.text.split())
+
+
+@given(st.lists(blocks, max_size=6))
+def test_every_item_is_a_part_of_the_message_it_names(said: list[tuple[Role, Block]]) -> None:
+    found = CoveredFacts()
+    found.add([Message(str(at), role, (block,), said=at) for at, (role, block) in enumerate(said, 1)])
+    lines = ledger_lines(verify_summary("Nothing.", found, FormerSummary()).lost, 4000, len)
+    for number, item in ledger_items(lines):
+        text = readable(said[number - 1][1])
+        assert item in text or item.removesuffix("…") in text
+
+
+@given(st.lists(blocks, max_size=6))
+def test_a_ledger_can_be_read_again(said: list[tuple[Role, Block]]) -> None:
+    found = CoveredFacts()
+    found.add([Message(str(at), role, (block,), said=at) for at, (role, block) in enumerate(said, 1)])
+    lost = verify_summary("Nothing.", found, FormerSummary()).lost
+    lines = ledger_lines(lost, 4000, len)
+    wanted = {(entry.number, text) for entry in lost for text in (entry.text, entry.short)}
+    wanted |= {entry.question for entry in lost if entry.question}
+    assert set(ledger_items(lines)) <= wanted
+    again = {(entry.number, entry.text) for entry in parse_ledger(lines)}
+    asked = {entry.question for entry in parse_ledger(lines) if entry.question}
+    assert again | asked == set(ledger_items(lines))
+
+
+def test_a_ledger_of_an_older_version_is_still_read() -> None:
+    assert ledger_items(("#3 src/zip.py; deploy 2024-05-01", "#9 Grace Hopper")) == [
+        (3, "src/zip.py"), (3, "deploy 2024-05-01"), (9, "Grace Hopper"),
+    ]  # fmt: skip
+
+
+# -- what comes first
+
+CUSTOMERS = "\n".join(f"Anna Schmidt {at}, Berlin, +49 30 {at:07}, {at * 7} €" for at in range(150))
+LOG = "\n".join(f"2024-03-01 10:{at % 60:02}:11 INFO worker request {at * 37} took {at} ms" for at in range(150))
+NAMES = "\n".join(f"- Clara Meyer{chr(97 + at % 26)} knows the old harbour master well" for at in range(150))
+KEY: tuple[Said, ...] = (
+    ("user", "My budget is 300 euros."),
+    ("user", "I decided we will go to Ghent."),
+    ("user", "The order number is 4711-AX-09."),
+    ("user", "Never call the hotel before 9:30."),
+)
+
+
+@pytest.mark.parametrize("pasted", [CUSTOMERS, LOG, f"```\n{LOG}\n```", NAMES, CUSTOMERS.replace(", ", "\t")])
+def test_what_is_pasted_does_not_push_out_what_was_said(pasted: str) -> None:
+    told = "\n".join(ledger(*KEY, ("user", f"Here is the list:\n{pasted}\nWho owes us most?"), limit=120))
+    for words in ("budget is 300 euros", "Ghent", "4711-AX-09", "Never call the hotel before 9:30"):
+        assert words in told
+
+
+def test_one_message_does_not_take_all_the_room() -> None:
+    rules = " ".join(f"You must never touch the file number{chr(97 + at)} here." for at in range(26))
+    told = "\n".join(ledger(("user", rules), ("user", "Ada Lovelace looks after the music."), limit=120))
+    assert "Ada Lovelace looks after the music" in told
+    assert "You must never touch" in told
+
+
+def test_what_binds_comes_before_figures_and_figures_before_names() -> None:
+    said: tuple[Said, ...] = (
+        ("user", "The hall in the old town has 214 seats."),
+        ("user", "My colleague Kofi Vogel likes the harbour."),
+        ("user", "We agreed that Redis is out."),
+    )
+    assert ledger(*said, limit=16) == ["#3: We agreed that Redis is out"]
+    assert [line[:2] for line in ledger(*said, limit=30)] == ["#1", "#3"]
+    assert [line[:2] for line in ledger(*said)] == ["#1", "#2", "#3"]
+
+
+def test_a_figure_that_a_summary_loses_is_in_the_ledger_while_there_is_room() -> None:
+    told = ledger(("user", "Hello! My budget is 300 euros."), summary="The user has a budget in euros.")
+    assert told == ["#1: My budget is 300 euros"]
+
+
+def test_a_prohibition_that_a_summary_turns_round_is_lost() -> None:
+    told = ledger(
+        ("user", "Never deploy the harbour site on Friday."), summary="They deploy the harbour site on Friday."
+    )
+    assert told == ["#1: Never deploy the harbour site on Friday"]
+
+
+@pytest.mark.parametrize(
+    ("value", "correction"),
+    [
+        ("My budget is 300 euros.", "Actually, correction: the budget is 350 euros."),
+        ("The budget is 300 euros.", "The budget is 350 euros."),
+        ("Das Budget liegt bei 12.000 €.", "Korrektur: Das Budget liegt bei 14.000 €."),
+        ("El presupuesto es de 4.500 euros.", "En realidad me equivoqué: el presupuesto es de 5.200 euros."),
+        ("Le budget est de 300 euros.", "Correction : le budget est de 350 euros."),
+        ("The opening is on 12 May.", "The opening was moved to 19 May."),
+    ],
+)
+def test_a_value_that_was_corrected_is_not_in_the_ledger(value: str, correction: str) -> None:
+    (line,) = ledger(("user", value), ("assistant", "Noted."), ("user", correction))
+    assert line.startswith("#3: ")
+    first = ledger(("user", value))
+    former = FormerSummary("Nothing.", tuple(first))
+    later = [("assistant", "Noted.")] * 5 + [("user", correction)]
+    assert [line[:3] for line in ledger(*later, former=former)] == ["#6:"]  # type: ignore[arg-type]
+
+
+def test_values_of_different_things_correct_nothing() -> None:
+    said: tuple[Said, ...] = (("user", "Room A costs 400 €."), ("user", "Room B costs 300 €."))
+    assert len(ledger(*said)) == 2
+
+
+def test_a_short_answer_comes_with_its_question_also_from_a_former_ledger() -> None:
+    said: tuple[Said, ...] = (("assistant", "Fine. Who looks after the speakers?"), ("user", "Marta Okafor."))
+    lines = ledger(*said)
+    assert lines == ["#1: Who looks after the speakers?", "#2: Marta Okafor"]
+    assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
+
+
+# -- lines
+
+
+def test_a_line_names_its_message() -> None:
     found = verify_summary("Nothing.", covered(), FormerSummary())
     lines = ledger_lines(found.lost, 1000, len)
-    assert lines[0].startswith("#1 ")
-    assert "budget" in lines[0]
-    assert [int(line[1:].partition(" ")[0]) for line in lines] == [1, 2, 3, 4]
+    assert lines[0].startswith("#1: ")
+    assert "The budget is 12,000 €" in lines[0]
+    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [1, 2, 3, 4]
     assert "12 passed" in lines[2]
 
 
 def test_a_ledger_is_carried_over_and_yields_only_to_better_lines() -> None:
-    former = FormerSummary("", ("#3 src/zip.py; deploy 2024-05-01", "#9 Grace Hopper"))
+    former = FormerSummary("", ("#3: src/zip.py · we deploy on 2024-05-01", "#9: Grace Hopper knows the code"))
     found = verify_summary("Nothing.", covered((("tool", "12 passed"),)), former)
     lines = ledger_lines(found.lost, 1000, len)
-    assert lines[1:] == former.ledger
-    assert ledger_lines(found.lost, 40, len) == ("#3 src/zip.py", "#9 Grace Hopper")
+    assert set(ledger_items(former.ledger)) < set(ledger_items(lines))
+    assert ledger_lines(found.lost, 40, len) == ("#3: we deploy on 2024-05-01",)
 
 
 @given(st.integers(0, 400))

@@ -75,7 +75,7 @@ def test_an_unverified_fact_stays_marked_until_somebody_says_it() -> None:
 
 
 def test_the_former_ledger_and_summary_support_their_facts() -> None:
-    former = FormerSummary("Grace Hopper helps.", ("#3 src/zip.py; 90 days",))
+    former = FormerSummary("Grace Hopper helps.", ("#3: src/zip.py · it takes 90 days",))
     summary = "Grace Hopper has src/zip.py for 90 days."
     assert verified_text(summary, former) == summary
 
@@ -89,11 +89,13 @@ def test_counts_add_up_over_all_covered_facts() -> None:
     assert counts["facts"] == counts["kept"] + counts["ledger"] + counts["archive"]
     later = verify_summary(
         "Nothing.",
-        covered((("user", "Eve is in Lisbon."),)),
+        covered((("user", "Eve lives near the old harbour in Lisbon."),)),
         FormerSummary(found.text, lines, found.places, counts["facts"]),
     )
     assert later.facts == counts["facts"] + 2
-    assert {"src/app.py", "Ada Lovelace"} <= {entry.text for entry in later.lost}, "what a new summary drops comes back"
+    again = "\n".join(entry.text for entry in later.lost)
+    assert "src/app.py" in again, "what a new summary drops comes back"
+    assert "Ada Lovelace" in again
 
 
 def test_an_edited_summary_is_counted_against_all_known_facts() -> None:

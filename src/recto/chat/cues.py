@@ -32,7 +32,12 @@ we/you have/need to use/ship/support/deliver; needs/has to run/work on/with/with
 we/you can't use/change/exceed; keep it/this under/below/short; only use/edit/change/touch/modify/answer/reply/write;
 use only; | avoid; is/are forbidden/prohibited/mandatory/required;
 | stop using/adding/doing/writing/changing/making/calling/saying/asking/repeating; not allowed/permitted;
-deadline is/was; is/are due; at most/least #; no/not more/less/longer/later/fewer than;
+deadline is/was; is/are due; no one/body may/can/should; nobody may/should;
+| don't/not … before/until/without; do not … before/until/without;
+need/want/send/submit/deliver/finish/ready/done/pay/file/ship … by/before monday/tuesday/wednesday/thursday/friday;
+need/want/send/submit/deliver/finish/ready/done/pay/file/ship … by/before saturday/sunday/tomorrow/tonight/noon/#;
+the/your/my/our/new/next task/job/goal/aim/objective/assignment is; your/my/our/new/next task |; at most/least #;
+no/not more/less/longer/later/fewer than;
 under/below/within/max # words/lines/pages/characters/minutes/seconds; limit/limited it/this/them/to; limit is;
 no circumstances; only … allowed; insists on; | stick to/with; not exceed; forbid/forbids;
 | answer/reply/respond/write/use only; | ignore the/my/that/this; is important that; rule/requirement/constraint is/|;
@@ -40,7 +45,10 @@ need/want it/this/them by/before/until/in/as; ^ | important |; that's/it's/you'r
 that/this/it/answer/result is/was wrong/incorrect; that's/this/that/it's/it not/isn't right/correct;
 is not right/correct; still wrong; not what i;
 wrong file/one/branch/version/folder/table/function/date/name/page/number/day/address/order/line; i was wrong;
-it's/is spelled; you/you've misunderstood/misread; scratch that; on second thought/thoughts; | correction |;
+it's/is spelled; you/you've misunderstood/misread; scratch that; on second thought/thoughts; correction |;
+my mistake |; made a mistake |; got that/it/this wrong;
+was/is/been/has moved/postponed/changed/raised/lowered/increased/reduced/shifted to; went up/down to #; instead of #;
+not # | #; is/are now #; make that/it #;
 changed my/our mind; change of plan/plans; told/asked you to/not; i asked for; didn't/never ask/asked for;
 | use/take/write/call … | not; i said … | not; | undo/revert that/this/it/the/my/your/all;
 actually use/make/change/keep/put/no/let's/we/don't/never; actually it should; actually i want/need/prefer/wanted;
@@ -53,7 +61,8 @@ let's stick to; let's skip/leave/move it/the; let's keep the; let's keep it simp
 let's call/name it; let's do it in/with; | i/we choose/pick; i've/we've/have chosen/picked; i'll take the;
 let's go for option/plan/the; go/going with option/plan/version; | go with the;
 we'll/i'll/will use/choose/pick/go/stick the/with/option/#; we'll/will switch to; we'll/i'll use;
-decided/agreed to/on/that/against/upon/not; settled on; we're/i'm/are going with; | decision |; decision is/was;
+decided/agreed to/on/that/against/upon/not; i/we/they/i've/we've/have decided/agreed; was/were/been decided/agreed;
+settled on; we're/i'm/are going with; | decision |; decision is/was;
 ^ | decided/approved |; ^ | agreed | we/then/#; it's/that's/is/are settled/decided/final/approved; i/i'd/would prefer;
 i'd/would rather; ^ | option/plan/variant/version a/b/c/d/e/# |;
 muss/müssen/darf/dürfen/soll/sollen nicht/nie/nur/immer/bis/unbedingt; darf/dürfen … nicht/kein/keine/keinen;
@@ -64,7 +73,12 @@ nicht anfassen/ändern/löschen |; ist/war falsch; stimmt nicht;
 | verwende/benutze/nimm/ändere/lösche/fass … nicht; stimmt so nicht; ich meinte; | nein | ich will/möchte/meinte;
 | nein | nimm/verwende/benutze/nicht/lieber/doch/nur/die/das/der/mach/lass; wir nehmen; nehmen wir; bleiben wir bei;
 wir bleiben bei; ^ | nur auf/mit/in; lass/lasst uns mit/bei/lieber/das/die/den; uns/mich für/gegen … entschieden;
-haben … entschieden; stattdessen; möchte/würde/hätte/nehme lieber; doch lieber; ich bevorzuge; frist ist/endet/läuft;
+haben … entschieden; stattdessen; haben/habe/hat/hatten/wurde/ist/wird … beschlossen/vereinbart/abgemacht/festgelegt;
+haben/habe/hat/hatten/wurde/ist/wird … ausgemacht/verabredet; nie/niemals/nicht/erst vor/nach/ab #; geirrt;
+nicht # | sondern; nicht # sondern; statt #; abgabe/abgabetermin/termin/stichtag ist; fällig am/bis/#; mir … lieber;
+die/deine/meine/unsere/neue/nächste aufgabe/ziel ist/lautet/|; das ziel ist;
+wurde/ist auf … verschoben/erhöht/gesenkt; möchte/würde/hätte/nehme lieber; doch lieber; ich bevorzuge;
+frist ist/endet/läuft;
 spätestens bis/am/um/#; höchstens/mindestens/maximal #;
 il faut pas/toujours/absolument/utiliser/garder/éviter; il ne faut; ne doit/doivent/dois/devez pas/jamais;
 on/nous/tu/vous/il/elle/ça doit/devons/dois/devez toujours/utiliser/garder/livrer/rester/finir;
@@ -72,8 +86,16 @@ on/nous/tu/vous/il/elle/ça doit/devons/dois/devez toujours/utiliser/garder/livr
 | n'utilise/n'utilisez/n'ajoute/n'efface/n'écris pas/jamais/plus; utilise/utilisez/réponds/écris toujours;
 je voulais dire; c'est faux; ce n'est pas ça/correct/ce; tu t'es trompé; mauvais fichier; c'est obligatoire/interdit;
 | non | utilise/prends/plutôt/garde/mets/l'autre/on/il; | non | je voulais/veux/préfère; | non | c'est le/la/pas;
-on prend/choisit/garde; je choisis/préfère; on part sur; prenons; partons sur; j'ai/avons/a décidé; date limite;
+avons/ont/a/ai convenu; mis d'accord; | ne … jamais; ne/n'appelle/n'envoie/n'ouvre/pas/jamais … avant #;
+n'appelle/n'envoie/n'ouvre/n'écris jamais/pas; me suis trompé/trompée; pas # | #; au lieu de #;
+il faut/doit … avant/pour lundi/mardi/mercredi/jeudi/vendredi/samedi/dimanche/le/#; est/sont reporté/reportée à/au;
+la/ta/ma/notre/votre/nouvelle tâche/mission est/|; l'objectif/but est; on prend/choisit/garde; je choisis/préfère;
+on part sur; prenons; partons sur; j'ai/avons/a décidé; date limite;
 au plus tard; au maximum/moins #; maximum #;
+decidí/decidió/decidieron/acordamos/acordé/acordaron que/usar/en/no; he/hemos/han/se acordado/acordó;
+no/nunca/jamás … antes de/del; | no … a nadie; | no … | sino; | no … sino; en vez/lugar de #; me equivoqué;
+| no llames/envíes/mandes/digas/publiques/compartas/abras/subas/muevas; hay/tiene/tienes/tenemos que … antes;
+plazo es/termina/vence/acaba; la/tu/mi/nuestra/nueva tarea/misión es/|; el objetivo/objetivo es; se cambia/mueve a/al;
 no debe/deben/debes/debemos; debe/deben/debemos usar/estar/funcionar/entregar/terminar/quedar; me refería;
 hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/quise decir; está mal; eso no es;
 | no toques/uses/cambies/modifiques/borres/utilices/escribas/hagas/elimines; te equivocas/equivocaste;
@@ -82,7 +104,17 @@ hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/qu
 prefiero; fecha límite; a más tardar; como máximo; al menos #; está prohibido; es obligatorio
 """
 _BINDS_EVEN_ASKED = """
-from now/today/tomorrow on; | going forward |; ^ | in future |; ^ | in the future |; keep/bear in mind;
+open question/questions/issue/issues/point/points/item/items |; open question/questions/issue/point is; tbd;
+still open |/who/whether/which/what/if/how/when; still undecided/unclear/unresolved; remains open/unclear;
+still need/have to find/decide/figure/clarify/agree; decided yet; to be decided/confirmed/clarified/determined;
+know/sure yet who/whether/what/if/how/when/which/where; noch offen; | offen ist/bleibt; offene frage/fragen/punkte;
+noch zu klären;
+noch nicht entschieden/geklärt/klar/sicher; wissen/weiß/wissen noch nicht; ungeklärt;
+todavía/aún no sabemos/sé/sabe/está/hemos/se; queda/falta por/decidir; está/están/queda/quedan pendiente/pendientes;
+pregunta/cuestión abierta/pendiente; sin decidir; reste à décider/savoir/voir/définir; pas encore décidé/clair;
+ne sait/savons/sais pas encore; question/questions ouverte/ouvertes; en suspens;
+from now/today/tomorrow on; as of now/today/tomorrow; | going forward |; ^ | in future |; ^ | in the future |;
+keep/bear in mind;
 for the record; for future reference; | fyi; | note that; | note |; don't/not forget that/the/my/our;
 don't/not forget to use/run/add/write/call/check/include/update/test; budget is/of/#; budget | #;
 i'm/am allergic/intolerant/vegan/vegetarian/diabetic/pregnant/colorblind/celiac/deaf/blind/left-handed;
@@ -90,23 +122,27 @@ i'm/am a/also/severely/very vegan/vegetarian/diabetic/allergic; i'm/am # years; 
 my phone/account/user number/name is; my number/deadline/timezone/username/salary is; my time zone is; i live in;
 i work at/for/as; i was born; i don't/can't/never eat/drink; i only speak/eat/drink/use;
 can't have gluten/dairy/nuts/lactose/alcohol/meat; i have diabetes/asthma/celiac; am/i'm … intolerant; my … name is;
-ab jetzt/sofort; von nun an; ^ | künftig; ^ | in zukunft |; in zukunft immer/nie/nur/nicht/keine; merk/merke dir;
+ab jetzt/sofort/heute/morgen; von nun an; ^ | künftig; ^ | in zukunft |; in zukunft immer/nie/nur/nicht/keine;
+merk/merke dir;
 denk/denke daran/dran; vergiss nicht; | beachte; | wichtig |; budget ist/beträgt/liegt;
 mein/meine name/adresse/frist/e-mail/geburtstag ist/lautet; ich wohne/arbeite in/bei/als;
 ich bin allergisch/vegetarier/vegetarierin/veganer/veganerin/vegan/schwanger/diabetiker;
-désormais; dorénavant; à partir de maintenant; n'oublie/n'oubliez pas; souviens-toi; rappelle-toi; note/notez que;
+désormais; dorénavant; à partir de maintenant; à partir d'aujourd'hui/demain; n'oublie/n'oubliez pas; souviens-toi;
+rappelle-toi; note/notez que;
 je suis allergique/végétarien/végétarienne/végane/enceinte/diabétique; budget est; mon nom/adresse/anniversaire est;
 j'habite à/en/au;
-a partir de ahora; de ahora en adelante; recuerda/recuerde que; ten/tenga en cuenta; no olvides; no te olvides;
-soy alérgico/alérgica/vegetariano/vegetariana/vegano/vegana/diabético/diabética/celíaco/celíaca; presupuesto es;
+a partir de ahora/hoy/mañana; de ahora en adelante; recuerda/recuerde/recuerden que/|; presupuesto es/de/#;
+ten/tenga en cuenta; no olvides; no te olvides;
+soy alérgico/alérgica/vegetariano/vegetariana/vegano/vegana/diabético/diabética/celíaco/celíaca;
 vivo en; mi nombre/dirección/correo/cumpleaños es
 """
 
 # These bind, unless the sentence also holds one of the harmless phrases below.
 _LIKELY = """
-must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure; ^ | remember that/to/my/i'm/i/we;
+must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure;
+^ | remember that/to/my/i'm/i/we/the/our/|; we never;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
-i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer; ^ | nunca/jamás
+i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer/kein/keine/keinen; ^ | nunca/jamás
 """
 _HARMLESS = """
 | must be; you/that/it/this/he/she/they/there/which/what/life must be/feel/have/seem/mean/love/miss/get/look/really;
@@ -125,7 +161,8 @@ mention it; sure to/you have/enjoy/rest/take/get; sure thing; be sure |;
 remember that/to time/day/one/trip/night/guy/summer/place/have/smile/breathe/enjoy/take/rest/be;
 remember we/i were/had/went/used/was; i/we meant to/it/well/so/by/what; let's not forget/worry;
 call me when/if/later/back/tomorrow/crazy/old/maybe/any; immer noch/schon/gut/so/mehr/wieder/langsam; immer mit der;
-nie mehr/wieder/im/gesehen/gehört/so; nunca lo/he/había/me/mejor/más
+nie mehr/wieder/im/gesehen/gehört/so; kein problem/ding/thema/stress/wunder;
+keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más
 """
 
 _COMES_OUT = """

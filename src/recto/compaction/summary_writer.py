@@ -21,7 +21,7 @@ from recto.concurrency import StoreThread
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
-from recto.summary.ledger import ITEM_SEPARATOR, ledger_lines
+from recto.summary.ledger import ledger_items, ledger_lines
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import VerifiedSummary, verify_summary
@@ -98,7 +98,11 @@ class SummaryCheck(Struct, frozen=True):
             used = await self._as_sent(found.text, lines) - base if lines else 0
             if used <= room:
                 best = lines if len("".join(lines)) >= len("".join(best)) else best
-            if not lines or room * FULL <= used <= room or (used <= room and len(_items(lines)) >= len(found.lost)):
+            if (
+                not lines
+                or room * FULL <= used <= room
+                or (used <= room and len(ledger_items(lines)) >= len(found.items))
+            ):
                 break
             aim = int(aim * room / max(1, used) * CLOSE)
         return best
@@ -113,10 +117,6 @@ class SummaryCheck(Struct, frozen=True):
 def instructions_text(preamble: Preamble) -> str:
     """What the summariser has read besides the conversation: a summary may draw on it."""
     return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
-
-
-def _items(lines: Sequence[str]) -> list[str]:
-    return [item for line in lines for item in line.split(ITEM_SEPARATOR)]
 
 
 async def as_sent(token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = ()) -> int:

@@ -7,7 +7,7 @@ Corrections: sentences that later ones take back, or repeat with another number.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from recto.chat.cues import SMALL_WORDS
@@ -22,7 +22,8 @@ _MAX_READ = 20_000
 _MIN_SENTENCE, _MAX_SENTENCE = 6, 400
 # A decision that starts later than this in a sentence is reported without what precedes it.
 _LATE_START = 30
-_MIN_CLAUSE = 16
+_MIN_CLAUSE, _FEW_WORDS = 16, 4
+_MAX_CORRECTION = 90
 _MAX_ANSWER, _MAX_ANSWER_WORDS = 40, 3
 _CLAUSE_END = re.compile(r"(?:,? (?:because|since|so that|which|weil|damit|parce que|porque)\b|, so |[;(–—]|: )")
 _DECIDES = re.compile(
@@ -32,7 +33,7 @@ _DECIDES = re.compile(
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"(?:(?:by the way|hm+|fine|alright|please|pls|ok|okay|so|and|but|also|then|well|hi|yes|no|actually|bitte|und"
+    r"(?:(?:by the way|hm+|fine|alright|please|pls|ok|okay|so|and|but|also|then|well|hi|yes|bitte|und"
     r"|aber)\b[,.!:]?\s+)+",
     re.IGNORECASE,
 )
@@ -46,16 +47,20 @@ _COMMON_WORDS = word_set(
 )
 
 
-def find_decisions(text: str, lines: LineKinds | None = None) -> list[Fact]:
+_SMALL_TERMS = _COMMON_WORDS | SMALL_WORDS | word_set("if or as at by do he me up us we am be an it")
+
+
+def find_decisions(
+    text: str, lines: LineKinds | None = None, positions: Iterable[tuple[int, str]] | None = None
+) -> list[Fact]:
     """Sentences that bind: decisions, rules, corrections, who the user is and what they want. Reads prose only. `lines`
-    are those of the text where they are classified already."""
-    if len(text) > _MAX_READ:
-        text, lines = f"{text[: _MAX_READ // 2]}\n{text[-_MAX_READ // 2 :]}", None
+    and the `positions` of sentences are those of the text where they are known already."""
     lines = lines or classify_lines(text)
     found = []
-    for start, sentence in sentence_positions(text):
+    for start, sentence in sentence_positions(text) if positions is None else positions:
+        is_read = start < _MAX_READ // 2 or start > len(text) - _MAX_READ // 2
         has_length = _MIN_SENTENCE <= len(sentence) <= _MAX_SENTENCE
-        if has_length and lines.at(start) == PROSE and rate_sentence(sentence) == BINDING:
+        if is_read and has_length and lines.at(start) == PROSE and rate_sentence(sentence) == BINDING:
             found += _decision(sentence, start)
     return found
 
@@ -65,7 +70,9 @@ def _decision(sentence: str, start: int) -> list[Fact]:
     decides_at = decision_start(sentence)
     skipped = decides_at if decides_at is not None and decides_at > _LATE_START else 0
     content = content_terms(sentence[skipped:])
-    if len(content) < (2 if decides_at is None else 1):
+    if len(content) < 2:  # "use Go instead of C"
+        content |= {word for word in terms(sentence[skipped:]) if len(word) > 1 and word not in _SMALL_TERMS}
+    if len(content) < (2 if decides_at is None and len(sentence.split()) < _FEW_WORDS else 1):
         return []
     return [Fact("decision", sentence[skipped:], " ".join(sorted(content)), start + skipped, start + len(sentence))]
 
@@ -88,6 +95,8 @@ def shorten_decision(sentence: str) -> str:
     """The clause that decides, without filler words at its start."""
     clauses = _split_clauses(" ".join(sentence.split()).rstrip(".!。"))
     clause = next((clause for clause in clauses if _DECIDES.search(clause)), clauses[0])
+    if corrects(sentence) and not corrects(clause) and len(sentence) <= _MAX_CORRECTION:
+        clause = " ".join(sentence.split()).rstrip(".!。")
     clause = clause[filler.end() :] if (filler := _FILLER.match(clause)) else clause
     return clause.rstrip(" ,")
 
@@ -183,7 +192,12 @@ def _corrected_by(later: Claim, index: Mapping[str, Sequence[Claim]], weights: T
 def _is_explicit(sentence: ScoredSentence) -> bool:
     if sentence.text.isascii() and _CORRECTION_TERMS.isdisjoint(sentence.terms):
         return False
-    return _CORRECTION.search(sentence.text[:_MAX_INSPECTED]) is not None
+    return corrects(sentence.text)
+
+
+def corrects(text: str) -> bool:
+    """Whether it has words of a correction."""
+    return _CORRECTION.search(text[:_MAX_INSPECTED]) is not None
 
 
 def _has_other_numbers(earlier: Claim, later: Claim) -> bool:

@@ -352,7 +352,8 @@ def _name_of_run(text: str, run: Sequence[NameSpan], is_german: bool) -> Iterato
         if len(name) > 3 and (not is_word_too or _BEFORE_MONTH.search(text[max(0, start - 8) : start])):
             yield NameSpan(start, start + len(name), name)
         return
-    if len(name) < 2 or (name.isupper() and (len(run) > 1 or len(name) > 5)):
+    is_shouted = all(word.text.isupper() for word in run)
+    if len(name) < 2 or (is_shouted and (len(run) > 1 or len(name) > 5)):
         return
     is_significant = not is_german or len(run) > 1 or lower in WEEKDAYS or (name.isupper() and len(name) > 1)
     yield NameSpan(start, start + len(name), name, is_significant)

@@ -11,17 +11,26 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from recto.summary.decisions import content_terms
+from recto.summary.decisions import content_terms, shorten_decision
 from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
+from recto.summary.sentences import word_set
 
 # After this many characters only the words of further texts are stored.
 _MAX_STORED = 8_000_000
 _STEM_LENGTH = 5
 _ROUNDING_TOLERANCE = 0.05
 # Shares of a sentence's content: in one other sentence, in all texts together, and in a sentence that states it.
-_MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.6
+_MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.7
 _WORD = re.compile(r"[^\W_]+")
+# Stands for any word that forbids or denies.
+_NEGATED = "¬"
+_NEGATIONS = word_set(
+    "not no never none without don't doesn't won't can't cannot mustn't avoid stop nothing nobody nicht kein keine "
+    "keinen nie niemals ohne ne pas jamais sans ni nunca jamás sin nada nadie forbidden prohibited verboten interdit "
+    "prohibido"
+)
+_WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE_END = re.compile(r"[.!?;]+\s+|[。！？\n]")
 
 
@@ -173,7 +182,9 @@ class Evidence(Struct):
                 return bool(values) and all(value in self.numbers.get(unit, ()) for value in values)
             case "date":
                 return fact.normal in self.dates
-            case "decision" | "error":
+            case "decision":
+                return self._states_sentence(fact.text)
+            case "error":
                 return self._highest_share(content_terms(fact.text)) >= _MIN_STATED
             case "time":
                 return False
@@ -182,12 +193,28 @@ class Evidence(Struct):
             case _:
                 return re.search(rf"(?<!\w){re.escape(fact.normal)}(?!\w)", self.text) is not None
 
+    def _states_sentence(self, sentence: str) -> bool:
+        """Whether one sentence of the texts has most of its content, and no other figure, and forbids if it forbids."""
+        content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
+        needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
+        shares = (len(content & other) for other in self._sentence_terms if needed <= other)
+        return max(shares, default=0) >= _MIN_STATED * (len(content) or 1)
+
+    @property
+    def _sentence_terms(self) -> list[set[str]]:
+        if self._sentences is None:
+            found = (_sentence_terms(part) for text in self._texts for part in _SENTENCE_END.split(text))
+            self._sentences = [words for words in found if words]
+        return self._sentences
+
     def _highest_share(self, content: set[str]) -> float:
         """How much of a sentence's content the closest sentence of the texts has."""
-        if self._sentences is None:
-            found = (content_terms(part) for text in self._texts for part in _SENTENCE_END.split(text))
-            self._sentences = [words for words in found if words]
-        return max((len(content & other) for other in self._sentences), default=0) / (len(content) or 1)
+        return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
+
+
+def _sentence_terms(sentence: str) -> set[str]:
+    content = content_terms(sentence)
+    return content | {_NEGATED} if content and not _NEGATIONS.isdisjoint(_WORDS.findall(sentence)) else content
 
 
 def _precision(value: float) -> float:

@@ -72,6 +72,11 @@ _PATTERNS = {
     "time": rf"(?=\d)(?:{TIME_PATTERN})",
     "path": rf"(?:~|\.{{1,2}})?/[{LETTER}.@-]++(?:/[{LETTER}.@-]++)*+/?+|[A-Za-z]:\\[{LETTER}.\\-]++"
     rf"|(?![\d/.,]++(?![A-Za-z_]))[{LETTER}.@-]++(?:/[{LETTER}.@-]++)++/?+|\.[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)*+",
+    # an account or a phone number in groups, and a host with its port
+    "groups": rf"[A-Z]{{2}}\d{{2}}(?:[ ]?[A-Z\d]{{4}}){{2,7}}+(?:[ ]?[A-Z\d]{{1,4}})?(?![{LETTER}])"
+    rf"|\+\d{{1,3}}(?:[ -]\d{{2,}}){{1,5}}+(?![{LETTER}])",
+    "address": rf"(?:localhost|\d{{1,3}}(?:\.\d{{1,3}}){{3}}|[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)++)"
+    rf":\d{{2,5}}+(?![{LETTER}:.-])",
     "version": rf"[vV]\d++(?:\.\d++)*+(?:-?[a-z]++\.?\d*+)?(?![{LETTER}])"
     rf"|\d++\.\d++\.\d++(?:\.\d++)*+(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post)[\w.]*+)?(?![{LETTER}])",
     "hash": rf"(?=\d*+[a-f])(?=[a-f]*+\d)[a-f\d]{{7,64}}+(?:-[a-f\d]{{4,12}}+)*+(?![{LETTER}])"
@@ -101,7 +106,7 @@ _LINE_NUMBER = re.compile(rf"[:#]L?\d++(?![{LETTER}])")
 _COMMAND = re.compile(rf"(?:sudo )?(?:(?:{_COMMANDS})(?:[ \t]++[^\n]{{1,150}}+)?|\./[^\n]{{2,150}}+)$")
 _COMMAND_LINE = re.compile(r"^[ \t]*+(?:(?:bash-)?[$❯%]|>>>?)[ \t]++([^\n]{2,160}+)$", re.MULTILINE)
 _PROMPTS = "$❯%>"
-_COMMAND_ARGUMENT = re.compile(r'"(?:command|cmd)"\s*:\s*"((?:[^"\\\n]|\\.){2,160}+)"')
+_COMMAND_ARGUMENT = re.compile(r"^(?:command|cmd|script): ([^\n]{2,160}+)", re.MULTILINE)
 _ERROR = re.compile(
     r"^[ \t]*+((?:[A-Za-z_.]{0,60}?(?:Error|Exception)|fatal|error)\b):[ \t]*+([^\n]{3,100}+)", re.MULTILINE
 )
@@ -199,6 +204,10 @@ def _fact_of_token(kind: str, text: str, start: int, end: int, lines: LineKinds)
             return Fact("time", token, normalize_time(token), start, end, is_prose)
         case "version":
             return Fact("version", token, token.lower().lstrip("v"), start, end)
+        case "groups":
+            return Fact("identifier", token, normalize_fact_text(token), start, end, is_prose)
+        case "address" if token.rpartition(":")[0].rpartition(".")[2].lower() in _EXTENSIONS:
+            return _path(text, start, start + token.rindex(":"), lines)
         case "hash" | "flag" | "ticket" | "identifier":
             # identifiers and hexadecimal numbers are significant only where people mention them
             return Fact("identifier", token, token.lower(), start, end, is_prose and len(token) > 2)
@@ -276,8 +285,9 @@ def _commands(text: str, lines: LineKinds) -> Iterator[Fact]:
             yield Fact("identifier", inner, normalize_fact_text(inner), match.start(), match.end())
     for match in _COMMAND_LINE.finditer(text) if any(mark in text for mark in _PROMPTS) else ():
         yield Fact("command", match[1].strip(), normalize_fact_text(match[1]), match.start(1), match.end(1))
-    for match in _COMMAND_ARGUMENT.finditer(text) if '"c' in text else ():
-        yield Fact("command", match[1], normalize_fact_text(match[1]), match.start(1), match.end(1))
+    for match in _COMMAND_ARGUMENT.finditer(text) if ": " in text else ():
+        if lines.at(match.start()) != PROSE:
+            yield Fact("command", match[1].strip(), normalize_fact_text(match[1]), match.start(1), match.end(1))
     for start, end in lines.fences:
         yield from _fenced_commands(text, start, end)
 

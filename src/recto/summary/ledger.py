@@ -1,30 +1,44 @@
-"""Ledger: facts that a summary lost, in terse lines by message number: `#57 src/app.py:42; 12,000 €`.
+"""Ledger: what a summary lost, quoted in lines by message number: `#57: the budget is 12,000 € · never on weekends`.
 
-Facts compete for room by kind, speaker, frequency and age; entries of a former ledger compete with new ones. Describes
-each fact in as few words as can be understood alone.
+An item is a part of its message, word for word on one line; only its end may be cut. Items compete for room: what binds
+comes before figures, figures before names, people before machines, and no message takes all of it. Items of a former
+ledger compete with new ones. A value that was corrected is left out.
 """
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
-from recto.summary.decisions import find_decisions, shorten_decision
+from recto.summary.decisions import content_terms, corrects, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE
-from recto.summary.sentences import word_set
-from recto.summary.truncation import CountTokens, cut_text
+from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
+from recto.summary.truncation import CountTokens
 
-ITEM_SEPARATOR = "; "
-_LINE = re.compile(r"#(\d+) (.+)")
-# A decision binds later turns; a quotation mostly illustrates.
-_KIND_WEIGHTS = {
-    "decision": 1.6, "date": 1.2, "number": 1.0, "path": 1.0, "command": 1.0, "url": 1.0, "version": 1.0, "name": 0.9,
-    "identifier": 0.9, "error": 0.9, "quote": 0.7, "time": 0.8,
-}  # fmt: skip
-_ROLE_WEIGHTS = {"user": 1.4, "assistant": 1.0, "tool": 0.7}
-# An entry of the former ledger has won its place before, and yields only to clearly better ones.
+_LINE = re.compile(r"#(\d+): (.+)")
+# As ledgers were written before; an item had no semicolon.
+_OLD_LINE, _OLD_SEPARATOR = re.compile(r"#(\d+) (.+)"), "; "
+# A decision binds later turns; a row was pasted with many like it.
+_KIND_RANKS = {"decision": 3, "name": 1, "quote": 1, "row": -1}
+_USUAL_RANK = 2
+_ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
+# An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
+# The share of the room that one message may take before all others have had theirs; what binds may take more.
+_MESSAGE_SHARE, _BINDING_SHARE = 0.25, 0.4
+_MAX_DISTANCE = 2
+# A name that is said so often is a topic of the conversation.
+_OFTEN = 4
+
+
+class AskedQuestion(NamedTuple):
+    """A question that a short answer needs to be understood, and the number of the message that asks it."""
+
+    number: int
+    text: str
 
 
 class LedgerEntry(NamedTuple):
@@ -32,265 +46,216 @@ class LedgerEntry(NamedTuple):
 
     fact: Fact
     text: str
-    """How the ledger describes it."""
+    """The item that quotes it. Several facts may share one."""
     number: int
     """The number of the last message that says it."""
     mentions: int = 1
     role: str = "assistant"
     is_listed: bool = False
     """Whether it is in the former ledger."""
+    question: AskedQuestion | None = None
+    is_correction: bool = False
+    short: str = ""
+    """The part of the item that is enough where room is scarce."""
 
     def merge(self, other: "LedgerEntry") -> "LedgerEntry":
         """The same fact said twice: in the wording of the later message, with the role that weighs more."""
         newer = self if self.number >= other.number else other
-        role = max(self.role, other.role, key=lambda role: _ROLE_WEIGHTS.get(role, 1.0))
-        is_listed = self.is_listed or other.is_listed
-        return LedgerEntry(newer.fact, newer.text, newer.number, self.mentions + other.mentions, role, is_listed)
+        return newer._replace(
+            mentions=self.mentions + other.mentions,
+            role=max(self.role, other.role, key=lambda role: _ROLE_RANKS.get(role, 0)),
+            is_listed=self.is_listed or other.is_listed,
+        )
+
+    @property
+    def rank(self) -> int:
+        """Entries of a higher rank go first, whatever they cost."""
+        kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
+        if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
+            kind -= 1
+        if self.fact.kind == "name" and self.mentions >= _OFTEN:
+            kind += 1
+        return kind + _ROLE_RANKS.get(self.role, 0) + self.is_correction + bool(self.question)
+
+    @property
+    def share(self) -> float:
+        """The share of the room that its message may take while others wait."""
+        return _BINDING_SHARE if self.fact.kind == "decision" else _MESSAGE_SHARE
 
     def score(self, newest: int) -> float:
         recency = 0.8 + 0.4 * min(1.0, self.number / max(1, newest))
         frequency = 1 + 0.25 * math.log2(self.mentions)
-        weight = _KIND_WEIGHTS.get(self.fact.kind, 1.0) * _ROLE_WEIGHTS.get(self.role, 1.0)
-        return weight * recency * frequency * (_LISTED_WEIGHT if self.is_listed else 1)
+        return recency * frequency * (_LISTED_WEIGHT if self.is_listed else 1)
 
 
-def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
-    """The entries of a ledger's lines."""
-    found = []
+# -- lines
+
+
+def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
+    """The items of a ledger's lines, each with the number of its message."""
+    found: list[tuple[int, str]] = []
     for line in lines:
         if match := _LINE.fullmatch(line):
-            found += [parse_item(item, int(match[1])) for item in match[2].split(ITEM_SEPARATOR)]
+            found += [(int(match[1]), item) for item in match[2].split(ITEM_SEPARATOR)]
+        elif match := _OLD_LINE.fullmatch(line):
+            found += [(int(match[1]), item) for item in match[2].split(_OLD_SEPARATOR)]
     return found
 
 
-def parse_item(item: str, number: int) -> LedgerEntry:
-    return LedgerEntry(_fact_of_item(item), item, number, is_listed=True)
+def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
+    """The facts in a ledger's lines."""
+    found: list[LedgerEntry] = []
+    asked: AskedQuestion | None = None
+    for number, item in ledger_items(lines):
+        if asked and not asked.number < number <= asked.number + _MAX_DISTANCE:
+            found += parse_item(asked.text, asked.number)
+            asked = None
+        if item.endswith(("?", "？")):
+            asked = AskedQuestion(number, item)
+            continue
+        found += [entry._replace(question=asked) for entry in parse_item(item, number)]
+        asked = None
+    return [*found, *parse_item(asked.text, asked.number)] if asked else found
 
 
-def _fact_of_item(item: str) -> Fact:
-    """The decision that it states, or its longest fact."""
-    if decisions := find_decisions(item):
-        return decisions[0]
+def parse_item(item: str, number: int) -> list[LedgerEntry]:
+    """The facts in an item. People's facts come in their words, so a bare one was found in machine output."""
+    decisions = find_decisions(item)
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
-    longest = max(facts, key=lambda fact: len(fact.text), default=None)
-    if longest and 2 * len(longest.text) + 16 > len(item):
-        return longest
-    return Fact("quote", item, item.lower(), 0, len(item))
+    is_bare = not decisions and any(2 * len(fact.text) > len(item) for fact in facts)
+    found = [*decisions, *facts] or [Fact("quote", item, item.lower(), 0, len(item))]
+    return [LedgerEntry(fact, item, number, role="tool" if is_bare else "user", is_listed=True) for fact in found]
 
 
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
     """The best entries as lines in order of time, which take at most `limit` tokens together."""
-    chosen: dict[int, dict[str, set[tuple[str, str]]]] = {}
-    stated: set[tuple[str, str]] = set()
-    for entry, cost in _rank_entries(entries, count):
-        if entry.fact.key in stated:
-            continue
-        if entry.number not in chosen:
-            cost += count(f"#{entry.number} ") + 1
-        if cost > limit:
-            continue
-        keys = {entry.fact.key, *(fact.key for fact in find_facts(entry.text, author=PROSE))}
-        line = chosen.setdefault(entry.number, {})
-        # an item replaces those whose facts it contains
-        for item in [item for item, item_keys in line.items() if item_keys <= keys]:
-            limit += count(item) + 2
-            del line[item]
-        line[entry.text] = keys
-        stated |= keys
-        limit -= cost
-    return tuple(f"#{number} {ITEM_SEPARATOR.join(items)}" for number, items in sorted(chosen.items()))
+    draft = _Draft(limit, count)
+    ranked = _rank_entries([entry._replace(text=entry.short or entry.text) for entry in entries], count)
+    put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
+    for entry in put_off:
+        draft.add(entry, limit)
+    for entry in _rank_entries(entries, count):
+        draft.lengthen(entry)
+    return draft.lines()
 
 
-def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[tuple[LedgerEntry, int]]:
-    """Entries with their cost, the best for their cost first."""
+def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:
+    """By rank, then the best for their cost first."""
     newest = max((entry.number for entry in entries), default=1)
 
-    def order(priced: tuple[LedgerEntry, int]) -> tuple[float, int, str]:
-        entry, cost = priced
-        return -entry.score(newest) / (cost + 4), -entry.number, entry.text
+    def order(entry: LedgerEntry) -> tuple[int, float, int, str]:
+        return -entry.rank, -entry.score(newest) / (count(entry.text) + 8), -entry.number, entry.text
 
-    return sorted(((entry, count(entry.text) + 2) for entry in entries), key=order)
-
-
-# -- descriptions
-
-_MAX_ITEM = 90
-_MAX_BEFORE = 90
-_MAX_TOPIC_WORDS = 2
-# A longer word that ends in a digit is a code, and a fact of its own.
-_MAX_NUMBERED_WORD = 4
-_NUMERIC_KINDS = ("number", "date", "time")
-DANGLING_WORDS = word_set(
-    "a an the of for per in on at to and or by with from than into onto over under about is are was were be been as "
-    "if that which who what when where how you we they it i my your our their this these those not so but because "
-    "while between der die das den dem ein eine und oder für mit von auf zu im am bei le la les un une des du de et "
-    "ou pour dans sur avec el los las una y o para con en por que"
-)
-"""Words that cannot end a phrase."""
-_NO_TOPIC = DANGLING_WORDS | word_set(
-    "have has had will would should could must can may might its his her him them she he all any then there here only "
-    "just also around most more other further least now today really very quite almost nearly total every each some "
-    "both roughly approximately exactly us me did does do everything anything something things stuff it's that's "
-    "there's here's he's she's bis est ist sind hat haben wird il elle nous"
-)
-_PREPOSITIONS = word_set("of for in on at from with by to per von für in im am bei mit de du des pour dans en con por")
-_RELATIVE_PRONOUNS = word_set("that which who where when")
-_ARTICLES = word_set("the a an our my your their its his her this der die das den dem le la les el los las un une una")
-_LIMIT_WORDS = word_set(
-    "under over below above within until before after since by last next unter über bis vor nach seit"
-)
-_TO_BE = word_set("is are was were be equals ist sind war waren est sont était es son era")
-_TO_HAVE = word_set("has have had hat haben ont tiene")
-_VERB = re.compile(
-    r"(?:took|takes?|costs?|weighs?|pays?|paid|runs?|ran|needs?|lasts?|ends?|starts?|begins?|opens?|closes?|\w+ed)$",
-    re.IGNORECASE,
-)
-_TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,24}")
-_CLAUSE_END = re.compile(r"[.!?;:,]\s|\n|\s(?:but|because|which|and)\s")
-_SENTENCE_END = re.compile(r"[.!?]\s+|\n")
-_PRONOUN = re.compile(r"\s*(?:it|this|that|they|he|she|es|das|il|elle|ça)\b", re.IGNORECASE)
-_PUNCTUATION = "\"'`*_()[],.:"
-_COUNTED_NOUN = re.compile(r"[ \xa0]([a-z][a-z-]{2,})\b(?: ([a-z]{3,}s)\b)?")
-_NOT_A_NOUN = re.compile(r"(?:according|\w+ly|\w+ing)$")
-_RATE = re.compile(r"\s?(?:(?:per|each|every|pro|par|por|an?)\s|/\s?)[a-zà-ÿ]{1,16}\b|/[月日年人時]", re.IGNORECASE)
-_OF_WHAT = re.compile(
-    r" (?:of (?:the |all |our )?[a-z]{3,}|(?:slower|faster|more|less|fewer|higher|lower|cheaper|larger|smaller))\b"
-)
-_FOR_WHAT = re.compile(r" (?:for|of) (?:(?:the|all|our|one|each|every|an?) )?[a-z]{3,}\b")
-_UNSPACED_BEFORE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,16}$")
+    return sorted(entries, key=order)
 
 
-def describe_fact(fact: Fact, text: str) -> str:
-    """The fact in few words. A number or a date comes with its topic, and with what it is per."""
-    if fact.kind == "decision":
-        return _shorten(shorten_decision(fact.text))
-    if fact.kind not in _NUMERIC_KINDS:
-        return _shorten(fact.text, is_prose=False)
-    end = fact_end(text, fact)
-    written = fact.text + text[fact.end : end]
-    if _counted_noun(text, fact):
-        return _shorten(written)
-    if before := _UNSPACED_BEFORE.search(text, max(0, fact.start - 40), fact.start):
-        return _shorten(_whole_run(text, before.start(), fact.start) + written)
-    topic = _topic_before(text, fact.start)
-    needs_more = not topic or topic.lower() in _LIMIT_WORDS
-    after = _topic_after(text, end, is_day=fact.kind == "date") if needs_more else ""
-    return _shorten(f"{topic} {written}{after}")
+@dataclass(slots=True)
+class _Draft:
+    """The items that are chosen so far, by message, and the tokens that are left."""
+
+    room: int
+    count: CountTokens
+    chosen: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Items with their tokens."""
+    stated: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, entry: LedgerEntry, most: int) -> bool:
+        """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
+        if entry.fact.key in self.stated:
+            return True
+        wanted = [(entry.number, entry.text), *([entry.question] if entry.question else ())]
+        missing = [(number, item) for number, item in wanted if not self._has(number, item)]
+        taken = sum(self.chosen.get(entry.number, {}).values())
+        cost = sum(self._cost(number, item) for number, item in missing)
+        if cost > self.room or (taken and taken + cost > most):
+            return False
+        for number, item in missing:
+            self._put(number, item)
+        self.stated.add(entry.fact.key)
+        return True
+
+    def lengthen(self, entry: LedgerEntry) -> None:
+        """Quotes an entry at length where it is in the ledger and there is room."""
+        items = self.chosen.get(entry.number, {})
+        if entry.short not in items or self._has(entry.number, entry.text):
+            return
+        if self.count(entry.text) + 3 - items[entry.short] <= self.room:
+            self._put(entry.number, entry.text)
+
+    def _has(self, number: int, item: str) -> bool:
+        return any(item in other for other in self.chosen.get(number, ()))
+
+    def _cost(self, number: int, item: str) -> int:
+        line = 0 if number in self.chosen else self.count(f"#{number}: ") + 1
+        return self.count(item) + 3 + line
+
+    def _put(self, number: int, item: str) -> None:
+        """An item replaces those that it contains."""
+        self.room -= self._cost(number, item)
+        items = self.chosen.setdefault(number, {})
+        for other in [other for other in items if other in item]:
+            self.room += items.pop(other)
+        items[item] = self.count(item) + 3
+        self.stated |= {fact.key for fact in find_facts(item, author=PROSE)}
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(f"#{number}: {ITEM_SEPARATOR.join(items)}" for number, items in sorted(self.chosen.items()))
 
 
-def fact_end(text: str, fact: Fact) -> int:
-    """Where a fact ends with what it counts and is per: `14 blue boats`, `$1,200 per month`, `40 % of users`."""
-    if fact.kind != "number":
-        return fact.end
-    noun = _counted_noun(text, fact)
-    end = fact.end + len(noun)
-    if not noun and fact.text.endswith("%"):
-        found = _OF_WHAT.match(text, end)
-        end = found.end() if found and not _is_dangling(found[0]) else end
-    rate = _RATE.match(text, end)
-    return rate.end() if rate and not _is_dangling(rate[0]) else end
+# -- corrections
+
+_VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
+_MIN_SHARED = 0.6
+_MAX_CANDIDATES = 60
 
 
-def _counted_noun(text: str, fact: Fact) -> str:
-    """The noun that a bare number counts, with the space before it."""
-    found = _COUNTED_NOUN.match(text, fact.end) if fact.text[-1:].isdigit() and fact.text[0] not in "$€£¥₹" else None
-    if found is None or found[1] in _NO_TOPIC or _NOT_A_NOUN.match(found[1]):
-        return ""
-    has_two = found[2] and not found[1].endswith("s") and found[2] not in _NO_TOPIC
-    return found[0] if has_two else found[0][: 1 + len(found[1])]
+def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries without those that others correct, and with these others marked."""
+    ordered = sorted(entries, key=lambda entry: entry.number)
+    index: dict[str, list[LedgerEntry]] = {}
+    corrected: set[tuple[int, str]] = set()
+    correcting: set[tuple[str, str]] = set()
+    for entry in ordered:
+        topic = _topic(entry.text)
+        found = list(_corrected_by(entry, topic, index))
+        if found:
+            correcting.add(entry.fact.key)
+            corrected |= {(other.number, other.text) for other in found}
+        for term in topic:
+            index.setdefault(term, []).append(entry)
+    marked = [entry._replace(is_correction=True) if entry.fact.key in correcting else entry for entry in ordered]
+    return [entry for entry in marked if (entry.number, entry.text) not in corrected]
 
 
-def _is_dangling(words: str) -> bool:
-    return words.split()[-1].lower() in DANGLING_WORDS and len(words.split()) > 1
+def _corrected_by(
+    later: LedgerEntry, topic: frozenset[str], index: dict[str, list[LedgerEntry]]
+) -> Iterator[LedgerEntry]:
+    """Earlier entries on the same topic with another value: nearly the same topic if the later says that it corrects,
+    exactly the same if it does not."""
+    is_explicit = corrects(later.text)
+    if later.role == "tool" or not (is_explicit or later.fact.kind == "decision") or not topic:
+        return
+    related = {other.fact.key: other for term in sorted(topic) for other in index.get(term, ())[-_MAX_CANDIDATES:]}
+    for other in related.values():
+        earlier = _topic(other.text)
+        shared = len(topic & earlier) / min(len(topic), len(earlier))
+        is_same = shared >= _MIN_SHARED if is_explicit else topic == earlier and other.fact.kind == "decision"
+        if is_same and other.number < later.number and _has_other_value(other.text, later.text):
+            yield other
 
 
-def _topic_after(text: str, end: int, *, is_day: bool) -> str:
-    """Where there is no topic before: "Last Friday: finished presentation", "563 MB for one message"."""
-    rest = _SENTENCE_END.split(text[end : end + _MAX_BEFORE])[0]
-    if (purpose := _FOR_WHAT.match(rest)) and not _is_dangling(purpose[0]):
-        return purpose[0]
-    words = _strip_words(rest)[:6] if is_day else []
-    found = [word for word in words if _is_topic_word(word)][:_MAX_TOPIC_WORDS]
-    return f": {' '.join(found)}" if found else ""
+def _has_other_value(earlier: str, later: str) -> bool:
+    """Whether each has a value of the same kind that the other has not."""
+    before, after = _values(earlier), _values(later)
+    return not {kind for kind, _ in before - after}.isdisjoint(kind for kind, _ in after - before)
 
 
-def _whole_run(text: str, start: int, end: int) -> str:
-    """A run without spaces, unless it is longer than what was matched."""
-    is_whole = not start or not _UNSPACED_BEFORE.match(text, start - 1, start)
-    return text[start:end] if is_whole else ""
+@lru_cache(4096)
+def _values(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(fact.key for fact in find_facts(text, author=PROSE) if fact.kind in _VALUES)
 
 
-def _topic_before(text: str, start: int) -> str:
-    """The topic of a number: the subject of "is", otherwise the nearest words with a meaning; "It" is looked up."""
-    before = text[max(0, start - _MAX_BEFORE) : start]
-    if len(before) == _MAX_BEFORE:
-        before = before.partition(" ")[2]
-    *earlier, sentence = _SENTENCE_END.split(before)
-    *_, clause = _CLAUSE_END.split(sentence)
-    words = _strip_words(clause)
-    found = _subject(words[:-1]) if words and words[-1].lower() in _TO_BE else _nearest_words(words)
-    if not found and earlier and _PRONOUN.match(clause):
-        found = _first_words(_strip_words(earlier[-1]))
-    return " ".join(found)
-
-
-def _strip_words(text: str) -> list[str]:
-    return [word.strip(_PUNCTUATION) for word in text.split()]
-
-
-def _subject(words: list[str]) -> list[str]:
-    """The last meaningful words that do not depend on a preposition: `rent` in "the rent of the flat"."""
-    words = words[
-        : next((at for at, word in enumerate(words) if at and word.lower() in _RELATIVE_PRONOUNS), len(words))
-    ]
-    found: list[str] = []
-    for at in range(len(words) - 1, -1, -1):
-        if _is_topic_word(words[at]):
-            found = [words[at], *found][-_MAX_TOPIC_WORDS:]
-        elif words[at].lower() in _PREPOSITIONS:
-            found = []
-        elif found and not (words[at].lower() in _ARTICLES and at and words[at - 1].lower() in _PREPOSITIONS):
-            break
-    return found
-
-
-def _first_words(words: list[str]) -> list[str]:
-    """The first run of meaningful words."""
-    found: list[str] = []
-    for word in words:
-        if _is_topic_word(word):
-            found.append(word)
-        elif found:
-            break
-    return found[-_MAX_TOPIC_WORDS:]
-
-
-def _nearest_words(words: list[str]) -> list[str]:
-    limit = words[-1:] if words and words[-1].lower() in _LIMIT_WORDS else []
-    rest = words[: len(words) - len(limit)][-6:]
-    found = [word for word in rest if _is_topic_word(word) or word.lower() in _TO_HAVE]
-    found = [word for word in found[:-1] if _is_topic_word(word)] + found[-1:]
-    if len(found) > 1 and _VERB.fullmatch(found[-1]):
-        return [*found[-2:], *limit]
-    return [*found[-1:], *limit]
-
-
-def _is_topic_word(word: str) -> bool:
-    """A word with a meaning: no contraction such as "we'll", and no code that is a fact itself."""
-    is_code = word[-1:].isdigit() and len(word) > _MAX_NUMBERED_WORD
-    if _TOPIC_WORD.fullmatch(word) is None or word.lower() in _NO_TOPIC or is_code:
-        return False
-    return re.search(r"['’](?!s$)", word) is None
-
-
-def _shorten(words: str, *, is_prose: bool = True) -> str:
-    """On one line, without the separator of items, and not ending in a dangling word."""
-    words = " ".join(words.split()).replace(";", ",").strip(" ,")
-    short = cut_text(words, _MAX_ITEM).strip(" ,")
-    if not is_prose:
-        return short
-    bare, is_cut = short.removesuffix("…"), short != words
-    kept = bare.split(" ")
-    while is_cut and len(kept) > 1 and kept[-1].lower().strip(",") in DANGLING_WORDS:
-        kept.pop()
-    return " ".join(kept).rstrip(" ,") + ("…" if is_cut else "")
+@lru_cache(4096)
+def _topic(text: str) -> frozenset[str]:
+    """Its content without numbers and words of correction."""
+    return frozenset(term for term in content_terms(text) if term.isalpha() and not corrects(term))

@@ -85,6 +85,53 @@ def _mark_rows(kinds: list[str], groups: Iterable[list[int]]) -> None:
             kinds[row] = ROW
 
 
+# So many prose lines of the same shape, or short ones in a row that end no sentence, were pasted.
+_MIN_SHAPED, _MIN_LISTED, _MAX_LISTED_LENGTH = 6, 16, 80
+_WORDS = re.compile(r"[^\W\d_]+(?:['’ -]{1,2}[^\W\d_]+)*")
+_AMOUNTS = re.compile(r"\d[\d.,:/ -]*")
+_CELL_MARKS = re.compile(r"[,;\t|0]|\s{2}")
+_ENDS_SENTENCE = re.compile(r"[.!?:。！？][\"'”’)*_]*$")
+
+
+def mark_pasted(text: str, lines: LineKinds) -> LineKinds:
+    """The lines with those marked as rows that nobody wrote one by one: tables, lists, exported records."""
+    if len(lines.starts) < _MIN_SHAPED:
+        return lines
+    kinds = list(lines.kinds)
+    shapes: dict[str, list[int]] = {}
+    listed: list[int] = []
+    for at, (start, end) in enumerate(zip(lines.starts, (*lines.starts[1:], len(text)), strict=True)):
+        line = text[start:end].strip()[:_MAX_INSPECTED]
+        shape = _AMOUNTS.sub("0", _WORDS.sub("a", line)) if kinds[at] in (PROSE, OUTCOME) else ""
+        if len(_CELL_MARKS.findall(shape)) > 1:
+            shapes.setdefault(shape, []).append(at)
+        if kinds[at] != PROSE:
+            continue
+        if len(line) > _MAX_LISTED_LENGTH or _ENDS_SENTENCE.search(line):
+            listed = _mark_list(kinds, listed)
+        else:
+            listed.append(at)
+    _mark_list(kinds, listed)
+    for rows in shapes.values():
+        for row in rows if len(rows) >= _MIN_SHAPED else ():
+            kinds[row] = ROW
+    _fill_gaps(kinds)
+    return LineKinds(lines.starts, tuple(kinds), lines.fences)
+
+
+def _mark_list(kinds: list[str], listed: list[int]) -> list[int]:
+    for row in listed if len(listed) >= _MIN_LISTED else ():
+        kinds[row] = ROW
+    return []
+
+
+def _fill_gaps(kinds: list[str]) -> None:
+    """A line between two rows is one too, of another shape."""
+    for at in range(1, len(kinds) - 1):
+        if kinds[at] == PROSE and kinds[at - 1] == ROW and ROW in kinds[at + 1 : at + 3]:
+            kinds[at] = ROW
+
+
 def _looks_like_machine(line: str) -> bool:
     """By its start, by its punctuation, or by having few words for its length."""
     if _MACHINE_START.match(line) or has_code_punctuation(line):

@@ -11,12 +11,14 @@ from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.summary.decisions import find_answers, find_decisions
+from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
-from recto.summary.ledger import ITEM_SEPARATOR, LedgerEntry, describe_fact, fact_end, parse_item, parse_ledger
+from recto.summary.ledger import AskedQuestion, LedgerEntry, mark_corrections, parse_item, parse_ledger
+from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines
+from recto.summary.quotation import fact_end
 
 MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
@@ -25,7 +27,6 @@ _REST_OF_WORD = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
 _OUTER_KINDS = ("quote", "command", "url", "path", "error")
 # Characters of one text that are searched for facts; its words are all read, however long it is.
 _MAX_SEARCHED = 400_000
-_MAX_OF_KIND_PER_OUTPUT = 8
 _MAX_ENTRIES, _MAX_PLACES = 20_000, 400
 
 
@@ -36,6 +37,8 @@ class CoveredFacts(Struct):
     entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
     dropped: int = 0
     """How many entries were beyond the limit."""
+    _question: AskedQuestion | None = None
+    """What the message before asks at its end."""
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -50,30 +53,20 @@ class CoveredFacts(Struct):
         lines = classify_lines(searched, author=author)
         facts = facts_on_lines(searched, lines)
         self.evidence.add(text, facts)
-        if author != MACHINE and message.role in ("user", "assistant"):
-            decisions = find_decisions(text, None if is_long else lines)
-            facts = [*facts, *decisions, *find_answers(text, message.role)]
-        significant = [fact for fact in facts if fact.is_significant]
-        for fact in _first_of_each_kind(significant) if author == MACHINE else significant:
-            description = describe_fact(fact, text)
-            # a bare number without a topic tells a reader nothing
-            if not description.isdigit():
-                _merge_entry(self.entries, LedgerEntry(fact, description, message.said, role=message.role))
+        if author == MACHINE:
+            found = entries_of_output(searched, facts, message)
+        else:
+            found = entries_of_prose(searched, facts, lines, message, self._question)
+            self._question = last_question(searched, message)
+        for entry in found:
+            _merge_entry(self.entries, entry)
 
     def _drop_worst(self) -> None:
         newest = max(entry.number for entry in self.entries.values())
-        best = sorted(self.entries.values(), key=lambda entry: -entry.score(newest))[: _MAX_ENTRIES // 2]
+        ranked = sorted(self.entries.values(), key=lambda entry: (-entry.rank, -entry.score(newest)))
+        best = ranked[: _MAX_ENTRIES // 2]
         self.dropped += len(self.entries) - len(best)
         self.entries = {entry.fact.key: entry for entry in best}
-
-
-def _first_of_each_kind(facts: Iterable[Fact]) -> Iterable[Fact]:
-    """The facts that a single tool output may contribute."""
-    counts: dict[str, int] = {}
-    for fact in facts:
-        counts[fact.kind] = counts.get(fact.kind, 0) + 1
-        if counts[fact.kind] <= _MAX_OF_KIND_PER_OUTPUT:
-            yield fact
 
 
 def _texts_of(message: Message) -> list[tuple[str, str]]:
@@ -84,7 +77,7 @@ def _texts_of(message: Message) -> list[tuple[str, str]]:
             case Text():
                 found.append((block.text, MACHINE if message.role == "tool" else ""))
             case ToolCall():
-                found.append((f"{block.name} {block.arguments}", MACHINE))
+                found.append((f"{block.name}\n{readable_arguments(block.arguments)}", MACHINE))
             case ToolResult() | File():
                 found.append((f"{block.name}\n{block.text}", MACHINE))
     return found
@@ -103,7 +96,8 @@ class FormerSummary(Struct, frozen=True):
     @property
     def entries(self) -> list[LedgerEntry]:
         """The facts in its ledger, and those in its summary."""
-        return [*parse_ledger(self.ledger), *(parse_item(item, number) for item, number in self.places.items())]
+        in_summary = (parse_item(item, number) for item, number in self.places.items())
+        return [*parse_ledger(self.ledger), *chain.from_iterable(in_summary)]
 
 
 def former_summary(block: Compaction | None) -> FormerSummary:
@@ -124,9 +118,14 @@ class VerifiedSummary(Struct, frozen=True):
 
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
         """How many facts are in the summary, in the ledger besides, only in the archive, and invented."""
-        in_ledger = sum(line.count(ITEM_SEPARATOR) + 1 for line in ledger)
+        in_ledger = len(_listed(ledger) - {entry.fact.key for entry in self.kept})
         total = max(self.facts, len(self.kept) + in_ledger)
         return _counts(total, len(self.kept), in_ledger, self.invented)
+
+    @property
+    def items(self) -> set[tuple[int, str]]:
+        """What a ledger with room for everything would list."""
+        return {(entry.number, entry.text) for entry in self.lost}
 
     @property
     def places(self) -> dict[str, int]:
@@ -150,7 +149,8 @@ def verify_summary(
         invented = len(unsupported)
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.entries.values())
-    kept, lost = _split_stated(text, entries)
+    current = mark_corrections(entries)
+    kept, lost = _split_stated(text, current)
     before = max(len(former_entries), former.facts or 0)
     added = len(entries) - len(former_entries) + covered.dropped
     return VerifiedSummary(text, tuple(kept), tuple(lost), invented, before + added)
@@ -162,9 +162,13 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     former = former_summary(block)
     entries = _merge_entries(former.entries)
     kept = {entry.fact.key for entry in _split_stated(text, entries)[0]}
-    listed = {entry.fact.key for entry in parse_ledger(former.ledger)} - kept
+    listed = _listed(former.ledger) - kept
     total = max(former.facts or 0, len(entries))
     return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
+
+
+def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:
+    return {entry.fact.key for entry in parse_ledger(ledger)}
 
 
 def _counts(total: int, kept: int, in_ledger: int, invented: int) -> dict[str, int]:

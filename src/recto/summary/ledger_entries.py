@@ -1,0 +1,172 @@
+"""Ledger entries of a text: which of its facts a reader would miss, each with the words that tell it.
+
+People's facts come in their own words; greetings and words without a topic are left out. Of machine output and of what
+was pasted, only a little counts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from recto.chat.message import Message
+from recto.chat.priority import CHATTER
+from recto.summary.decisions import find_answers, find_decisions, shorten_decision
+from recto.summary.facts import Fact, normalize_fact_text
+from recto.summary.ledger import AskedQuestion, LedgerEntry
+from recto.summary.machine_output import PROSE, ROW, LineKinds, mark_pasted
+from recto.summary.quotation import (
+    Quoted,
+    Sentences,
+    count_topic_words,
+    quote_decision,
+    quote_fact,
+    quote_line,
+    quote_words,
+)
+from recto.summary.sentences import is_question, rate_sentence
+
+# How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
+_MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
+_MIN_ROW, _MAX_ROW = 8, 90
+_MAX_QUESTION, _MAX_ANSWER = 140, 80
+_MIN_DOCUMENT, _MAX_OWN = 3000, 600
+_NAME_TOPIC, _MAX_ADDRESS = 2, 8
+# These are understood by themselves.
+_SELF_EVIDENT = ("path", "url", "command", "error")
+_ON_LINES = ("number", "version", "date", "time")
+# In machine output these are anything that is capitalised or in quotes.
+_PEOPLES = ("name", "quote", "identifier")
+
+
+def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Iterator[LedgerEntry]:
+    """What a tool, a program or a file says. A tool's call is the assistant's word."""
+    role = "assistant" if message.role == "assistant" else "tool"
+    for fact, item in _quote_output(text, facts):
+        yield LedgerEntry(fact, item, message.said, role=role)
+
+
+def entries_of_prose(
+    text: str, facts: Sequence[Fact], lines: LineKinds, message: Message, question: AskedQuestion | None
+) -> Iterator[LedgerEntry]:
+    """What a person or the assistant says. `question` is what the message before asks: a short answer is understood
+    together with it."""
+    written, lines = lines, mark_pasted(text, lines)
+    is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
+    asked = question if is_answer else None
+    for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None):
+        needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
+        # the middle of a long text was hardly written for this message
+        is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
+        role = message.role if is_own else "assistant"
+        yield LedgerEntry(fact, item, message.said, role=role, question=needed, short=short)
+    if len(lines.starts) == lines.kinds.count(PROSE):
+        return
+    for fact, item in _quote_output(text, (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW))):
+        yield LedgerEntry(fact, item, message.said, role="tool")
+    if message.role == "user":
+        for fact in _rows(text, written, lines):
+            yield LedgerEntry(fact, fact.text, message.said, role="user")
+
+
+def last_question(text: str, message: Message) -> AskedQuestion | None:
+    """What a message of the assistant asks at its end."""
+    last = text.rstrip().rpartition("\n")[2]
+    if message.role != "assistant" or not is_question(last):
+        return None
+    _, sentence = Sentences(last).positions[-1]
+    item = quote_words(sentence)
+    return AskedQuestion(message.said, item) if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) else None
+
+
+def readable_arguments(arguments: str) -> str:
+    """The arguments of a tool call as a person reads them: a line for each, without quotes and escapes."""
+    try:
+        return "\n".join(_argument_lines(json.loads(arguments)))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _argument_lines(value: Any, name: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _argument_lines(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _argument_lines(inner, name)
+    else:
+        written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f"{name}: {written}" if name else written
+
+
+# -- prose
+
+
+def _quote_prose(
+    text: str, facts: Sequence[Fact], lines: LineKinds, *, is_answer: bool
+) -> Iterator[tuple[Fact, Quoted]]:
+    sentences = Sentences(text)
+    binding: dict[tuple[int, int], Quoted] = {}
+    for decision in find_decisions(text, lines, sentences.positions):
+        item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
+        binding[sentences.around(decision.start) or (decision.start, decision.end)] = item
+        yield decision, item
+    first = {fact.key: fact for fact in reversed(facts) if fact.is_significant}
+    for fact in first.values():
+        if lines.at(fact.start) != PROSE:
+            continue
+        place = sentences.around(fact.start)
+        bound = binding.get(place) if place else None
+        if bound and fact.text in bound.short:
+            yield fact, bound
+        elif not place or rate_sentence(text[place[0] : place[1]]) != CHATTER:
+            quoted = quote_fact(fact, text, sentences)
+            if is_answer or _is_understood(fact, quoted.text):
+                yield fact, quoted
+    for fact in find_answers(text, "user") if is_answer else ():
+        yield fact, Quoted(quote_words(fact.text), "")
+
+
+def _is_understood(fact: Fact, item: str) -> bool:
+    """Whether an item tells more than a word: a figure needs its topic, a name something about it."""
+    if fact.kind in _SELF_EVIDENT:
+        return True
+    rest = item.replace(fact.text, " ", 1)
+    if fact.kind == "identifier" and len(fact.text) > 3:
+        return count_topic_words(rest) > 0 or not fact.text.isalpha()
+    if fact.kind == "name" and not _is_addressed(fact, item):
+        return count_topic_words(rest, lower=True) >= (1 if " " in fact.text else _NAME_TOPIC)
+    return fact.kind != "name" and count_topic_words(rest) >= (_NAME_TOPIC if fact.kind == "quote" else 1)
+
+
+def _is_addressed(fact: Fact, item: str) -> bool:
+    """ "Glad it helped you, Ada" tells nothing about Ada."""
+    if fact.text in item.split(", ")[:2]:  # "Wow, Ada, that is …"
+        return True
+    return item.endswith(f", {fact.text}") and len(item.split()) <= _MAX_ADDRESS
+
+
+# -- machine output
+
+
+def _quote_output(text: str, facts: Iterable[Fact]) -> Iterator[tuple[Fact, str]]:
+    """The first facts of each kind. A number stands in its line."""
+    counts: Counter[str] = Counter()
+    for fact in facts:
+        if not fact.is_significant or fact.kind in _PEOPLES or counts[fact.kind] >= _MAX_OF_KIND:
+            continue
+        item = quote_line(fact, text) if fact.kind in _ON_LINES else quote_words(fact.text)
+        if len(item) > 2 and (fact.kind not in _ON_LINES or count_topic_words(item.replace(fact.text, " ", 1))):
+            counts[fact.kind] += 1
+            yield fact, item
+
+
+def _rows(text: str, written: LineKinds, pasted: LineKinds) -> Iterator[Fact]:
+    """The first rows of what was pasted, or all of a few. Those of a log tell nothing alone."""
+    is_row = [before == PROSE and kind == ROW for before, kind in zip(written.kinds, pasted.kinds, strict=True)]
+    rows = _MAX_ROWS if sum(is_row) > _MAX_TABLE else _MAX_TABLE
+    for start, end, is_wanted in zip(pasted.starts, (*pasted.starts[1:], len(text)), is_row, strict=True):
+        row = " ".join(text[start:end].split())
+        if is_wanted and rows and _MIN_ROW <= len(row) <= _MAX_ROW and row == quote_words(row):
+            rows -= 1
+            yield Fact("row", row, normalize_fact_text(row), start, end)
