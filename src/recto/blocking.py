@@ -215,6 +215,12 @@ class Talk:
     def summary_block(self) -> Compaction:
         return self._loop.run(self._talk.summary_block())
 
+    def lost_facts(self) -> list[tuple[int, str]]:
+        return self._loop.run(self._talk.lost_facts())
+
+    def ledger(self, block: Compaction) -> list[tuple[int, str]]:
+        return self._talk.ledger(block)
+
     def compactions(self, *, limit: int = 100) -> list[Compaction]:
         return self._loop.run(self._talk.compactions(limit=limit))
 

@@ -33,6 +33,8 @@ from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
 from recto.store_reader import StoreReader, message_by_number
+from recto.summary.ledger import ledger_items
+from recto.summary.verification import CoveredFacts, only_archived
 from recto.turn.context import TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
@@ -315,6 +317,20 @@ class AsyncTalkReader:
         if block is None or not stands_for_something(block):
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
+
+    async def lost_facts(self) -> list[tuple[int, str]]:
+        """What is only in the archive: the words that tell it, each with the number of its message. Reads all that the
+        summary in force covers."""
+        block = await self.summary_block()
+        found = await self.archived()
+        covered = CoveredFacts()
+        archived = [message async for message in self.path() if not (message.compaction or found.active(message))]
+        await asyncio.to_thread(covered.add, reversed(archived))
+        return await asyncio.to_thread(only_archived, block, covered)
+
+    def ledger(self, block: Compaction) -> list[tuple[int, str]]:
+        """What the ledger of a Compaction quotes, each with the number of its message."""
+        return ledger_items(block.ledger)
 
     async def compactions(self, *, limit: int = 100) -> list[Compaction]:
         """All on the path, the newest first: those that were replaced, edited or taken back too."""

@@ -1,6 +1,7 @@
 """Compactions from the command line: made, shown, edited, taken back, and what is said about them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,48 @@ def test_summary_shows_the_text_with_its_numbers(run: Run, long_talk: str) -> No
     assert f"made by     model {long_talk} in 0." in shown
     assert "pins        #1\n" in shown
     assert "still sent  1 message: #1\n" in shown
-    assert shown.endswith(f"\n\n{SUMMARY['text']}\n")
+    assert f"\n\n{SUMMARY['text']}\n\n" in shown
+
+
+MADE_UP = {"text": "Task: an offsite. Grace Hopper pays.", "when": "summary"}
+OFFSITE = (
+    "Our budget is 300 euros.",
+    "Never call the hotel before 9:30; it is closed.",
+    "Actually, the budget is 350 euros.",
+)
+
+
+def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run: Run, script: Script) -> None:
+    model = script({"text": "That is fine. " * 60}, MADE_UP, limit=6000)
+    run("ask", "-m", model, "We plan an offsite together.")
+    for text in (*OFFSITE, *["Go on."] * 6):
+        run("ask", "--continue", "-m", model, text)
+    run("context", "compact")
+    shown = run("context", "summary").stdout
+    marks, ledger, counts = shown.partition("\n\n")[2].split("\n\n")
+    assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
+    assert ledger.splitlines() == [
+        "Said besides, word for word:",
+        "#5  Never call the hotel before 9:30; it is closed",
+        "#7  Actually, the budget is 350 euros",
+    ]
+    assert re.match(r"0 of \d+ facts kept, \d+ in the ledger, \d+ only in the archive; ", counts)
+    assert counts.endswith("; 1 that nobody said, marked [unverified].\n")
+    assert run("context", "summary", "--lost").stdout == "#3  Our budget is 300 euros\n"
+    lost = one(run("context", "summary", "--lost", "--json"))["lost"]
+    assert lost == [{"number": 3, "text": "Our budget is 300 euros"}]
+    assert "only one of" in run("context", "summary", "--lost", "--all").stderr
+
+
+def test_where_everything_is_told_nothing_is_lost(run: Run, script: Script) -> None:
+    told = {"text": "The budget is 300 euros.", "when": "summary"}
+    model = script({"text": "That is fine. " * 60}, told, limit=6000)
+    run("ask", "-m", model, "The budget is 300 euros.")
+    for _ in range(8):
+        run("ask", "--continue", "-m", model, "Go on.")
+    run("context", "compact")
+    assert "; nothing invented.\n" in run("context", "summary").stdout
+    assert run("context", "summary", "--lost").stdout.startswith("Nothing is only in the archive")
 
 
 def test_without_a_compaction_there_is_no_summary(run: Run, long_talk: str) -> None:

@@ -9,12 +9,17 @@ import click
 from recto.cli import options, show
 from recto.cli.ask import open_listener
 from recto.cli.drawing.transcripts import (
+    LEDGER,
     NO_SUMMARY,
     NOTHING_COMPACTED,
+    NOTHING_LOST,
+    UNVERIFIED,
     block_in_words,
     compaction_facts,
     compaction_to_json,
+    counts_in_words,
     in_one_line,
+    ledger_in_words,
     progress_in_words,
     remarks,
     request_in_words,
@@ -141,16 +146,20 @@ def _compact_in_lines(talk: "Talk", keep: str) -> None:
 @click.option("--all", "all_of_them", is_flag=True, help="Every compaction on the path, the newest first.")
 @click.option("--edit", is_flag=True, help="Change the text in your editor.")
 @click.option("--text", "source", metavar="FILE", help="Put the text of this file (- for stdin) in its place.")
+@click.option("--lost", is_flag=True, help="What neither summary nor ledger tells, by message.")
 @options.as_json_option
-def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, as_json: bool) -> None:
-    """Show the summary that stands for what is archived, with its numbers; or change it.
+def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, as_json: bool) -> None:
+    """Show the summary that stands for what is archived, its ledger and its numbers; or change it.
 
-    Example: recto context summary --all
+    Example: recto context summary --lost
     """
-    if all_of_them + edit + (source is not None) > 1:
-        raise click.UsageError("Give only one of --all, --edit and --text.")
+    if all_of_them + edit + (source is not None) + lost > 1:
+        raise click.UsageError("Give only one of --all, --edit, --text and --lost.")
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
+        if lost:
+            _tell_lost(talk, as_json=as_json)
+            return
         blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [talk.summary_block()]
         if edit or source is not None:
             blocks = [_changed(talk, blocks[0], _edited(blocks[0]) if source is None else _read(source))]
@@ -189,7 +198,30 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
     for name, value in talk.numbered(list(compaction_facts(block))):
         show.say(f"{name:<12}{value}")
     show.say("")
-    show.say(block.summary or NO_SUMMARY, dim=not block.summary or None)
+    if block.summary:
+        marked = click.style(UNVERIFIED, fg="yellow")
+        for line in block.summary.splitlines():
+            show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
+    else:
+        show.say(NO_SUMMARY, dim=True)
+    if items := talk.ledger(block):
+        show.say(f"\n{LEDGER}")
+        for line in ledger_in_words(items):
+            show.say(line)
+    if counts := counts_in_words(block.checks):
+        show.say(f"\n{counts}.")
+
+
+def _tell_lost(talk: "Talk", *, as_json: bool) -> None:
+    found = talk.lost_facts()
+    if as_json:
+        items = [{"number": number, "text": text} for number, text in found]
+        show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
+        return
+    for line in ledger_in_words(found):
+        show.say(line)
+    if not found:
+        show.say(NOTHING_LOST, dim=True)
 
 
 @command.command("uncompact")

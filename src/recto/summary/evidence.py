@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from recto.summary.decisions import content_terms, shorten_decision
+from recto.summary.decisions import content_terms, corrects, shorten_decision
 from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
 from recto.summary.sentences import word_set
@@ -196,6 +196,7 @@ class Evidence(Struct):
     def _states_sentence(self, sentence: str) -> bool:
         """Whether one sentence of the texts has most of its content, and no other figure, and forbids if it forbids."""
         content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
+        content = {term for term in content if not corrects(term)} or content
         needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
         shares = (len(content & other) for other in self._sentence_terms if needed <= other)
         return max(shares, default=0) >= _MIN_STATED * (len(content) or 1)

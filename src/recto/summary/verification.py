@@ -15,7 +15,7 @@ from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
-from recto.summary.ledger import AskedQuestion, LedgerEntry, mark_corrections, parse_item, parse_ledger
+from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_item, parse_ledger
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines
 from recto.summary.quotation import fact_end
@@ -165,6 +165,13 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     listed = _listed(former.ledger) - kept
     total = max(former.facts or 0, len(entries))
     return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
+
+
+def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, str]]:
+    """What neither the summary nor the ledger of a Compaction tells, each with its message, in order of time."""
+    told = "\n".join([block.summary, *(item for _, item in ledger_items(block.ledger))])
+    _, lost = _split_stated(told, covered.entries.values())
+    return sorted({(entry.number, entry.text) for entry in lost if (entry.short or entry.text) not in told})
 
 
 def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:

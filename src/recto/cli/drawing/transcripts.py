@@ -3,7 +3,7 @@
 Compactions in words: the marker line, who wrote the summary, its facts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,9 @@ WRITERS = {
 MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
+UNVERIFIED = "[unverified]"
+LEDGER = "Said besides, word for word:"
+NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
 
 
@@ -69,6 +72,28 @@ def facts_in_words(checks: Mapping[str, int]) -> str:
     parts += [f"{checks['ledger']} more in the ledger"] if checks.get("ledger") else []
     parts += [f"{checks['invented']} unverified"] if checks.get("invented") else []
     return ", ".join(parts)
+
+
+def counts_in_words(checks: Mapping[str, int]) -> str:
+    """The same as a sentence: "31 of 34 facts kept, 2 in the ledger, 1 only in the archive; nothing invented"."""
+    if not checks.get("facts"):
+        return ""
+    kept = f"{checks['kept']:,} of {show.counted(checks['facts'], 'fact')} kept"
+    places = {"in the ledger": checks.get("ledger", 0), "only in the archive": checks.get("archive", 0)}
+    others = [f"{number:,} {place}" for place, number in places.items() if number]
+    invented = checks.get("invented", 0)
+    marked = f"{invented:,} that nobody said, marked {UNVERIFIED}" if invented else "nothing invented"
+    return f"{', '.join([kept, *others])}; {marked}"
+
+
+def ledger_in_words(items: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """The items of a ledger in columns: the number of a message, and what it says, a line each."""
+    wanted = list(items)
+    width = max((len(f"#{number}") for number, _ in wanted), default=0)
+    before = None
+    for number, item in wanted:
+        yield f"{f'#{number}' if number != before else '':<{width}}  {item}"
+        before = number
 
 
 def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
@@ -135,13 +160,9 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
         yield "window", f"{block.context_size_before:,} → {block.context_size_after:,} tokens"
     yield "made by", _made(block)
     yield "because", block.because
-    if said := facts_in_words(block.checks):
-        yield "facts", f"{said}, {block.checks.get('archive', 0)} only in the archive"
     if block.unread:
         yield "read", f"{_ranges(block.read)}; the next compaction reads more"
         yield "not read", f"{show.counted(block.unread_messages, 'message')}: {_ranges(block.unread)}"
-    for line in block.ledger:
-        yield "ledger", line
     for note in block.notes:
         yield "note", note
     if block.pinned:
