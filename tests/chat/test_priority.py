@@ -85,6 +85,136 @@ No toques los tests
 Soy alérgico a las nueces
 Vamos con la opción B
 Nunca uses tabuladores
+I decided we will go to Ghent.
+I decided that the API stays at v2.
+I have decided the colour will be blue.
+We decided against Redis.
+It was decided that Ada leads the team.
+We agreed that Redis is out.
+We agreed the kick-off is in May.
+We've agreed on 4 %.
+Actually, correction: the budget is 350 euros.
+Correction: it is 350 euros.
+Small correction: the room is 12.
+I made a mistake: the code is 4711.
+Sorry, I got that wrong: it is 14 May.
+Remember: the staging database is at db:5432.
+Remember, the password rotates every month.
+Please remember the door code 4471.
+Never call the hotel before 9:30.
+You should never push to main.
+We never deploy on Fridays.
+Please don't call me before 9:30.
+Do not get in touch with the client before 9:30.
+Don't send anything to Marta before Thursday.
+From now on use uv instead of pip.
+As of today we only use uv.
+The deadline is Friday 17:00.
+The report is due on 14 March.
+The report has to be in by 14 March.
+I need the draft by Thursday.
+Please send the slides by Friday noon.
+We have to submit it before 15 April.
+The task is to make the import idempotent.
+Your task: write the migration.
+The goal is to cut the start-up time in half.
+Your job is to translate the manual.
+Open question: who pays for the fireworks?
+Still open: the licence.
+It is still open who pays.
+We still need to find out whether the hall is free.
+We haven't decided yet whether to invite the press.
+I don't know yet who will pay.
+To be decided: the menu.
+I prefer tea over coffee.
+Under no circumstances may the data leave the EU.
+Nobody may edit the live table.
+The budget went up to 400 euros.
+The meeting was moved to Tuesday.
+The price is now 450 euros instead of 400.
+It's not 300 but 350 euros.
+Make that 14 rooms, not 12.
+Wir haben vereinbart, dass Jonas die Musik macht.
+Wir haben entschieden, dass wir PostgreSQL nehmen.
+Ich habe beschlossen, dass wir nach Gent fahren.
+Es wurde beschlossen, die Miete zu erhöhen.
+Wir nehmen den Zug.
+Was noch offen ist: Brauchen wir eine Genehmigung?
+Offen ist noch, wer die Technik bezahlt.
+Offene Frage: Wer zahlt?
+Wir wissen noch nicht, wer zahlt.
+Das ist noch nicht entschieden.
+Bitte ruf nie vor 9:30 Uhr an.
+Ruf mich bitte nicht vor 9:30 Uhr an.
+Schick dem Kunden auf keinen Fall den Entwurf.
+Der Entwurf darf nicht an den Kunden gehen.
+Kein Deployment am Freitag!
+Merke dir: Der Code ist 4711.
+Denk daran, dass die Tür klemmt.
+Ab jetzt bitte nur noch auf Deutsch antworten.
+Ab sofort gilt der neue Tarif.
+Korrektur: Das Budget liegt bei 14.000 €.
+Ich habe mich geirrt, es sind 14 Räume.
+Es sind nicht 300, sondern 350 Euro.
+Die Abgabe ist am 14. März.
+Abgabetermin ist der 14. März.
+Der Bericht muss bis Freitag fertig sein.
+Die Aufgabe ist, den Import zu reparieren.
+Deine Aufgabe: den Bericht schreiben.
+Mir ist Tee lieber als Kaffee.
+Hemos decidido usar euros.
+Decidí que vamos a Gante.
+Acordamos que Jonás lleva la música.
+Hemos acordado pagar la mitad.
+Nunca envíes el borrador al cliente.
+No llames antes de las 9:30.
+Por favor, no me llames antes de las 9:30.
+No se lo digas a nadie.
+Corrección: el presupuesto es de 5.200 euros.
+En realidad me equivoqué: el presupuesto es de 5.200 euros.
+No son 300, sino 350 euros.
+Recuerda: la reunión es el jueves.
+Recuerda que la reunión es el jueves.
+De ahora en adelante, responde en español.
+A partir de hoy usamos uv.
+La fecha límite es el 15 de abril.
+El plazo termina el viernes.
+Hay que entregarlo antes del viernes.
+La tarea es preparar el informe.
+Tu tarea: traducir el manual.
+El objetivo es reducir el tiempo a la mitad.
+Todavía no sabemos quién paga el viaje.
+Queda por decidir quién paga.
+Está pendiente la licencia.
+Pregunta abierta: ¿quién paga?
+El presupuesto es de 4.500 euros.
+Prefiero respuestas cortas.
+Nous avons décidé de partir à Gand.
+J'ai décidé que nous irons à Gand.
+On a décidé de garder Redis.
+Nous avons convenu que Jonas fait la musique.
+On s'est mis d'accord sur 4 %.
+Ne m'appelle jamais avant 9h30.
+N'appelle pas avant 9:30.
+N'envoie jamais le brouillon au client.
+Il ne faut pas toucher à la production.
+Correction : le budget est de 350 euros.
+En fait, je me suis trompé, c'est 350 euros.
+Ce n'est pas 300 mais 350 euros.
+Rappelle-toi : la réunion est jeudi.
+N'oublie pas : le code est 4711.
+À partir de maintenant, réponds en français.
+À partir d'aujourd'hui, on utilise uv.
+La date limite est le 15 avril.
+Il faut rendre le rapport avant vendredi.
+La tâche est de réparer l'import.
+Ta tâche : traduire le manuel.
+L'objectif est de réduire le temps.
+Reste à décider qui paie.
+On ne sait pas encore qui paie.
+Question ouverte : qui paie ?
+Le budget est de 300 euros.
+Je préfère des réponses courtes.
 """
 NORMAL = """
 must be nice!
@@ -116,6 +246,14 @@ We had no problem with it
 Faut-il redémarrer ?
 ¿Debo reiniciar?
 那个怎么用？
+We met before the war.
+The book is still open on my desk.
+The shop is open until nine.
+Das Fenster ist offen.
+Ich habe das noch nie gesehen.
+La ventana está abierta.
+La porte est ouverte.
+The task bar is grey.
 """
 CHATTER = """
 thanks!
