@@ -72,11 +72,9 @@ _PATTERNS = {
     "time": rf"(?=\d)(?:{TIME_PATTERN})",
     "path": rf"(?:~|\.{{1,2}})?/[{LETTER}.@-]++(?:/[{LETTER}.@-]++)*+/?+|[A-Za-z]:\\[{LETTER}.\\-]++"
     rf"|(?![\d/.,]++(?![A-Za-z_]))[{LETTER}.@-]++(?:/[{LETTER}.@-]++)++/?+|\.[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)*+",
-    # an account or a phone number in groups, and a host with its port
-    "groups": rf"[A-Z]{{2}}\d{{2}}(?:[ ]?[A-Z\d]{{4}}){{2,7}}+(?:[ ]?[A-Z\d]{{1,4}})?(?![{LETTER}])"
-    rf"|\+\d{{1,3}}(?:[ -]\d{{2,}}){{1,5}}+(?![{LETTER}])",
-    "address": rf"(?:localhost|\d{{1,3}}(?:\.\d{{1,3}}){{3}}|[a-z][{LETTER}-]*+(?:\.[{LETTER}-]++)++)"
-    rf":\d{{2,5}}+(?![{LETTER}:.-])",
+    # an account or a phone number in groups
+    "groups": rf"(?=[A-Z+])(?:[A-Z]{{2}}\d{{2}}(?:[ ]?[A-Z\d]{{4}}){{2,7}}+(?:[ ]?[A-Z\d]{{1,4}})?(?![{LETTER}])"
+    rf"|\+\d{{1,3}}(?:[ -]\d{{2,}}){{1,5}}+(?![{LETTER}]))",
     "version": rf"[vV]\d++(?:\.\d++)*+(?:-?[a-z]++\.?\d*+)?(?![{LETTER}])"
     rf"|\d++\.\d++\.\d++(?:\.\d++)*+(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post)[\w.]*+)?(?![{LETTER}])",
     "hash": rf"(?=\d*+[a-f])(?=[a-f]*+\d)[a-f\d]{{7,64}}+(?:-[a-f\d]{{4,12}}+)*+(?![{LETTER}])"
@@ -102,6 +100,7 @@ _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{2,120}+)`(?!`)")
 _DOT_FILE = re.compile(
     r"\.(?:env|git\w*|bash\w*|zsh\w*|profile|config|local|ssh|cache|npmrc|docker\w*|venv|vscode|pre-commit)"
 )
+_PORT = re.compile(rf":\d{{2,5}}+(?![{LETTER}:])")
 _LINE_NUMBER = re.compile(rf"[:#]L?\d++(?![{LETTER}])")
 _COMMAND = re.compile(rf"(?:sudo )?(?:(?:{_COMMANDS})(?:[ \t]++[^\n]{{1,150}}+)?|\./[^\n]{{2,150}}+)$")
 _COMMAND_LINE = re.compile(r"^[ \t]*+(?:(?:bash-)?[$❯%]|>>>?)[ \t]++([^\n]{2,160}+)$", re.MULTILINE)
@@ -134,12 +133,12 @@ def _by_position(fact: Fact) -> tuple[int, int]:
 
 
 def _without_nested(found: list[Fact]) -> list[Fact]:
-    """Drops numbers and names inside a path, and the unit of a number."""
+    """Drops numbers and names inside a path or an address, and the unit of a number."""
     kept, end = [], 0
     for fact in found:
         if fact.start < end and fact.kind in ("number", "name", "identifier"):
             continue
-        if fact.kind in ("path", "number"):
+        if fact.kind in ("path", "number", "url"):
             end = fact.end
         kept.append(fact)
     return kept
@@ -154,7 +153,9 @@ def _tokens(text: str, lines: LineKinds) -> Iterator[Fact]:
         start, end = match.span()
         if end - start > _MAX_LENGTH:
             continue
-        if kind == "word":
+        if text.startswith(":", end) and (port := _PORT.match(text, end)) and _is_host(match[0]):
+            kind, end = "url", port.end()
+        elif kind == "word":
             kind = _kind_of_word(match[0])
             if kind == "name":
                 if lines.at(start) == PROSE:
@@ -167,6 +168,11 @@ def _tokens(text: str, lines: LineKinds) -> Iterator[Fact]:
     for name in find_names(text, words):
         kind, normal = kind_of_name(name.text), normalize_name(name.text)
         yield Fact(kind, name.text, normal, name.start, name.end, name.is_significant)
+
+
+def _is_host(token: str) -> bool:
+    """Whether this may stand before a port: a name with dots that is no file, or an address of numbers."""
+    return token == "localhost" or ("." in token and token.rpartition(".")[2].lower() not in _EXTENSIONS)
 
 
 def _kind_of_word(word: str) -> str | None:
@@ -206,8 +212,6 @@ def _fact_of_token(kind: str, text: str, start: int, end: int, lines: LineKinds)
             return Fact("version", token, token.lower().lstrip("v"), start, end)
         case "groups":
             return Fact("identifier", token, normalize_fact_text(token), start, end, is_prose)
-        case "address" if token.rpartition(":")[0].rpartition(".")[2].lower() in _EXTENSIONS:
-            return _path(text, start, start + token.rindex(":"), lines)
         case "hash" | "flag" | "ticket" | "identifier":
             # identifiers and hexadecimal numbers are significant only where people mention them
             return Fact("identifier", token, token.lower(), start, end, is_prose and len(token) > 2)
