@@ -195,6 +195,10 @@ def _is_explicit(sentence: ScoredSentence) -> bool:
     return corrects(sentence.text)
 
 
+def without_correction(text: str) -> str:
+    return _CORRECTION.sub(" ", text)
+
+
 def corrects(text: str) -> bool:
     """Whether it has words of a correction."""
     return _CORRECTION.search(text[:_MAX_INSPECTED]) is not None

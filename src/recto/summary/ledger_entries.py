@@ -5,6 +5,7 @@ was pasted, only a little counts.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -32,6 +33,12 @@ _MIN_ROW, _MAX_ROW = 8, 90
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 _MIN_DOCUMENT, _MAX_OWN = 3000, 600
 _NAME_TOPIC, _MAX_ADDRESS = 2, 8
+_REQUEST = re.compile(
+    r"(?:please|pls|bitte|por favor|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
+    r"(?:can|could|would|will) you|kannst du|k[oö]nntest du|puedes|podr[ií]as|peux-tu|pourr(?:ais-tu|iez-vous))\b",
+    re.IGNORECASE,
+)
+_MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
@@ -54,16 +61,18 @@ def entries_of_prose(
     written, lines = lines, mark_pasted(text, lines)
     is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
     asked = question if is_answer else None
-    for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None):
+    for fact, (item, short) in _quote_prose(
+        text, facts, lines, is_answer=asked is not None, is_user=message.role == "user"
+    ):
         needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
-        role = message.role if is_own else "assistant"
-        yield LedgerEntry(fact, item, message.said, role=role, question=needed, short=short)
+        lowered = int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
+        yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
     for fact, item in _quote_output(text, (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW))):
-        yield LedgerEntry(fact, item, message.said, role="tool")
+        yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
         for fact in _rows(text, written, lines):
             yield LedgerEntry(fact, fact.text, message.said, role="user")
@@ -103,7 +112,7 @@ def _argument_lines(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _quote_prose(
-    text: str, facts: Sequence[Fact], lines: LineKinds, *, is_answer: bool
+    text: str, facts: Sequence[Fact], lines: LineKinds, *, is_answer: bool, is_user: bool
 ) -> Iterator[tuple[Fact, Quoted]]:
     sentences = Sentences(text)
     binding: dict[tuple[int, int], Quoted] = {}
@@ -111,6 +120,8 @@ def _quote_prose(
         item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
         binding[sentences.around(decision.start) or (decision.start, decision.end)] = item
         yield decision, item
+    if is_user:
+        yield from _requests(sentences, lines, binding)
     first = {fact.key: fact for fact in reversed(facts) if fact.is_significant}
     for fact in first.values():
         if lines.at(fact.start) != PROSE:
@@ -127,6 +138,19 @@ def _quote_prose(
         yield fact, Quoted(quote_words(fact.text), "")
 
 
+def _requests(
+    sentences: Sentences, lines: LineKinds, binding: dict[tuple[int, int], Quoted]
+) -> Iterator[tuple[Fact, Quoted]]:
+    """What the user asks somebody to do."""
+    for start, sentence in sentences.positions:
+        place = (start, start + len(sentence))
+        if len(sentence) <= _MAX_REQUEST and _REQUEST.match(sentence) and place not in binding:
+            item = quote_words(sentence.rstrip(".!"))
+            if lines.at(start) == PROSE and count_topic_words(item) >= _REQUEST_TOPIC:
+                binding[place] = Quoted(item, item)
+                yield Fact("request", sentence, normalize_fact_text(sentence), *place), binding[place]
+
+
 def _is_understood(fact: Fact, item: str) -> bool:
     """Whether an item tells more than a word: a figure needs its topic, a name something about it."""
     if fact.kind in _SELF_EVIDENT:
@@ -141,7 +165,10 @@ def _is_understood(fact: Fact, item: str) -> bool:
 
 def _is_addressed(fact: Fact, item: str) -> bool:
     """ "Glad it helped you, Ada" tells nothing about Ada."""
-    if fact.text in item.split(", ")[:2]:  # "Wow, Ada, that is …"
+    if " " in fact.text:
+        return False
+    first, _, rest = item.partition(", ")
+    if first == fact.text or (first.isalpha() and rest.startswith(f"{fact.text},")):  # "Wow, Ada, that is …"
         return True
     return item.endswith(f", {fact.text}") and len(item.split()) <= _MAX_ADDRESS
 

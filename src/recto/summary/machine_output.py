@@ -119,6 +119,12 @@ def mark_pasted(text: str, lines: LineKinds) -> LineKinds:
     return LineKinds(lines.starts, tuple(kinds), lines.fences)
 
 
+def is_row(line: str) -> bool:
+    """Whether a single line has cells and no words between them."""
+    shape = _AMOUNTS.sub("0", _WORDS.sub("a", line))
+    return len(_CELL_MARKS.findall(shape)) > 1 and not any(len(word) > 2 and word.islower() for word in line.split())
+
+
 def _mark_list(kinds: list[str], listed: list[int]) -> list[int]:
     for row in listed if len(listed) >= _MIN_LISTED else ():
         kinds[row] = ROW

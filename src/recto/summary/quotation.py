@@ -15,8 +15,8 @@ _MAX_QUOTED, _MAX_BINDING, _MAX_SEARCHED = 90, 160, 180
 # A decision of this length is quoted as a whole if there is room.
 _MAX_WHOLE = 100
 # A clause of this length is quoted as a whole.
-_SHORT_CLAUSE, _SHORT_TOPIC = 56, 20
-_ALONE, _FIGURES = ("path", "url", "command"), ("number", "date", "time", "version")
+_SHORT_CLAUSE = 72
+_ALONE = ("path", "url", "command")
 _MIN_CLAUSE = 12
 _ENOUGH_TOPIC, _NEAR = 2, 24
 # A longer word that ends in a digit is a code, and a fact of its own.
@@ -113,13 +113,8 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
 
 
 def _quote_shortly(fact: Fact, text: str, start: int, end: int) -> str:
-    """A figure with its topic, a path or an address alone; all else needs its clause."""
-    if fact.kind in _ALONE:
-        return quote_words(fact.text)
-    if fact.kind not in _FIGURES:
-        return text[start:end]
-    start, end = _narrow(text, start, end, fact, len(fact.text) + _SHORT_TOPIC)
-    return _item(text[start:end], fact_ends=fact.end - start)
+    """A path, an address or a command alone; all else needs its clause."""
+    return quote_words(fact.text) if fact.kind in _ALONE else text[start:end]
 
 
 def _line_around(text: str, fact: Fact) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
-from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_item, parse_ledger
+from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines
 from recto.summary.quotation import fact_end
@@ -66,7 +66,7 @@ class CoveredFacts(Struct):
         ranked = sorted(self.entries.values(), key=lambda entry: (-entry.rank, -entry.score(newest)))
         best = ranked[: _MAX_ENTRIES // 2]
         self.dropped += len(self.entries) - len(best)
-        self.entries = {entry.fact.key: entry for entry in best}
+        self.entries = {entry.key: entry for entry in best}
 
 
 def _texts_of(message: Message) -> list[tuple[str, str]]:
@@ -96,7 +96,7 @@ class FormerSummary(Struct, frozen=True):
     @property
     def entries(self) -> list[LedgerEntry]:
         """The facts in its ledger, and those in its summary."""
-        in_summary = (parse_item(item, number) for item, number in self.places.items())
+        in_summary = (parse_place(place, number) for place, number in self.places.items())
         return [*parse_ledger(self.ledger), *chain.from_iterable(in_summary)]
 
 
@@ -118,7 +118,7 @@ class VerifiedSummary(Struct, frozen=True):
 
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
         """How many facts are in the summary, in the ledger besides, only in the archive, and invented."""
-        in_ledger = len(_listed(ledger) - {entry.fact.key for entry in self.kept})
+        in_ledger = len(_listed(ledger) - {entry.key for entry in self.kept})
         total = max(self.facts, len(self.kept) + in_ledger)
         return _counts(total, len(self.kept), in_ledger, self.invented)
 
@@ -131,7 +131,7 @@ class VerifiedSummary(Struct, frozen=True):
     def places(self) -> dict[str, int]:
         """The facts in the summary, with the numbers of their messages; the latest if there are many."""
         latest = sorted(self.kept, key=lambda entry: entry.number)[-_MAX_PLACES:]
-        return {entry.text: entry.number for entry in latest}
+        return {entry.place: entry.number for entry in latest}
 
 
 def verify_summary(
@@ -161,7 +161,7 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     its ledger lists besides."""
     former = former_summary(block)
     entries = _merge_entries(former.entries)
-    kept = {entry.fact.key for entry in _split_stated(text, entries)[0]}
+    kept = {entry.key for entry in _split_stated(text, entries)[0]}
     listed = _listed(former.ledger) - kept
     total = max(former.facts or 0, len(entries))
     return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
@@ -175,7 +175,7 @@ def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, s
 
 
 def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:
-    return {entry.fact.key for entry in parse_ledger(ledger)}
+    return {entry.key for entry in parse_ledger(ledger)}
 
 
 def _counts(total: int, kept: int, in_ledger: int, invented: int) -> dict[str, int]:
@@ -204,7 +204,7 @@ def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:
 
 
 def _merge_entry(entries: dict[tuple[str, str], LedgerEntry], entry: LedgerEntry) -> None:
-    key = entry.fact.key
+    key = entry.key
     entries[key] = entry.merge(entries[key]) if key in entries else entry
 
 
