@@ -25,7 +25,7 @@ from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
-from recto.window.count import SMALLEST_SUMMARY
+from recto.window.count import SMALLEST_SUMMARY, SUMMARY
 from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
@@ -300,8 +300,9 @@ class CompactionRun:
 
     async def _summary_writer(self, most: int) -> SummaryWriter:
         source = self._summary_input()
-        # summary and ledger together stay shorter than what they replace
-        most = min(most, max(SMALLEST_SUMMARY, int(source.tokens * OF_COVERED)))
+        # summary and ledger together stay shorter than what they replace; the former ones are that short already
+        former = self.turn.loaded.counts.get(SUMMARY, 0)
+        most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former) * OF_COVERED)))
         return await self._writing(source, *await self._writers(), most, self.keep)
 
     async def _writing(

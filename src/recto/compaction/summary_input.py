@@ -20,7 +20,7 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
-from recto.summary.extractive_summary import PlainMessage, extract, truncate
+from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.turn.assembly import Turn
@@ -141,13 +141,15 @@ class SummaryInput:
     seen: int = 0
     """How many messages were given to a summariser."""
     density: float = field(init=False)
-    """Tokens for each character of the covered part."""
+    """Tokens for each character of the covered part and the previous summary."""
     _facts: CoveredFacts | None = None
+    _extraction: Extraction | None = None
     _late: frozenset[int] = frozenset()
     """The numbers of messages that are older than the previous summary, and read only now."""
 
     def __post_init__(self) -> None:
-        self.density = max(0.2, min(2.0, self.tokens / max(1, self._size)))
+        former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
+        self.density = max(0.2, min(2.0, self.tokens / max(1, self._size + former)))
 
     @property
     def former(self) -> str:
@@ -208,7 +210,9 @@ class SummaryInput:
         return [text for text in found if text]
 
     async def extract(self, most: int) -> str:
-        return await asyncio.to_thread(extract, self._said, most, self.count, self.former)
+        if self._extraction is None:
+            self._extraction = Extraction(self._said, self.count, self.former)
+        return await asyncio.to_thread(self._extraction.within, most)
 
     async def truncate(self, most: int) -> str:
         return truncate(self._said, most, self.count, self.former)

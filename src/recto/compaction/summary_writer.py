@@ -42,6 +42,8 @@ WORTH_DIVIDING = 160
 LEAST = 12
 # When the ledger counts as full, how close the next try aims, and how many tries there are.
 FULL, CLOSE, TRIES = 0.96, 0.985, 6
+# Where sentences and ledger use less of the room than this, more sentences are chosen.
+USED = 0.95
 
 
 class SummaryCheck(Struct, frozen=True):
@@ -55,10 +57,11 @@ class SummaryCheck(Struct, frozen=True):
         """How much room the summary should leave to the ledger, by the number of facts."""
         if self.most < WORTH_DIVIDING:
             return 0
-        covered = await self.source.gathered()
-        entries = [*covered.entries.values(), *self.source.before.entries]
-        count = self.source.count
+        covered, count = await self.source.gathered(), self.source.count
+        entries = covered.entries.values()
         needed = sum(count(entry.text) + 1 for entry in entries) + 4 * len({entry.number for entry in entries})
+        # the facts that the former summary states are still there if it is
+        needed += sum(count(line) + 1 for line in self.source.before.ledger)
         return min(int(self.most * SHARE), needed)
 
     async def check(self, written: WrittenSummary) -> WrittenSummary:
@@ -339,6 +342,19 @@ class SummaryWriter(Struct):
         if not text:
             text, made_by = await self._within(self.most, source.truncate), "truncated"
         self.result = await self._check.check(self._written(text, made_by if text else "discard"))
+        if made_by == "extractive":
+            await self._use_room_of_ledger()
+
+    async def _use_room_of_ledger(self) -> None:
+        """Chooses more sentences where the ledger leaves much of its share."""
+        found = self.result
+        used = await as_sent(self.source.token_cache, found.text, self.source.archived, found.ledger)
+        if used >= self.most * USED:
+            return
+        needed = used - await self._as_sent(found.text)
+        text = await self._within(self.most - needed, self.source.extract)
+        if len(text) > len(found.text):
+            self.result = await self._check.check(self._written(text, "extractive"))
 
     def _written(self, text: str, made_by: str, made: Made | None = None) -> WrittenSummary:
         source, notes = self.source, self._notes
@@ -355,12 +371,22 @@ class SummaryWriter(Struct):
         return {"covered": self.source.covered, "seen": self.source.seen, **parts, **ahead}
 
     async def _within(self, most: int, make: Callable[[int], Awaitable[str]]) -> str:
-        """The result of `make`, repeated with less room until it fits."""
-        aim = most
+        """The longest result of `make` that fits, among a few tries with more or less room."""
+        aim, best = most, ""
         for _ in range(8):
             text = await make(aim)
             tokens = await self._as_sent(text)
             if tokens <= most:
-                return text
-            aim = min(aim - 1, int(aim * most / tokens * 0.95))
-        return ""
+                if len(text) <= len(best):
+                    break
+                best = text
+                if tokens >= most * USED:
+                    break
+            elif best:
+                break
+            aim = (
+                int(aim * min(most / max(1, tokens), 4) * 0.98)
+                if tokens < most
+                else min(aim - 1, int(aim * most / tokens * 0.95))
+            )
+        return best

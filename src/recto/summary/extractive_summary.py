@@ -4,11 +4,10 @@ Sentences are scored, selected while they add something new, and cut to fit; eve
 `truncate` is the last resort. No I/O; `count` says how many tokens a text takes.
 """
 
-import heapq
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,20 +15,11 @@ from msgspec.structs import replace
 from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_noise
-from recto.summary.sentence_score import (
-    LEADING_SENTENCES,
-    SentenceSelection,
-    TermWeights,
-    frequent_sentences,
-    score_sentence,
-    select_required,
-    term_weights,
-)
+from recto.summary.sentence_pool import SentencePool, build_pool
+from recto.summary.sentence_score import SentenceSelection, TermWeights, select_required
 from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
-    LineReader,
-    LineSentence,
     ScoredSentence,
     SentenceContext,
     SentenceKey,
@@ -48,12 +38,11 @@ _FORMER_SHARE = 2 / 3
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 _MAX_TRUNCATED_MESSAGE = 200
 
-_MAX_SAMPLED_LINES = 2000
 _MAX_PERIODS = 12
-# Sentences are compared with each other only within the pool, which has at least and at most this many.
-_MIN_POOL, _MAX_POOL = 150, 1500
 # Bounds, in characters, for the average sentence when estimating how many fit.
 _MIN_SENTENCE, _MAX_SENTENCE = 15, 80
+# How many more sentences are tried for the room that the best ones leave.
+_MAX_FILLINGS = 12
 # With less room than this, in characters, it is not divided into thirds; with fewer sentences, none brings context.
 _MIN_DIVIDED, _MIN_WITH_CONTEXT = 75, 5
 
@@ -68,16 +57,37 @@ class PlainMessage(Struct, frozen=True):
     """Of a message that is older than the former summary, which does not tell it; 0 for all others."""
 
 
+@dataclass(slots=True)
+class Extraction:
+    """Messages and a former summary, read once, of which summaries of several lengths can be made."""
+
+    messages: Sequence[PlainMessage]
+    count: CountTokens
+    former: str = ""
+    _density: float = 0.0
+    _pool: SentencePool | None = None
+
+    def within(self, limit: int) -> str:
+        """The most important sentences of the former summary and of the messages since, in order."""
+        former = self.former.strip()
+        pool = self._opened(limit, former)
+        if limit <= 0 or not (pool.lines or former):
+            return ""
+        head = _shorten_former(former, pool, limit, self.count, self._density)
+        body = _summarize(pool, limit, self.count, self._density, head)
+        return _join(head, body)
+
+    def _opened(self, limit: int, former: str) -> SentencePool:
+        if self._pool is None:
+            lines = _message_lines(self.messages, is_beginning=not former)
+            self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
+            self._pool = build_pool(lines, limit * self._density)
+        return self._pool
+
+
 def extract(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
-    """The most important sentences of a former summary and of the messages since, in order, within `limit` tokens."""
-    former = former.strip()
-    lines = _message_lines(messages, is_beginning=not former)
-    if limit <= 0 or not (lines or former):
-        return ""
-    density = _characters_per_token([former, *(line.text for line in lines)], count)
-    head = _shorten_former(former, lines, limit, count, density)
-    body = _summarize(lines, limit, count, density, head)
-    return "\n".join(part for part in (head, body) if part)
+    """One summary within `limit` tokens."""
+    return Extraction(messages, count, former).within(limit)
 
 
 def truncate(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
@@ -142,45 +152,22 @@ def _former_lines(former: str) -> list[SourceLine]:
     return lines
 
 
-def _shorten_former(former: str, lines: Sequence[SourceLine], limit: int, count: CountTokens, density: float) -> str:
+def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
-    rest = sum(len(line.heading) + len(line.text) + 1 for line in lines) / density
-    room = max(int(limit * _FORMER_SHARE), limit - math.ceil(1.1 * rest)) if lines else limit
+    share = int(limit * _FORMER_SHARE)
+    if not former or (len(former) <= 4 * share * density and count(former) <= share):
+        return former
+    rest = _summarize(pool, limit - share, count, density, known=_known_sentences(former))
+    room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(_former_lines(former), room, count, density)
+    return _summarize(build_pool(_former_lines(former), room * density), room, count, density)
 
 
 def _characters_per_token(texts: Sequence[str], count: CountTokens) -> float:
     """Measured on a sample: counting every sentence would take longer than scoring it."""
     sample = "\n".join(text[:100] for text in texts[:: len(texts) // 40 + 1])
     return min(max(len(sample) / max(1, count(sample)), 0.1), 100.0)
-
-
-def _build_pool(reader: LineReader, size: int) -> tuple[list[ScoredSentence], TermWeights]:
-    """The best sentences of each period, in order; and the weights of terms."""
-    lines = reader.lines
-    sample = {at: reader.sentences(at) for at in range(0, len(lines), len(lines) // _MAX_SAMPLED_LINES + 1)}
-    weights = term_weights([sentence.terms for found in sample.values() for sentence in found])
-    frequent = frequent_sentences(sentence.text for found in sample.values() for sentence in found)
-    bounds = [-(-at * len(lines) // _MAX_PERIODS) for at in range(_MAX_PERIODS + 1)]
-    pool: list[ScoredSentence] = []
-    per_period = max(size // _MAX_PERIODS, size // len(lines))
-    for start, end in pairwise(bounds):
-        # tuples, since few of them become a ScoredSentence
-        scored = [
-            (score_sentence(sentence, lines[at], weights, frequent), at, sentence)
-            for at in range(start, end)
-            for sentence in sample.pop(at, None) or reader.sentences(at)
-        ]
-        best = heapq.nlargest(per_period, scored, lambda found: found[0] + _task_bonus(lines[found[1]], found[2]))
-        pool += [ScoredSentence(at, found.position, found.text, found.terms, score) for score, at, found in best]
-    return sorted(pool, key=lambda sentence: sentence.key), weights
-
-
-def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:
-    """Makes sure that the start of the task is in the pool."""
-    return 10 * (line.is_task and sentence.position < LEADING_SENTENCES)
 
 
 class SentenceRanking(Struct, frozen=True):
@@ -198,34 +185,54 @@ class SentenceRanking(Struct, frozen=True):
         return {pick.key for pick in picks}.issuperset(self.needs.get(sentence.key, ()))
 
 
-def _summarize(lines: Sequence[SourceLine], limit: int, count: CountTokens, density: float, head: str = "") -> str:
+def _known_sentences(text: str) -> list[ScoredSentence]:
+    return [ScoredSentence(FORMER_SUMMARY, at, found, terms(found), 0.0) for at, found in enumerate(sentences(text))]
+
+
+def _summarize(
+    pool: SentencePool,
+    limit: int,
+    count: CountTokens,
+    density: float,
+    head: str = "",
+    known: Sequence[ScoredSentence] | None = None,
+) -> str:
     """As many of the best sentences as fit after `head`, in order of time."""
     room = limit - (count(head) if head else 0)
-    if room <= 0 or not lines:
+    if room <= 0 or not pool.sentences:
         return ""
-    known = [ScoredSentence(FORMER_SUMMARY, at, text, terms(text), 0.0) for at, text in enumerate(sentences(head))]
-    ranking = _rank(lines, room, count, density, known)
+    lines = pool.lines
+    ranking = _rank(pool, room, count, density, _known_sentences(head) if known is None else known)
     ranked = ranking.sentences
 
-    def fits(picks: Sequence[ScoredSentence]) -> bool:
-        return count("\n".join(part for part in (head, _render(picks, lines)) if part)) <= limit
+    def tokens(picks: Sequence[ScoredSentence]) -> int:
+        return count(_join(head, _render(picks, lines)))
 
     guess = _estimate_fitting(ranked, lines, room * density)
-    number = largest_fitting(lambda number: fits(ranked[:number]), len(ranked), guess)
+    number = largest_fitting(lambda number: tokens(ranked[:number]) <= limit, len(ranked), guess)
     picks = ranking.understandable(ranked[:number])
-    min_score = sum(pick.score for pick in picks) / max(1, len(picks)) / 2
-    for sentence in ranked[number + 1 : number + 7]:
-        if sentence.score >= min_score and ranking.has_context(sentence, picks) and fits([*picks, sentence]):
-            picks.append(sentence)
+    tries, left = _MAX_FILLINGS, (limit - tokens(picks)) * density
+    for sentence in ranked[number + 1 :]:
+        if not tries or left < _MIN_SENTENCE:
+            break
+        if len(sentence.text) <= left and ranking.has_context(sentence, picks):
+            tries -= 1
+            if (used := tokens([*picks, sentence])) <= limit:
+                picks.append(sentence)
+                left = (limit - used) * density
     return _render(picks, lines)
 
 
+def _join(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
 def _rank(
-    lines: Sequence[SourceLine], room: int, count: CountTokens, density: float, known: Sequence[ScoredSentence]
+    pool: SentencePool, room: int, count: CountTokens, density: float, known: Sequence[ScoredSentence]
 ) -> SentenceRanking:
     """More sentences than there is room for, the most important first, each cut to its share of the room."""
-    size = room * density
-    selection = _open_selection(lines, size, known)
+    size, lines = room * density, pool.lines
+    selection = _open_selection(pool, size, known)
     first = select_required(selection, lines)
     required = frozenset(selection.pool[at].key for at in selection.selected)
     selection.complete(size)
@@ -239,18 +246,17 @@ def _rank(
     return SentenceRanking([sentence for sentence in ranked if sentence.text], selection.needs, required)
 
 
-def _open_selection(lines: Sequence[SourceLine], size: float, known: Sequence[ScoredSentence]) -> SentenceSelection:
-    reader = LineReader(lines)
-    pool, weights = _build_pool(reader, min(max(_MIN_POOL, int(size / 20)), _MAX_POOL))
-    average = sum(len(sentence.text) for sentence in pool) / len(pool)
+def _open_selection(pool: SentencePool, size: float, known: Sequence[ScoredSentence]) -> SentenceSelection:
+    found, weights, lines = list(pool.sentences), pool.weights, pool.lines
+    average = sum(len(sentence.text) for sentence in found) / len(found)
     number = size / min(max(average, _MIN_SENTENCE), _MAX_SENTENCE)
     # a period should have room for two
     periods = min(max(int(number / 2), 3), _MAX_PERIODS)
     context = None
     if number >= _MIN_WITH_CONTEXT:
-        context = SentenceContext(reader, _find_corrections(lines, known, pool, weights))
+        context = SentenceContext(pool.reader, _find_corrections(lines, known, found, weights))
     known_terms = [sentence.terms for sentence in known]
-    return SentenceSelection(pool, weights, len(lines), periods, max(number / periods, 0.3), known_terms, context)
+    return SentenceSelection(found, weights, len(lines), periods, max(number / periods, 0.3), known_terms, context)
 
 
 def _find_corrections(

@@ -322,10 +322,13 @@ class SentenceSelection:
 
 
 def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -> int:
-    """Selects one sentence of the task and of each third of the time, even if it repeats another; returns how many."""
+    """Selects one sentence of the task and of each third of the time that is worth telling; returns how many."""
     for group in _required_groups(selection.pool, lines):
-        if not any(map(selection.has, group)):
-            selection.select(max(group, key=lambda at: (selection.score(at), selection.pool[at].score)))
+        if any(map(selection.has, group)):
+            continue
+        best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
+        if selection.score(best) > MIN_USEFUL_SCORE or not selection.selected_terms:
+            selection.select(best)
     return len(selection.selected)
 
 

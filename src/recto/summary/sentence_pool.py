@@ -1,0 +1,62 @@
+"""Sentence pool: the sentences that an extractive summary chooses from, the best of each period of the conversation.
+
+Knows how much each sentence matters; does not know which of them are chosen.
+"""
+
+import heapq
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from recto.summary.sentence_score import (
+    LEADING_SENTENCES,
+    TermWeights,
+    frequent_sentences,
+    score_sentence,
+    term_weights,
+)
+from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
+
+_MAX_SAMPLED_LINES = 2000
+_MAX_PERIODS = 12
+# Sentences are compared with each other only within the pool, which has at least and at most this many.
+_MIN_POOL, _MAX_POOL = 150, 1500
+
+
+class SentencePool(Struct, frozen=True):
+    """The best sentences of each period, in order of time; and the weights of terms. Made once for several limits."""
+
+    reader: LineReader
+    sentences: Sequence[ScoredSentence]
+    weights: TermWeights
+
+    @property
+    def lines(self) -> Sequence[SourceLine]:
+        return self.reader.lines
+
+
+def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
+    """Enough to choose from for a summary of so many characters."""
+    reader, size = LineReader(lines), min(max(_MIN_POOL, int(characters / 20)), _MAX_POOL)
+    sample = {at: reader.sentences(at) for at in range(0, len(lines), len(lines) // _MAX_SAMPLED_LINES + 1)}
+    weights = term_weights([sentence.terms for found in sample.values() for sentence in found])
+    frequent = frequent_sentences(sentence.text for found in sample.values() for sentence in found)
+    bounds = [-(-at * len(lines) // _MAX_PERIODS) for at in range(_MAX_PERIODS + 1)]
+    pool: list[ScoredSentence] = []
+    per_period = max(size // _MAX_PERIODS, size // max(1, len(lines)))
+    for start, end in pairwise(bounds):
+        # tuples, since few of them become a ScoredSentence
+        scored = [
+            (score_sentence(sentence, lines[at], weights, frequent), at, sentence)
+            for at in range(start, end)
+            for sentence in sample.pop(at, None) or reader.sentences(at)
+        ]
+        best = heapq.nlargest(per_period, scored, lambda found: found[0] + _task_bonus(lines[found[1]], found[2]))
+        pool += [ScoredSentence(at, found.position, found.text, found.terms, score) for score, at, found in best]
+    return SentencePool(reader, sorted(pool, key=lambda sentence: sentence.key), weights)
+
+
+def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:
+    """Makes sure that the start of the task is in the pool."""
+    return 10 * (line.is_task and sentence.position < LEADING_SENTENCES)
