@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import date
 from random import Random
 
 import pytest
@@ -394,3 +395,57 @@ def test_the_room_is_used_while_there_is_something_to_tell(things: list[str], pl
     former = "\n".join(f"User: {fact}" for fact in told[:place])
     summary = extract([PlainMessage("user", fact) for fact in told[place:]], limit, quarter, former)
     assert quarter(summary) >= 0.9 * limit
+
+
+def test_a_pronoun_brings_what_it_stands_for() -> None:
+    conversation = chat(40)
+    conversation[20:22] = messages_of(
+        ("assistant", 'Have you seen "Eternal Sunshine" with Kate Winslet?'),
+        ("user", "I first watched it around 3 years ago with 14 friends."),
+    )
+    for limit in (150, 300, 600):
+        summary = extract(conversation, limit, quarter)
+        assert "Eternal Sunshine" in summary or "watched it" not in summary
+    assert "watched it" in summary
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("Wir haben den Kran von Liebherr gesehen.", "Ich habe ihn für 4.200 € bestellt."),
+        ("Vimos la grúa de Liebherr en Gijón.", "Ya lo compramos por 4.200 €."),
+        ("On a vu la grue de Liebherr à Lyon.", "Je l'ai commandée pour 4 200 €."),
+    ],
+)
+def test_a_pronoun_brings_what_it_stands_for_in_other_languages(asked: str, told: str) -> None:
+    conversation = chat(40)
+    conversation[21:23] = messages_of(("assistant", asked), ("user", told))
+    summary = extract(conversation, 300, quarter)
+    assert f"Assistant: {asked}\nUser: {told}" in summary
+
+
+def test_a_relative_date_is_told_with_its_day() -> None:
+    said = [PlainMessage("user", "The crane comes tomorrow at 9:30.", day=date(2024, 2, 28))]
+    summary = extract(said, 100, quarter)
+    assert summary == "User: The crane comes tomorrow [2024-02-29] at 9:30."
+    assert extract(chat(20), 100, quarter, summary).startswith(summary)
+
+
+def test_what_recurs_in_message_after_message_and_orders_to_a_model_yield() -> None:
+    frame = "Please think carefully about the whole of the repository before you begin with it."
+    order = "YOU SHOULD ALWAYS INCLUDE EXACTLY ONE TOOL CALL."
+    conversation = [
+        PlainMessage("user", f"{frame} {order} Item {at} was moved from shelf {at} to box {at + 7}.")
+        for at in range(12)
+    ]
+    summary = extract([*chat(4), *conversation], 150, quarter)
+    assert summary.count("was moved") > 6
+    assert order not in summary
+    assert frame not in summary
+
+
+def test_a_line_has_one_speaker() -> None:
+    conversation = [*chat(10), PlainMessage("tool", "User: The pump failed at 9:30.\nAssistant: It is 14 years old.")]
+    summary = extract(conversation, 200, quarter)
+    assert "Tool: The pump failed at 9:30." in summary
+    assert not re.search(r"^\w+: (User|Assistant|Tool): ", summary, re.MULTILINE)

@@ -22,6 +22,7 @@ from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
+from recto.summary.relative_dates import day_of
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
@@ -284,7 +285,7 @@ def _said(message: Message, *, is_late: bool) -> PlainMessage:
     text = message.text or "\n".join(result.text for result in message.results if result.name != RECALL)
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
     text = "\n".join(part for part in (text, calls) if part)
-    return PlainMessage(message.role, text, message.priority, message.said if is_late else 0)
+    return PlainMessage(message.role, text, message.priority, message.said if is_late else 0, day_of(message.created))
 
 
 # Transcripts are counted message by message; joined, they may take a little more.

@@ -8,18 +8,21 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_corrections
-from recto.summary.machine_output import is_noise
+from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import SentenceSelection, TermWeights, select_required
 from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
+    TOOL,
     ScoredSentence,
     SentenceContext,
     SentenceKey,
@@ -55,6 +58,7 @@ class PlainMessage(Struct, frozen=True):
     priority: int = 5
     number: int = 0
     """Of a message that is older than the former summary, which does not tell it; 0 for all others."""
+    day: date | None = None
 
 
 @dataclass(slots=True)
@@ -124,7 +128,7 @@ def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool) -> list
             _ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + 0.1 * at / len(messages))
         )
         weight *= _TASK_WEIGHT if at == task else 1
-        lines.append(SourceLine(_label(message), message.text, weight, at == task, message.number))
+        lines.append(SourceLine(_label(message), message.text, weight, at == task, message.number, message.day))
     return lines
 
 
@@ -242,7 +246,7 @@ def _rank(
     for number, at in enumerate(selection.selected):
         # required sentences are counted sooner, since all of them must fit
         cautious = density * (0.25 if number < first else 0.7)
-        ranked.append(_cut_sentence(selection.pool[at], lines, share, count, cautious))
+        ranked.append(_readable(_cut_sentence(selection.pool[at], lines, share, count, cautious), lines))
     return SentenceRanking([sentence for sentence in ranked if sentence.text], selection.needs, required)
 
 
@@ -276,6 +280,16 @@ def _cut_sentence(
     if len(label) + len(sentence.text) <= share * density:
         return sentence
     return replace(sentence, text=cut_to_fit(sentence.text, share - (count(label) if label else 0) - 1, count))
+
+
+def _readable(sentence: ScoredSentence, lines: Sequence[SourceLine]) -> ScoredSentence:
+    """With the dates that it means, and without the name of a speaker that it quotes."""
+    line, text = lines[sentence.line], sentence.text
+    if line.label and (label := _LABEL.match(text)):
+        text = text[label.end() :]
+    if line.day and line.label != TOOL and not is_machine_made(text):
+        text = add_dates(text, line.day)
+    return replace(sentence, text=text) if text != sentence.text else sentence
 
 
 def _estimate_fitting(ranked: Sequence[ScoredSentence], lines: Sequence[SourceLine], size: float) -> int:

@@ -15,9 +15,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from recto.chat.priority import BINDING, CHATTER, TELLING
+from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
-from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence, refers_back, word_set
+from recto.summary.sentences import (
+    PRONOUNS,
+    UNSPACED_NUMBER,
+    is_heading,
+    is_question,
+    leans_back,
+    rate_sentence,
+    refers_back,
+    word_set,
+)
 from recto.summary.source_lines import (
     ASSISTANT,
     TOOL,
@@ -45,10 +54,13 @@ _PASTED_OUTPUT_FACTOR = 0.5
 _LISTING_FACTOR = 0.35
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
+_REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
 _EVENTLESS_FACTOR, _FREQUENT_FACTOR = 0.6, 0.5
-_MIN_REPETITIONS = 3
+# What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
+_BOILERPLATE_FACTOR = 0.3
+_MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS = 6
 _MAX_INSPECTED, _MAX_SHORT_HEADING = 400, 40
 # Longer sentences lose score with the square root of their length.
@@ -58,10 +70,29 @@ _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
 _NUMBERED = re.compile(r"\d+:")
+# Praise, wishes and thanks for what the other has said.
+_REACTION = re.compile(
+    r"(?:(?:yeah|yes|wow|oh|aw+|hey|sure|absolutely|definitely|thanks|ja|klar|sí|claro|oui)\b[^.!?]{0,16}[,!] ?)?"
+    r"(?:you(?:['’]re| are|['’]ve| have| look| seem| did|['’]d be)|that(?:['’]s| is| was|['’]d| sounds?| must)"
+    r"|sounds?|glad|(?:so )?(?:great|good|nice|happy|proud|awesome|amazing|congrat\w*|keep (?:it )?up|well done)"
+    r"|(?:i(?:'m|’m| am) )(?:so |really |very )?(?:proud|happy|glad|sorry|excited) (?:of|for|to hear|you)"
+    r"|das (?:klingt|ist ja|freut)|schön|toll|super|qué (?:bueno|bien|genial)|me alegr\w*|bravo|c['’]est super)\b"
+    r"[^.?]*!",
+    re.IGNORECASE,
+)
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
     r"|我会|我来|我将|では|それでは)",
+    re.IGNORECASE,
+)
+_DUTY = r"\b(?:must|should|always|exactly|only|every|each)\b"
+_PROMPT_FRAME = re.compile(
+    rf"\b(?:tool|function)[ _-]?calls?\b.*{_DUTY}|{_DUTY}.*\b(?:tool|function)[ _-]?calls?\b"
+    r"|\b(?:your|each|every) (?:response|reply|output|turn)s? (?:must|should|has to|needs to|will)\b"
+    r"|\byou are an? (?:\w+ ){0,3}(?:assistant|agent|programmer|model)\b"
+    r"|\byou have access to (?:the following|several|tools)\b"
+    r"|\b(?:respond|reply|answer) (?:only )?(?:in|with) (?:the following format|valid json|json)\b",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
@@ -110,11 +141,21 @@ def score_sentence(
     facts = _count_facts(sentence, start)
     # the 3 keeps a lone word from being the most central of all
     score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
-    score = _score_output(score, start, text in frequent) if label == TOOL else _score_speech(score, start, label)
+    if label == TOOL:
+        score = _score_output(score, start, text in frequent)
+    else:
+        is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
+        score = _score_speech(score, start, label)
+        score *= _BOILERPLATE_FACTOR if is_repeated or is_prompt_frame(start) else 1
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+
+
+def is_prompt_frame(text: str) -> bool:
+    """Whether it tells a model how to answer, as in the prompts of programs."""
+    return _PROMPT_FRAME.search(text) is not None
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
@@ -141,6 +182,8 @@ def _score_speech(score: float, start: str, label: str) -> float:
         return _SMALL_TALK_FACTOR * score
     if label == ASSISTANT and _ANNOUNCEMENT.match(start):
         return _ANNOUNCEMENT_FACTOR * score
+    if priority == NORMAL and _REACTION.match(start):
+        return _REACTION_FACTOR * score
     score += _PRIORITY_BONUS.get(priority, 0.0)
     return score * _QUESTION_FACTORS.get(label, 1.0) if is_question(start) else score
 
@@ -156,6 +199,8 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR
     if refers_back(start):
         factor *= _BACK_REFERENCE_FACTOR if sentence.position or facts else _VAGUE_REFERENCE_FACTOR
+    elif not PRONOUNS.isdisjoint(sentence.terms) and leans_back(start):
+        factor *= _BACK_REFERENCE_FACTOR if facts else _VAGUE_REFERENCE_FACTOR
     return factor
 
 

@@ -226,6 +226,27 @@ _BACK_REFERENCE = re.compile(
     r"|Es[eao]s?|Est[eao]s?|Él|Ellas?|Ellos|Pero|Y|Entonces|Además)\b"
     r"|这|那(?!么)|它|他|她|其|但|所以|因此|然后|不过|而且|これ|それ|あれ|その|この|そこ|しかし|でも|だから|그)"
 )
+# Pronouns inside a sentence, as terms, and what may be the noun that they stand for if it comes first.
+PRONOUNS = word_set(
+    "it it's it’s them him they he she there those ihn ihm es davon dazu daran darauf darüber dafür dagegen dort "
+    "lo eso esto allí ahí ella ellos ça cela lui eux là-bas l'ai l'as l'a l'avons l'ont l’ai l’as l’a l’avons l’ont"
+)
+_PRONOUN = re.compile(
+    r"\b(?:it|them|him|they|he|she|there|those|ihn|ihm|davon|dazu|daran|darauf|darüber|dafür|dagegen|dort"
+    r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux|là-bas"
+    r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b",
+    re.IGNORECASE,
+)
+_IMPERSONAL = re.compile(
+    r"it(?:['’]s| is| was| would be| will be) (?:\w+ )?(?:to|that|for|time|possible|important|clear|likely)\b"
+    r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b",
+    re.IGNORECASE,
+)
+_ANTECEDENT = re.compile(
+    r"\b(?:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*|mein\w*"
+    r"|unser\w*|el|la|los|las|una?|mi|nuestr[oa]s?|le|les|une|mon|ma|notre|nos|ce|cette) [^\W\d_]{2}"
+    r"|(?<=[^.!?] )[A-ZÄÖÜÉ]\w|\d|`|\w/\w"
+)
 _CLOSING = "\"'”’)]*_ 」』）"
 _UNSPACED_QUESTION = re.compile(r"(?:吗|呢|ですか|ますか)[。.]?$")
 
@@ -247,12 +268,26 @@ UNSPACED_NUMBER = re.compile(
 )
 
 
+_MAX_GREETING = 60
+_GREETING = re.compile(
+    r"(?:(?:hi|hey|hello|hallo|hola|salut|so|and|und|y|et)\b[^?!.]{0,20}[,!]? )?(?:¿ ?)?"
+    r"(?:how (?:are|have) (?:you|things)(?: been| doing| going)?|how(?:['’]s| is) (?:it|everything|life)(?: going)?"
+    r"|what(?:['’]s| is) (?:up|new)|how do you do|wie geht(?:['’]?s| es)(?: (?:dir|ihnen|euch))?"
+    r"|was gibt(?:['’]?s| es) neues|alles (?:gut|klar)|qué tal|cómo (?:estás|está usted|están|te va)"
+    r"|ça va|comment (?:ça va|vas-tu|allez-vous)|quoi de neuf)"
+    r"(?: (?:today|lately|heute|hoy|so|bei dir))?(?:, \w+)? ?[?!.]*",
+    re.IGNORECASE,
+)
+
+
 @lru_cache(8192)  # facts and sentences of a summary are found in the same messages, one after the other
 def rate_sentence(sentence: str) -> int:
     """The priority of one sentence, in languages with and without spaces."""
     priority = sentence_priority(sentence)
     if priority in (BINDING, CHATTER):
         return priority
+    if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
+        return CHATTER
     if decision_start(sentence) is not None:
         return BINDING
     if sentence.isascii() or not _EAST_ASIAN.search(sentence):
@@ -277,3 +312,11 @@ def is_heading(sentence: str) -> bool:
 def refers_back(sentence: str) -> bool:
     """Whether it starts with a word that refers to the sentence before."""
     return _BACK_REFERENCE.match(sentence) is not None
+
+
+def leans_back(sentence: str) -> bool:
+    """Whether a pronoun in it stands for something that it does not name itself: "I first watched it in May"."""
+    pronoun = _PRONOUN.search(sentence)
+    if pronoun is None or _IMPERSONAL.match(sentence, pronoun.start()):
+        return False
+    return _ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None

@@ -5,15 +5,26 @@ sentences, and which of these cannot be understood without another. Does not kno
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from recto.chat.priority import CHATTER
+from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.machine_output import is_machine_made, is_noise
-from recto.summary.sentences import FENCES, is_heading, is_question, rate_sentence, refers_back, tagged_sentences, terms
+from recto.summary.sentences import (
+    FENCES,
+    IS_UNSPACED,
+    is_heading,
+    is_question,
+    leans_back,
+    rate_sentence,
+    refers_back,
+    tagged_sentences,
+    terms,
+)
 from recto.summary.truncation import leading_lines, trailing_lines
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
@@ -36,6 +47,7 @@ _MAX_REFUSAL = 60
 _YES_OR_NO = re.compile(
     r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
 )
+_NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
 
 
@@ -49,6 +61,8 @@ class SourceLine(Struct, frozen=True):
     """At least one sentence of it must be in the summary."""
     number: int = 0
     """Shown where the order of the lines does not tell when this was said."""
+    day: date | None = None
+    """When it was said, to tell which day "tomorrow" is."""
 
     @property
     def heading(self) -> str:
@@ -157,7 +171,11 @@ class SentenceContext(Struct):
         source = self.reader.lines[line]
         if source.label == TOOL or is_machine_made(text):
             return
-        if refers_back(text) and (before := self._meaningful(line, position - 1)):
+        is_leaning = leans_back(text)
+        before = self._meaningful(line, position - 1) if is_leaning or refers_back(text) else None
+        if before is None and is_leaning:
+            before = self._said_before(sentence)
+        if before:
             yield before
         if (is_heading(text) or _is_refusal(text)) and (after := self._meaningful(line, position + 1)):
             yield after
@@ -191,6 +209,16 @@ class SentenceContext(Struct):
         last = self.reader.cached_sentences(line)[-1:] if line is not None else []
         return _unscored(line, last[0]) if line is not None and last and _is_short_question(last[0]) else None
 
+    def _said_before(self, sentence: ScoredSentence) -> ScoredSentence | None:
+        """The end of the other speaker's last message, if this sentence is the first to answer it."""
+        own = self.reader.cached_sentences(sentence.line)
+        if any(_is_meaningful(found) for found in own if found.position < sentence.position):
+            return None
+        line = self._other_speaker(sentence.line, -1)
+        last = self.reader.cached_sentences(line)[-_MAX_SENTENCES_TO_ANSWER:] if line is not None else []
+        found = next((found for found in reversed(last) if _is_meaningful(found) and not found.is_code), None)
+        return _unscored(line, found) if line is not None and found and _names_something(found.text) else None
+
     def _other_speaker(self, line: int, step: int) -> int | None:
         """The next line in this direction that another speaker wrote; tool results in between are skipped."""
         lines = self.reader.lines
@@ -216,8 +244,14 @@ def _is_meaningful(sentence: LineSentence) -> bool:
     )
 
 
+def _names_something(text: str) -> bool:
+    """Whether a pronoun in the answer may stand for something in it that a reader wants to know."""
+    return _NAMED.search(text) is not None or rate_sentence(text) > NORMAL
+
+
 def _is_short_question(sentence: LineSentence) -> bool:
-    return is_question(sentence.text) and len(sentence.text) <= _MAX_CONTEXT
+    text = sentence.text
+    return is_question(text) and len(text) <= _MAX_CONTEXT and rate_sentence(text) != CHATTER
 
 
 def _is_refusal(text: str) -> bool:
@@ -229,4 +263,4 @@ def _is_elliptic(text: str) -> bool:
     """Too short to be understood alone, or a plain yes or no."""
     if _YES_OR_NO.match(text) or len(text) <= _MAX_ELLIPTIC_CHARACTERS:
         return True
-    return text.isascii() and text.count(" ") < _MAX_ELLIPTIC_SPACES
+    return text.count(" ") < _MAX_ELLIPTIC_SPACES and (text.isascii() or not IS_UNSPACED.search(text))

@@ -1,0 +1,185 @@
+"""Relative dates: "tomorrow" with its day behind it, so that a sentence can be read long after it was said.
+
+In English, German, Spanish and French. What could mean several days, as "soon" or "on Friday", stays as it is.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from functools import cache
+
+_DAYS = {
+    "today|tonight|this (?:morning|afternoon|evening)|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
+    "|ce (?:matin|soir)|cet après-midi": 0,
+    "(?<!the day after )tomorrow|(?<!pasado )(?<!la )(?<!esta )(?<!de )(?<!ayer )(?<!cada )mañana|(?<!après-)demain": 1,
+    "the day after tomorrow|übermorgen|pasado mañana|après-demain": 2,
+    "(?<!the day before )yesterday|last night|gestern|ayer|anoche|(?<!avant-)hier": -1,
+    "the day before yesterday|vorgestern|anteayer|antier|avant-hier": -2,
+}
+# "Morgen" with a capital is the morning.
+_GERMAN_TOMORROW = r"(?<!heute )(?<!gestern )(?<!guten )(?<!jeden )(?<!am )\bmorgen\b(?! ist Morgen)"
+_COUNTS = {
+    word: number
+    for number, words in enumerate(
+        (
+            "a an one ein eine einem einer einen un una une",
+            "two zwei dos deux",
+            "three drei tres trois",
+            "four vier cuatro quatre",
+            "five fünf cinco cinq",
+            "six sechs seis",
+            "seven sieben siete sept",
+            "eight acht ocho huit",
+            "nine neun nueve neuf",
+            "ten zehn diez dix",
+        ),
+        1,
+    )
+    for word in words.split()
+}
+_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(_COUNTS, key=len, reverse=True))})"
+_UNITS = {
+    "day": r"days?|tag(?:e|en)?|días?|jours?",
+    "week": r"weeks?|wochen?|semanas?|semaines?",
+    "month": r"months?|monat(?:e|en)?|mes(?:es)?|mois",
+    "year": r"years?|jahr(?:e|en)?|años?|ans?|années?",
+}
+_UNIT = "(?:" + "|".join(f"(?P<{unit}>{words})" for unit, words in _UNITS.items()) + ")"
+_AGO = (rf"{_COUNT} {_UNIT} ago", rf"(?:vor|hace|il y a) {_COUNT} {_UNIT}")
+_AHEAD = rf"(?:in|dentro de|en|dans) {_COUNT} {_UNIT}"
+_WEEKDAYS = (
+    "monday|montag|lunes|lundi",
+    "tuesday|dienstag|martes|mardi",
+    "wednesday|mittwoch|miércoles|mercredi",
+    "thursday|donnerstag|jueves|jeudi",
+    "friday|freitag|viernes|vendredi",
+    "saturday|samstag|sonnabend|sábado|samedi",
+    "sunday|sonntag|domingo|dimanche",
+)
+_WEEKDAY = "|".join(_WEEKDAYS)
+_SPAN = rf"weekend|wochenende|fin de semana|week-end|{'|'.join(list(_UNITS.values())[1:])}|{_WEEKDAY}"
+_LAST = r"last|letzte[nrms]?|vorige[nrms]?|vergangene[nrms]?"
+_NEXT = r"next|nächste[nrms]?|kommende[nrms]?"
+_THIS = r"this|diese[nrms]?|est[ea]|cette|ce"
+_BEFORE_SPAN = rf"(?:(?P<last>{_LAST}|el pasado|la pasada)|(?P<next>{_NEXT}|próxim[oa])|(?P<this>{_THIS}))"
+_AFTER_SPAN = r"(?:(?P<last>pasad[oa]|derni(?:er|ère)|passée?)|(?P<next>que viene|próxim[oa]|prochaine?))"
+# "We built it in two days" is a duration.
+_FUTURE = re.compile(
+    r"\b(?:will|won['’]t|going to|gonna|due|starts?|leaves?|ends?|expires?|wird|werden?|fällig|beginnt|endet"
+    r"|v(?:oy|as|a|amos|an) a|empieza|termina|vence|v(?:ais|as|a|ons|ez|ont)|commence|aura|sera)\b|['’]ll\b",
+    re.IGNORECASE,
+)
+_HINT = re.compile(
+    r"today|tonight|this|tomorrow|yesterday|last|next|ago|in \w+ (?:day|week|month|year|tag|woche|monat|jahr)"
+    r"|heute|gestern|morgen|vor |letzte|nächste|vorige|kommende|vergangene|diese|hoy|mañana|ayer|anoche|antier"
+    r"|hace|dentro|pasad|próxim|que viene|est[ea] |aujourd|demain|hier|il y a|dans|derni|prochain|passée?"
+    r"|ce(?:tte|t)? ",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"\s*[(\[,]?\s*\d")
+_MOST_DAYS = 36_000
+
+
+def day_of(created: str) -> date | None:
+    """The day of a message where the user is; None for a time that cannot be read."""
+    try:
+        return datetime.fromisoformat(created).astimezone().date() if created else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def add_dates(text: str, day: date | None) -> str:
+    """The text with the date behind each relative one, in brackets."""
+    if day is None or not _HINT.search(text):
+        return text
+    found: dict[int, str] = {}
+    taken = 0
+    matches = sorted(
+        ((match, make) for pattern, make in _patterns() for match in pattern.finditer(text)),
+        key=lambda pair: (pair[0].start(), -pair[0].end()),
+    )
+    for match, make in matches:
+        if match.start() >= taken and not _DATED.match(text, match.end()):
+            taken = match.end()
+            try:
+                when = make(match, day)
+            except (ValueError, OverflowError):  # before the first year or behind the last
+                continue
+            found |= {match.end(): f" [{when}]"} if when else {}
+    for end in sorted(found, reverse=True):
+        text = text[:end] + found[end] + text[end:]
+    return text
+
+
+Resolve = Callable[[re.Match[str], date], str]
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], Resolve]]:
+    def word(pattern: str) -> re.Pattern[str]:
+        return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
+
+    plain = [(word(pattern), _shifted(days)) for pattern, days in _DAYS.items()]
+    spans = [word(rf"{_BEFORE_SPAN} (?P<span>{_SPAN})"), word(rf"(?P<span>{_SPAN}) {_AFTER_SPAN}")]
+    return [
+        *plain,
+        (re.compile(_GERMAN_TOMORROW), _shifted(1)),
+        *((word(ago), _ago) for ago in _AGO),
+        (word(_AHEAD), _ahead),
+        *((span, _span) for span in spans),
+    ]
+
+
+def _shifted(days: int) -> Resolve:
+    return lambda _, day: str(day + timedelta(days=days))
+
+
+def _ago(match: re.Match[str], day: date) -> str:
+    return _moved(match, day, -1)
+
+
+def _ahead(match: re.Match[str], day: date) -> str:
+    return _moved(match, day, 1) if _FUTURE.search(match.string) else ""
+
+
+def _moved(match: re.Match[str], day: date, sign: int) -> str:
+    """As exact as the words are: two weeks are a week, three years a year."""
+    found = match.groupdict()
+    count = sign * (_COUNTS.get(found["count"].lower()) or int(found["count"]))
+    if found["day"]:
+        return str(day + timedelta(days=count))
+    if found["week"]:
+        return _week(day + timedelta(days=max(-_MOST_DAYS, 7 * count)))
+    return _month(day, count) if found["month"] else f"{day.year + count:04}"
+
+
+def _month(day: date, count: int) -> str:
+    months = day.year * 12 + day.month - 1 + count
+    return f"{date(months // 12, months % 12 + 1, 1):%Y-%m}"
+
+
+def _week(day: date, first: int = 0) -> str:
+    start = day - timedelta(days=day.weekday() - first)
+    end = start + timedelta(days=6 - first)
+    return f"{start}–{end.day:02}" if start.month == end.month else f"{start}–{end:%m-%d}"
+
+
+def _span(match: re.Match[str], day: date) -> str:
+    found, span = match.groupdict(), match["span"].lower()
+    step = -1 if found["last"] else 1 if found["next"] else 0
+    for number, names in enumerate(_WEEKDAYS):
+        if re.fullmatch(names, span):
+            return str(_weekday(day, number, step))
+    if re.fullmatch("weekend|wochenende|fin de semana|week-end", span):
+        return _week(day + timedelta(days=7 * step), 5)
+    if re.fullmatch(_UNITS["week"], span):
+        return _week(day + timedelta(days=7 * step))
+    return _month(day, step) if re.fullmatch(_UNITS["month"], span) else f"{day.year + step:04}"
+
+
+def _weekday(day: date, number: int, step: int) -> date:
+    """The last one before this day, the next one after it, or the one of this week."""
+    ahead = (number - day.weekday()) % 7
+    if step > 0:
+        return day + timedelta(days=ahead or 7)
+    return day + timedelta(days=ahead - 7 if step < 0 else number - day.weekday())

@@ -1,0 +1,57 @@
+"""Relative dates: each gets its day behind it, in four languages; what is no date stays as it is."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recto.summary.relative_dates import add_dates, day_of
+
+MONDAY = date(2023, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'll come over tomorrow.", "I'll come over tomorrow [2023-05-09]."),
+        ("I first watched it around 3 years ago.", "I first watched it around 3 years ago [2020]."),
+        ("We met two weeks ago at the lake.", "We met two weeks ago [2023-04-24–30] at the lake."),
+        ("The review is next Friday.", "The review is next Friday [2023-05-12]."),
+        ("Last month we sold 40 boats.", "Last month [2023-04] we sold 40 boats."),
+        ("The day after tomorrow is free.", "The day after tomorrow [2023-05-10] is free."),
+        ("It will be ready in 10 days.", "It will be ready in 10 days [2023-05-18]."),
+        ("We built it in 10 days.", "We built it in 10 days."),
+        ("Last weekend we sailed.", "Last weekend [2023-05-06–07] we sailed."),
+        ("Ich komme morgen vorbei.", "Ich komme morgen [2023-05-09] vorbei."),
+        ("Jeden Morgen regnet es.", "Jeden Morgen regnet es."),
+        (
+            "Gestern war er da, vor drei Tagen nicht.",
+            "Gestern [2023-05-07] war er da, vor drei Tagen [2023-05-05] nicht.",
+        ),
+        ("Nächsten Freitag ist Abgabe.", "Nächsten Freitag [2023-05-12] ist Abgabe."),
+        ("Mañana llega el barco.", "Mañana [2023-05-09] llega el barco."),
+        ("Llega a las 9 de la mañana.", "Llega a las 9 de la mañana."),
+        ("Lo vimos hace dos años.", "Lo vimos hace dos años [2021]."),
+        ("El lunes que viene empezamos.", "El lunes que viene [2023-05-15] empezamos."),
+        ("On se voit demain, pas après-demain.", "On se voit demain [2023-05-09], pas après-demain [2023-05-10]."),
+        ("Il y a trois jours, il pleuvait.", "Il y a trois jours [2023-05-05], il pleuvait."),
+        ("The invoice of 3 May is paid.", "The invoice of 3 May is paid."),
+        ("I'll come tomorrow (2023-05-09).", "I'll come tomorrow (2023-05-09)."),
+    ],
+)
+def test_a_relative_date_gets_its_day(text: str, expected: str) -> None:
+    assert add_dates(text, MONDAY) == expected
+    assert add_dates(expected, MONDAY) == expected, "and gets it once"
+    assert add_dates(text, None) == text
+
+
+@given(st.text(), st.dates())
+def test_any_text_can_be_dated(text: str, day: date) -> None:
+    assert len(add_dates(text, day)) >= len(text)
+
+
+def test_a_time_that_cannot_be_read_has_no_day() -> None:
+    assert day_of("") is None
+    assert day_of("some day") is None
+    assert day_of("2023-05-08T12:00:00.000Z") == MONDAY
