@@ -23,7 +23,15 @@ from recto.store.store import Store
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
 from recto.summary.relative_dates import day_of
+from recto.summary.tool_use import is_local
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
+from recto.summary.work_log import (
+    WorkLog,
+    continue_work_log,
+    find_observations,
+    split_work_log,
+    without_command,
+)
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
@@ -135,8 +143,9 @@ class SummaryInput:
     """How many messages there are to read: the newly covered ones, and those that no summary has read."""
     archived: int
     """How many messages are archived after the cut."""
-    has_current: bool = False
-    """The entries hold the message that is answered, which stays in the window as it is."""
+    answering: int = 0
+    """The number of the message that is answered, if it is before some that are covered: it stays in the window as it
+    is, and the entries hold it."""
     beside: tuple[str, ...] = ()
     """What else a summary may draw on: instructions, lifted messages."""
     seen: int = 0
@@ -212,15 +221,29 @@ class SummaryInput:
 
     async def extract(self, most: int) -> str:
         if self._extraction is None:
-            self._extraction = Extraction(self._said, self.count, self.former)
+            log, former = self.work_log, split_work_log(self.former)[1]
+            self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log)
         return await asyncio.to_thread(self._extraction.within, most)
 
     async def truncate(self, most: int) -> str:
-        return truncate(self._said, most, self.count, self.former)
+        return truncate(self._said(has_log=False), most, self.count, self.former)
 
     @property
-    def _said(self) -> list[PlainMessage]:
-        return [_said(message, is_late=message.said in self._late) for message in self.messages]
+    def work_log(self) -> WorkLog | None:
+        """What an agent was asked and did, where tools were used; it goes on from the former one."""
+        told = [message for message in self.messages if message.said not in self._late]
+        return continue_work_log(self.former, told, answering=self.answering)
+
+    def _said(self, *, has_log: bool) -> list[PlainMessage]:
+        observed = find_observations(self.messages, goes_on=bool(self.former)) if has_log else {}
+        calls = {call.id: call for message in self.messages for call in message.calls}
+        local = {id for id, call in calls.items() if is_local(call.arguments)} if has_log else set()
+        said = []
+        for message in self.messages:
+            text = "" if message.id in observed else _text_of(message, local, has_log=has_log)
+            number = message.said if message.said in self._late else 0
+            said.append(PlainMessage(message.role, text, message.priority, number, day_of(message.created)))
+        return said
 
     def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
@@ -245,7 +268,7 @@ def summary_input(turn: Turn, cut: Cut, unread: UnreadMessages, instructions: st
         tokens=sum(loaded.counts[message.id] for message in (*ended, *told)) + loaded.counts.get(SUMMARY, 0),
         covered=len(ended) + len(told) + unread.count,
         archived=loaded.archived(cut.last, cut.lifted),
-        has_current=view.current in sent,
+        answering=turn.current.message.said if view.current in sent else 0,
         beside=(instructions, *map(transcribe, (*view.lifted, turn.current.message))),
     )
 
@@ -281,11 +304,14 @@ def _recalls(message: Message) -> bool:
     return any(result.name == RECALL for result in message.results)
 
 
-def _said(message: Message, *, is_late: bool) -> PlainMessage:
-    text = message.text or "\n".join(result.text for result in message.results if result.name != RECALL)
+def _text_of(message: Message, local: set[str], *, has_log: bool) -> str:
+    """A work log tells calls and the results of `local` ones."""
+    told = [result.text for result in message.results if result.name != RECALL and result.call_id not in local]
+    text = message.text or "\n".join(told)
+    if has_log:
+        return without_command(text) if message.role == "assistant" else text
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
-    text = "\n".join(part for part in (text, calls) if part)
-    return PlainMessage(message.role, text, message.priority, message.said if is_late else 0, day_of(message.created))
+    return "\n".join(part for part in (text, calls) if part)
 
 
 # Transcripts are counted message by message; joined, they may take a little more.

@@ -227,7 +227,9 @@ class SummaryWriter(Struct):
     async def _attempt(self, number: int, writer: TurnContext) -> AsyncGenerator[Event, None]:
         """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
         source = self.source
-        text = summary_prompt(self.wanted, above=True, has_former=bool(source.former), has_current=source.has_current)
+        text = summary_prompt(
+            self.wanted, above=True, has_former=bool(source.former), has_current=bool(source.answering)
+        )
         is_first = number == 0 or writer is not self.writers[0]
         question = await self._riding(writer, text) if is_first else None
         if self.ready is not None:

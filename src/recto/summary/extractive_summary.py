@@ -29,14 +29,18 @@ from recto.summary.source_lines import (
     SourceLine,
 )
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
+from recto.summary.work_log import WorkLog
 
 _LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?: (?=\S)")
 _ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
 _TASK_WEIGHT = 1.6
+_LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The first line of a former summary weighs half as much again; this bonus decays over the lines after it.
 _FRONT_BONUS, _FRONT_DECAY = 0.5, 3.0
 # The former summary's share of the room. Over ten rounds in 500 tokens a half kept 46 % of the facts, two thirds 61 %.
 _FORMER_SHARE = 2 / 3
+# The most that a work log takes of the room.
+_WORK_SHARE = 0.45
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 _MAX_TRUNCATED_MESSAGE = 200
@@ -68,22 +72,28 @@ class Extraction:
     messages: Sequence[PlainMessage]
     count: CountTokens
     former: str = ""
+    work: WorkLog | None = None
+    """Stands before the sentences, and tells the task."""
     _density: float = 0.0
     _pool: SentencePool | None = None
 
     def within(self, limit: int) -> str:
         """The most important sentences of the former summary and of the messages since, in order."""
-        former = self.former.strip()
+        former, count = self.former.strip(), self.count
         pool = self._opened(limit, former)
-        if limit <= 0 or not (pool.lines or former):
+        if limit <= 0:
             return ""
-        head = _shorten_former(former, pool, limit, self.count, self._density)
-        body = _summarize(pool, limit, self.count, self._density, head)
-        return _join(head, body)
+        log = self.work.render(int(limit * _WORK_SHARE), count) if self.work else ""
+        if log and not (pool.lines or former):
+            return log
+        log += "\n" if log else ""
+        head = _shorten_former(former, pool, limit - (count(log) + 1 if log else 0), count, self._density)
+        head = _join(log, head)
+        return _join(head, _summarize(pool, limit, count, self._density, head)).strip()
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:
-            lines = _message_lines(self.messages, is_beginning=not former)
+            lines = _message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
             self._pool = build_pool(lines, limit * self._density)
         return self._pool
@@ -118,16 +128,19 @@ def _label(message: PlainMessage) -> str:
     return f"{message.role.capitalize()}: "
 
 
-def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool) -> list[SourceLine]:
-    """Messages weigh by role, by priority, a little by age; the task weighs more."""
+def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False) -> list[SourceLine]:
+    """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
+    rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
-    task = _find_task(messages) if is_beginning else -1
+    task = _find_task(messages) if is_beginning and not has_log else -1
     lines = []
     for at, message in enumerate(messages):
         weight = (
             _ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + 0.1 * at / len(messages))
         )
         weight *= _TASK_WEIGHT if at == task else 1
+        if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
+            weight *= _LONG_PROMPT_WEIGHT
         lines.append(SourceLine(_label(message), message.text, weight, at == task, message.number, message.day))
     return lines
 
@@ -268,7 +281,11 @@ def _find_corrections(
 ) -> dict[SentenceKey, ScoredSentence]:
     """A message that is older than the former summary corrects nothing in it."""
     later = [sentence for sentence in pool if not lines[sentence.line].number]
-    found = find_corrections([*known, *later], weights)
+    found = {
+        key: correction
+        for key, correction in find_corrections([*known, *later], weights).items()
+        if correction.line != FORMER_SUMMARY  # it is in the summary already
+    }
     return found if len(later) == len(pool) else find_corrections(pool, weights) | found
 
 

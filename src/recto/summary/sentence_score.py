@@ -2,9 +2,8 @@
 
 Knows one sentence and the weights of terms in the whole conversation, not which other sentences are selected.
 
-Sentence selection: a greedy choice from a pool of scored sentences.
-
-Weighs score, novelty, coverage of time and context; does not know how much room there is in the end.
+Sentence selection: a greedy choice from a pool of scored sentences. Weighs score, novelty, coverage of time and
+context; does not know how much room there is in the end.
 """
 
 import heapq
@@ -57,7 +56,7 @@ _ANNOUNCEMENT_FACTOR = 0.7
 _REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
-_EVENTLESS_FACTOR, _FREQUENT_FACTOR = 0.6, 0.5
+_EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.6, 0.1, 0.5
 # What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
 _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
@@ -69,6 +68,8 @@ _LONG_SENTENCE = 240
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
+_LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
+_PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 _NUMBERED = re.compile(r"\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
@@ -134,7 +135,7 @@ def score_sentence(
 ) -> float:
     """The score of a sentence of this line."""
     text = sentence.text
-    if is_noise(text):
+    if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
         return NOISE_SCORE * line.weight
     start = text[:_MAX_INSPECTED]
     label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
@@ -142,7 +143,8 @@ def score_sentence(
     # the 3 keeps a lone word from being the most central of all
     score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     if label == TOOL:
-        score = _score_output(score, start, text in frequent)
+        is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
+        score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score = _score_speech(score, start, label)
@@ -151,6 +153,11 @@ def score_sentence(
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+
+
+def is_announcement(text: str) -> bool:
+    """Whether it says what the speaker does next."""
+    return _ANNOUNCEMENT.match(text) is not None
 
 
 def is_prompt_frame(text: str) -> bool:
@@ -170,9 +177,12 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
     return min(facts, len(_FACT_BONUS) - 1)
 
 
-def _score_output(score: float, start: str, is_frequent: bool) -> float:
-    """In machine output, events matter most."""
-    score = score + _EVENT_BONUS if _EVENT.search(start) else _EVENTLESS_FACTOR * score
+def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
+    """In machine output, events matter most; code and what surrounds every output tell nothing."""
+    if _EVENT.search(start):
+        score += _EVENT_BONUS
+    else:
+        score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR
     return _FREQUENT_FACTOR * score if is_frequent else score
 
 
@@ -180,7 +190,7 @@ def _score_speech(score: float, start: str, label: str) -> float:
     priority = rate_sentence(start)
     if priority == CHATTER:
         return _SMALL_TALK_FACTOR * score
-    if label == ASSISTANT and _ANNOUNCEMENT.match(start):
+    if label == ASSISTANT and is_announcement(start):
         return _ANNOUNCEMENT_FACTOR * score
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score

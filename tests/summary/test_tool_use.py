@@ -1,0 +1,104 @@
+"""Tool use: files, commands and outcomes, read off calls of any name."""
+
+import json
+from typing import Any
+
+import pytest
+
+from recto.summary.tool_use import ToolUse, command_family, find_outcome, read_tool_use, read_written_command
+
+NONE: frozenset[str] = frozenset()
+
+
+def used(name: str, result: str = "ok", *, is_error: bool = False, open_file: str = "", **arguments: Any) -> ToolUse:
+    return read_tool_use(name, json.dumps(arguments), result, is_error=is_error, open_file=open_file, frames=NONE)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        used("edit_file", path="src/a.py", old_string="x", new_string="y"),
+        used("str_replace_based_edit_tool", command="str_replace", path="src/a.py", old_str="x", new_str="y"),
+        used("Write", file_path="src/a.py", content="x = 1"),
+        used("apply_patch", patch="*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** End Patch"),
+        used("edit", search="x", replace="y", open_file="src/a.py"),
+        used("multi_edit", edits=[{"file": "src/a.py", "content": "x"}]),
+        used("bash", command="sed -i 's/x/y/' src/a.py"),
+        used("run", cmd="cd repo && cat > src/a.py <<'EOF'\nx = 1\nrm b.py\nEOF"),
+        used("shell", command=["tee", "src/a.py"]),
+        used("bash", command="python -c \"open('src/a.py', 'w').write('x')\""),
+    ],
+)
+def test_a_changed_file_is_found_however_it_was_changed(use: ToolUse) -> None:
+    assert use.changed == ("src/a.py",)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        used("read_file", path="src/a.py"),
+        used("view", command="view", path="src/a.py"),
+        used("bash", command="cd repo && head -50 src/a.py"),
+    ],
+)
+def test_a_file_that_is_read_is_not_changed(use: ToolUse) -> None:
+    assert (use.read, use.changed) == (("src/a.py",), ())
+
+
+def test_an_edit_that_failed_changes_nothing_and_a_later_one_settles_it() -> None:
+    failed = used("edit", "Error: old_str was not found", path="a.py", old_str="x", new_str="y")
+    assert failed.is_failed
+    assert failed.changed == ()
+    assert failed.families == used("edit", path="a.py", old_str="x", new_str="z").families
+
+
+@pytest.mark.parametrize(
+    ("command", "family"),
+    [
+        ("pytest -q tests/a.py", "pytest"),
+        ("python -m pytest -q", "pytest"),
+        ("uv run pytest -x", "pytest"),
+        ("CI=1 timeout 60 git commit -m x", "git commit"),
+        ("npm run build", "npm build"),
+        ("npm test -- --run", "npm test"),
+        ("make -j4 lint", "make lint"),
+        ("python reproduce.py --fast", "python reproduce.py"),
+        ("/usr/bin/gcc -o a a.c", "gcc"),
+        ("cd src", ""),
+    ],
+)
+def test_a_command_belongs_to_a_family(command: str, family: str) -> None:
+    assert command_family(command.split()) == family
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "is_failed"),
+    [
+        ("....\n==== 12 passed in 0.31s ====", "12 passed in 0.31s", False),
+        ("E  assert 1 == 2\n== 2 failed, 12 passed in 1s ==", "2 failed, 12 passed in 1s", True),
+        ("Traceback (most recent call last):\n  File x\nKeyError: 'boat'", "KeyError: 'boat'", True),
+        ('{"exit_code": 2, "stdout": "", "stderr": "make: no rule"}', "make: no rule (exit code 2)", True),
+        ("building\nfatal: not a git repository", "fatal: not a git repository", True),
+        ("345\n(Open file: a.py)\nbash-$", "345", False),
+        ("Warning: an error: is only a word\ndone", "Warning: an error: is only a word / done", False),
+        ("", "no output", False),
+    ],
+)
+def test_the_outcome_is_the_line_that_says_how_it_went(text: str, outcome: str, is_failed: bool) -> None:
+    assert find_outcome(text, is_error=False, frames=NONE) == (outcome, is_failed)
+
+
+def test_a_file_about_errors_is_no_error() -> None:
+    assert not used("bash", "ValueError: in the log\n" * 30, command="cat app.log").is_failed
+    assert not used("read_file", "raise ValueError('x')\nError: y", path="a.py").is_failed
+
+
+def test_a_command_between_fences_is_read_too() -> None:
+    use = read_written_command("edit 1:3\nprint(1)\nend", "[File: /repo/a.py (3 lines)]\n1:print(1)", frames=NONE)
+    assert use.changed == ("/repo/a.py",)
+    assert read_written_command("make test", "3 passed", frames=NONE).outcome == "3 passed"
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[]", '"x"', '{"command": 3}', '{"path": null}', '{"command": "\'"}'])
+def test_any_arguments_can_be_read(arguments: str) -> None:
+    assert read_tool_use("bash", arguments, "ok", frames=NONE).is_failed is False

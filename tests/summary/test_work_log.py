@@ -1,0 +1,157 @@
+"""Work logs: what was asked, done and left is at the front of the summary, however often it is summed up."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.summary.samples import quarter
+
+from recto.chat.blocks import Text, ToolCall, ToolResult
+from recto.chat.message import Message, Role
+from recto.summary.extractive_summary import Extraction
+from recto.summary.work_log import continue_work_log, split_work_log
+
+
+class Run:
+    """The messages of an agent's run."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    def say(self, role: Role, *blocks: Any) -> "Run":
+        number = len(self.messages) + 1
+        self.messages.append(Message(str(number), role, blocks, said=number))
+        return self
+
+    def ask(self, text: str) -> "Run":
+        return self.say("user", Text(text))
+
+    def reply(self, text: str) -> "Run":
+        return self.say("assistant", Text(text))
+
+    def call(self, name: str, result: str, text: str = "", *, is_error: bool = False, **arguments: Any) -> "Run":
+        id = f"c{len(self.messages)}"
+        said = (Text(text),) if text else ()
+        self.say("assistant", *said, ToolCall(id, name, json.dumps(arguments)))
+        return self.say("tool", ToolResult(id, name, result, is_error))
+
+    def sh(self, command: str, result: str) -> "Run":
+        return self.call("bash", result, command=command)
+
+
+def log_of(run: Run, former: str = "", limit: int = 400, answering: int = 0) -> str:
+    log = continue_work_log(former, run.messages, answering=answering)
+    return log.render(limit, quarter) if log else ""
+
+
+def test_a_chat_in_which_a_tool_is_used_now_and_then_has_no_log() -> None:
+    run = Run()
+    for number in range(6):
+        run.ask(f"What do you think about harbour {number} of Norway?").reply("It is deep.")
+    run.call("weather", "14 degrees", city="Oslo")
+    assert log_of(run) == ""
+
+
+def test_the_log_tells_task_files_commands_and_open_errors() -> None:
+    run = Run().ask("Thanks! Please fix the rounding of durations in the parser, and keep the tests green.")
+    run.call("read_file", "x = 1", path="setup.py").sh("pytest -q", "2 failed, 10 passed in 3s")
+    run.call("edit", "ok", path="src/parser.py", old_string="int", new_string="round").sh("pytest -q", "12 passed")
+    run.sh("mypy src", "src/parser.py:3: error: bad type\nFound 1 error in 1 file")
+    run.reply("The rounding is fixed in src/parser.py and 12 tests pass. Next I will fix the type.")
+    assert log_of(run).split("\n") == [
+        "Work log:",
+        "Task: Please fix the rounding of durations in the parser, and keep the tests green.",
+        "State: The rounding is fixed in src/parser.py and 12 tests pass.",
+        "Left: Next I will fix the type.",
+        "Changed: src/parser.py",
+        "Read: setup.py",
+        "Ran: `pytest -q` → 12 passed",
+        "Failed: `mypy src` → Found 1 error in 1 file",
+    ]
+
+
+def test_the_latest_task_is_first_and_finished_ones_are_short() -> None:
+    run = Run().ask("Write a parser for the tides of Bergen.").sh("make", "ok")
+    run.reply("The parser is in src/tides.py and reads 14 tables.").ask("Now add a chart of the last 30 days.")
+    run.sh("make chart", "done")
+    lines = log_of(run).split("\n")
+    assert lines[1] == "Task: Now add a chart of the last 30 days."
+    assert lines[2] == (
+        "Earlier task: Write a parser for the tides of Bergen. → The parser is in src/tides.py and reads 14 tables."
+    )
+
+
+def test_the_message_that_is_answered_is_not_told_and_its_rounds_are() -> None:
+    run = Run().ask("Write a parser for the tides of Bergen.").sh("make", "ok").reply("It reads 14 tables now.")
+    before = len(run.messages)
+    run.ask("Now add a chart of the last 30 days.").sh("make chart", "3 charts drawn")
+    answered = run.messages.pop(before)
+    told = log_of(run, answering=answered.said)
+    assert "last 30 days" not in told
+    assert "\nTask: " not in told
+    assert "Earlier task: Write a parser" in told
+    assert "`make chart` → 3 charts drawn" in told
+
+
+def test_a_log_is_read_back_as_it_was_written() -> None:
+    run = (
+        Run()
+        .ask("Fix the rounding, please, in all of the parsers.")
+        .sh("npm test -- --run", "Tests  2 failed | 9 passed")
+    )
+    run.call("edit", "Error: not found", path="a/b.py", old_string="x").call("search_web", "4 hits", query="tides")
+    written = log_of(run)
+    again = continue_work_log(f"{written}\n\nUser: Be quick.", [])
+    assert again is not None
+    assert again.render(400, quarter) == written
+    assert split_work_log(f"{written}\n\nUser: Be quick.")[1] == "User: Be quick."
+    settled = Run().sh("npm test", "Tests  11 passed").call("edit", "ok", path="a/b.py", old_string="x")
+    told = log_of(settled, written)
+    assert "Failed: " not in told
+    assert "Ran: `npm test` → Tests 11 passed" in told
+    assert "Changed: a/b.py" in told
+
+
+def test_everything_that_matters_outlives_ten_compactions() -> None:
+    summary, changed = "", []
+    for part in range(10):
+        run = Run().ask(f"Please move the harbour table number {part} to the new store.")
+        for step in range(4):
+            changed.append(f"src/part{part}/step{step}.py")
+            run.call("write_file", "ok", path=changed[-1], content="x")
+            run.sh(("pytest -q", "make lint", "git commit -m x")[step % 3], f"{part * 7 + step} passed")
+        run.reply(f"Table {part} is moved, and {part + 3} rows were dropped.")
+        log = continue_work_log(summary, run.messages)
+        summary = Extraction((), quarter, split_work_log(summary)[1], log).within(1600)
+    assert summary.split("\n")[1] == "Task: Please move the harbour table number 9 to the new store."
+    assert [path for path in changed if path not in summary] == []
+    for outcome in ("66 passed", "64 passed", "65 passed"):
+        assert outcome in summary
+
+
+def test_output_of_commands_between_fences_is_no_task() -> None:
+    run = Run().ask("Find the flag in the file that is called release.")
+    run.reply("Let's run it.\n```\npython get_seed.py\n```").ask("125379498\n(Open file: n/a)\nbash-$")
+    run.reply("The seed is 125379498.\n```\nmake flag\n```").ask("make: *** no rule\nbash-$")
+    lines = log_of(run).split("\n")
+    assert lines[1] == "Task: Find the flag in the file that is called release."
+    assert "Ran: `python get_seed.py` → 125379498" in lines
+    assert "Failed: `make flag` → make: *** no rule" in lines
+
+
+texts = st.text(max_size=60) | st.sampled_from(["Task: x", "Work log:", "a → b", "Ran: `x", "\n\n", "```\nls\n```"])
+calls = st.dictionaries(st.sampled_from(["path", "command", "query", "content"]), texts, max_size=3)
+
+
+@given(st.lists(st.tuples(texts, calls, texts), max_size=8), st.integers(0, 200), texts)
+def test_any_run_gives_a_log_that_fits_and_can_be_read_again(
+    rounds: list[tuple[str, dict[str, str], str]], limit: int, former: str
+) -> None:
+    run = Run()
+    for asked, arguments, result in rounds:
+        run.ask(asked).call("bash", result, asked, **arguments)
+    told = log_of(run, former, limit)
+    assert not told or quarter(told) <= limit
+    again = continue_work_log(told, run.messages)
+    assert again is None or quarter(again.render(limit, quarter)) <= max(1, limit)
