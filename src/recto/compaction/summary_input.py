@@ -23,7 +23,7 @@ from recto.store.store import Store
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
 from recto.summary.relative_dates import day_of
-from recto.summary.tool_use import is_local
+from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.summary.work_log import (
     WorkLog,
@@ -236,11 +236,11 @@ class SummaryInput:
 
     def _said(self, *, has_log: bool) -> list[PlainMessage]:
         observed = find_observations(self.messages, goes_on=bool(self.former)) if has_log else {}
-        calls = {call.id: call for message in self.messages for call in message.calls}
-        local = {id for id, call in calls.items() if is_local(call.arguments)} if has_log else set()
+        calls = [call for message in self.messages for call in message.calls] if has_log else []
+        told = {call.id for call in calls if says_all_by_outcome(call.name, call.arguments)}
         said = []
         for message in self.messages:
-            text = "" if message.id in observed else _text_of(message, local, has_log=has_log)
+            text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
             number = message.said if message.said in self._late else 0
             said.append(PlainMessage(message.role, text, message.priority, number, day_of(message.created)))
         return said
@@ -304,10 +304,10 @@ def _recalls(message: Message) -> bool:
     return any(result.name == RECALL for result in message.results)
 
 
-def _text_of(message: Message, local: set[str], *, has_log: bool) -> str:
-    """A work log tells calls and the results of `local` ones."""
-    told = [result.text for result in message.results if result.name != RECALL and result.call_id not in local]
-    text = message.text or "\n".join(told)
+def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
+    """A work log tells the calls, and of the results of those in `told` all that matters."""
+    results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
+    text = message.text or "\n".join(results)
     if has_log:
         return without_command(text) if message.role == "assistant" else text
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)

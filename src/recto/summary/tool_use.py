@@ -123,10 +123,11 @@ def read_tool_use(
     return ToolUse(families, changed=files) if changes else ToolUse(families, read=files)
 
 
-def is_local(arguments: str) -> bool:
-    """Whether a call runs a command or works on files, so that its outcome says what there is to say."""
-    given = _parsed(arguments)
-    return bool(_command_of(given) or _paths_of(given) or not given)
+def says_all_by_outcome(name: str, arguments: str) -> bool:
+    """Whether a call runs a program or changes files, so that its outcome is all that a reader wants of its result;
+    what was looked at may be worth telling."""
+    use = read_tool_use(name, arguments, "", frames=frozenset())
+    return bool(use.changed) or (use.is_shell and not use.is_looking)
 
 
 def read_written_command(text: str, result: str, *, open_file: str = "", frames: frozenset[str]) -> ToolUse:
