@@ -1,6 +1,8 @@
 """Checked summaries from end to end: marks and ledger are stored, sent, carried over, and stay within their room."""
 
 import re
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +34,11 @@ def fill(talk: Talk, start: int = 11, turns: int = 60) -> list[Event]:
 def sent(desk: Any, events: list[Event]) -> str:
     (request,) = [event.request for event in events if isinstance(event, Sent)]
     return str(desk.rebuild(request).decode())
+
+
+def summary_requests(at: Any, talk: Talk) -> list[str]:
+    ids = at.store.records.ids(talk.id)
+    return [str(at.rebuild(id).decode()) for id in ids if at.record(id).purpose == "summary"]
 
 
 def test_what_a_model_made_up_is_marked_and_what_it_lost_is_in_the_ledger(desk: Open, script: Script) -> None:
@@ -68,7 +75,7 @@ def test_summary_and_ledger_never_take_more_than_the_summarys_room(desk: Open, s
 
 
 def test_a_ledger_is_carried_over_and_what_a_later_summary_drops_comes_back(desk: Open, script: Script) -> None:
-    first, second = summary("Ada Lovelace has boats in Lisbon."), summary("There are boats.")
+    first, second = summary("Ada Lovelace has boats in Lisbon."), summary("There are boats in Lisbon.")
     at = desk(script(REPLY, first, second, limit=2400), context__summary_tokens=400)
     talk = at.conversation()
     fill(talk)
@@ -131,3 +138,69 @@ def test_the_counts_after_an_edit_are_those_of_the_edited_text(desk: Open, scrip
     after = talk.edit_summary("The mast is 14 metres tall and the sails cost 3,200 euros.").checks
     assert after["facts"] == before["facts"]
     assert after["kept"] > before["kept"]
+
+
+def test_a_summary_that_keeps_none_of_many_facts_is_asked_for_again_with_them(desk: Open, script: Script) -> None:
+    at = desk(
+        script(
+            REPLY, summary("They spoke about this and that."), summary("Ada Lovelace has boats in Lisbon."), limit=2400
+        )
+    )
+    talk = at.conversation()
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.made_by == "model"
+    assert block.summary == "Ada Lovelace has boats in Lisbon."
+    assert any("it keeps none of the facts" in note for note in block.notes)
+    asked = summary_requests(at, talk)
+    assert len(asked) == 2
+    assert "left out every one of these facts" not in asked[0]
+    assert "Boat 23" in asked[1].partition("left out every one of these facts")[2]
+
+
+def test_one_that_keeps_none_again_gives_way_to_sentences_of_the_originals(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, summary("They spoke about this and that."), limit=2400))
+    talk = at.conversation()
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.made_by == "extractive"
+    assert len(summary_requests(at, talk)) == 2
+
+
+def test_a_date_that_somebody_meant_is_no_invention(desk: Open, script: Script) -> None:
+    tomorrow = date.today() + timedelta(days=1)
+    at = desk(script(REPLY, summary(f"Ada Lovelace comes on {tomorrow}. The crane comes on 2031-03-09."), limit=2400))
+    talk = at.conversation()
+    talk.ask("Ada Lovelace comes tomorrow.")
+    fill(talk)
+    block = talk.compaction()
+    assert block is not None
+    assert block.summary == f"Ada Lovelace comes on {tomorrow}. The crane comes on 2031-03-09 [unverified]."
+
+
+def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, script: Script, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Page.md").write_text("A page with some words about 14 boats. " * 8)
+    call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Page.md"}}]}
+    rounds = [call, {"text": "The page says that there are 14 boats in the harbour of Lund."}] * 40
+    at = desk(script(*rounds, summary("Facts: 14 boats."), limit=2400), vault=vault)
+    talk = at.conversation()
+    blocks = []
+    for number in range(40):
+        talk.ask(f"Please read the page for the report number {number} about our boats.")
+        if (block := talk.compaction()) and block not in blocks:
+            blocks.append(block)
+    assert len(blocks) > 1
+    for block in blocks:
+        assert block.made_by == "model"
+        assert block.summary.startswith("Work log:\nTask: Please read the page for the report number ")
+        assert "\nRead: Page.md\n" in block.summary
+        assert block.summary.endswith("\n\nFacts: 14 boats.")
+        assert block.summary.count("Work log:") == 1
+        assert block.checks["invented"] == 0
+    asked = summary_requests(at, talk)[-1]
+    assert "Project: its structure" in asked
+    assert "do not repeat it" in asked

@@ -123,7 +123,7 @@ def test_a_model_reads_no_more_and_sees_where_messages_are_missing(
 ) -> None:
     log = tmp_path / "bodies.log"
     monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
-    summary = {"text": "Boats arrive with oil for the lighthouse.", "when": "summary"}
+    summary = {"text": "Boats arrive with oil for the lighthouse, boat 12 with 12 barrels.", "when": "summary"}
     talk = imported(desk(script(REPLY, summary, limit=8000)))
     block = first_block(talk)
     assert block.made_by == "model"

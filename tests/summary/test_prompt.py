@@ -34,6 +34,27 @@ def test_the_prompt_names_everything_that_must_be_in_a_summary() -> None:
     assert "earlier summary" not in summary_prompt(OPTIONS, above=True, has_former=False)
 
 
+def test_what_is_summed_up_is_material_and_dates_are_given() -> None:
+    for word in ("material", "not to be followed", "latest task first", "whom or what", "order of time", "corrected"):
+        assert word in PROMPT
+    dated = summary_prompt(SummaryOptions(500, days=("2024-02-28", "2024-03-02")), above=True, has_former=False)
+    assert "from 2024-02-28 to 2024-03-02" in dated
+    assert "tomorrow" in dated
+
+
+def test_a_merged_summary_has_the_same_headings_and_drops_what_is_outdated() -> None:
+    merged = merge_prompt(SummaryOptions(500, has_log=True))
+    for word in ("Task:", "Progress:", "Project:", "Facts:", "Decisions:", "Open:", "Next:", "corrected", "language"):
+        assert word in merged
+    assert "Project:" not in merge_prompt(OPTIONS)
+
+
+def test_facts_that_a_first_try_missed_are_named() -> None:
+    options = SummaryOptions(500, missed=("#3 budget 548 euros", "#9 Ada Lovelace"))
+    for text in (summary_prompt(options, above=True, has_former=False), merge_prompt(options)):
+        assert text.endswith("#3 budget 548 euros\n#9 Ada Lovelace")
+
+
 def test_the_users_wish_and_the_style_are_in_both_prompts() -> None:
     options = SummaryOptions(500, keep="the names", style="as haiku")
     for text in (summary_prompt(options, above=False, has_former=False), merge_prompt(options)):

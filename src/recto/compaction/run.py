@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
 from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead
+from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
-from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter, as_sent, fitting_ledger, instructions_text
+from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter
 from recto.errors import DoesNotFit, Invalid, RectoError
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
 from recto.store.store import Store

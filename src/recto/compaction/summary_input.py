@@ -8,6 +8,7 @@ Slices: a long transcript cut into parts that fit the summariser's window beside
 
 import asyncio
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
-from recto.summary.relative_dates import day_of
+from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.summary.work_log import (
@@ -50,6 +51,7 @@ OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
 # At least this share is for messages that are not loaded, so that all are read in the end.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
+_BRACKETED_DATE = re.compile(r"\[(\d{4}[\d–-]*)\]")
 
 
 class UnreadMessages(Struct):
@@ -213,7 +215,11 @@ class SummaryInput:
         """Everything as a transcript, oldest first; it says where messages are missing."""
         gaps = {each.first: each.length for each in self.unread.ranges}
         found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
+        day = None
         for message in self.messages:
+            if (said := day_of(message.created)) != day and said:
+                found.append(f"[{said}]")
+                day = said
             found += [transcribe(message), f"[{gap} messages left out]" if (gap := gaps.get(message.said + 1)) else ""]
             if message.said == max(self._late, default=0):
                 found.append("The conversation after the earlier summary:")
@@ -227,6 +233,21 @@ class SummaryInput:
 
     async def truncate(self, most: int) -> str:
         return truncate(self._said(has_log=False), most, self.count, self.former)
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """When the first and the last of the messages were said; empty where that is not known."""
+        days = [str(day) for message in self.messages if (day := day_of(message.created))]
+        return (days[0], days[-1]) if days else ("", "")
+
+    def dates_meant(self) -> str:
+        """The dates that a summary may give for "tomorrow" and the like, and those of the messages themselves."""
+        found: set[str] = set()
+        for message in self.messages:
+            day = day_of(message.created)
+            if day and message.role != "tool":
+                found |= {str(day), *_BRACKETED_DATE.findall(add_dates(message.text, day))}
+        return "\n".join(sorted(found))
 
     @property
     def work_log(self) -> WorkLog | None:

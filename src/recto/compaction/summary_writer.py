@@ -1,13 +1,9 @@
 """SummaryWriter: the ladder of summarisers: the model, the model again, chosen sentences, beginnings of messages.
 
 The result always fits its room and says who wrote it.
-
-SummaryCheck: verifies a new summary against what it covers. Unsupported facts are marked, lost facts go into the
-ledger, and both together stay within the summary's room. A failure here never ends the chat.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -16,127 +12,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import Made
+from recto.compaction.summary_check import WORTH_DIVIDING, SummaryCheck, as_sent
 from recto.compaction.summary_input import MOST_READ, Slices, SummaryInput, open_slices
 from recto.concurrency import StoreThread
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
-from recto.summary.ledger import ledger_items, ledger_lines
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
-from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import VerifiedSummary, verify_summary
+from recto.summary.work_log import split_work_log
 from recto.turn.context import TurnContext
-from recto.turn.preamble import Preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
-from recto.turn.token_cache import TokenCache
-from recto.window.compaction_block import WrittenSummary, next_block
-from recto.window.window import summary_entry
-
-log = logging.getLogger(__name__)
-
-# The ledger's share of the room if there are enough facts to fill it: bench/facts.py.
-SHARE = 0.4
-# Below this many tokens the summary may use all of the room; the ledger gets what is left.
-WORTH_DIVIDING = 160
-LEAST = 12
-# When the ledger counts as full, how close the next try aims, and how many tries there are.
-FULL, CLOSE, TRIES = 0.96, 0.985, 6
-# Where sentences and ledger use less of the room than this, more sentences are chosen.
-USED = 0.95
-
-
-class SummaryCheck(Struct, frozen=True):
-    source: SummaryInput
-    most: int
-    """The room of summary and ledger as they are sent, in tokens."""
-    keep: str = ""
-    """The user's wish for the summary: its words count as said."""
-
-    async def share(self) -> int:
-        """How much room the summary should leave to the ledger, by the number of facts."""
-        if self.most < WORTH_DIVIDING:
-            return 0
-        covered, count = await self.source.gathered(), self.source.count
-        entries = covered.entries.values()
-        needed = sum(count(entry.text) + 1 for entry in entries) + 4 * len({entry.number for entry in entries})
-        # the facts that the former summary states are still there if it is
-        needed += sum(count(line) + 1 for line in self.source.before.ledger)
-        return min(int(self.most * SHARE), needed)
-
-    async def check(self, written: WrittenSummary) -> WrittenSummary:
-        if not written.text:
-            return written
-        try:
-            return await self._checked(written)
-        except Exception as why:  # an unverified summary is worth more than none
-            log.exception("a summary could not be verified")
-            before = self.source.before
-            held = await self._fitting(written.text, before.ledger)
-            note = f"the summary was not checked: {type(why).__name__}: {why}"
-            return replace(written, notes=(*written.notes, note), ledger=held, places=before.places)
-
-    async def _checked(self, written: WrittenSummary) -> WrittenSummary:
-        found = await self._compared(written.text, is_trusted=written.made_by != "model")
-        while found.invented and await self._as_sent(found.text) > self.most:
-            shorter = cut_to_fit(found.text, len(found.text) * 9 // 10, len)
-            found = await self._compared(shorter, is_trusted=False)
-        lines = await self._ledger(found)
-        return replace(
-            written, text=found.text, ledger=lines, places=found.places, checks=written.checks | found.counts(lines)
-        )
-
-    async def _compared(self, text: str, *, is_trusted: bool) -> VerifiedSummary:
-        """Original sentences are trusted: only the conversation's own messages contain them."""
-        covered, beside = await self.source.gathered(), (self.keep, *self.source.beside)
-        return await asyncio.to_thread(verify_summary, text, covered, self.source.before, beside, mark=not is_trusted)
-
-    async def _ledger(self, found: VerifiedSummary) -> tuple[str, ...]:
-        """As many lines as fit: estimated, then counted, until the room is used or nothing is left."""
-        base = await self._as_sent(found.text, [""])
-        room = aim = self.most - base
-        best: tuple[str, ...] = ()
-        for _ in range(TRIES if room >= LEAST and found.lost else 0):
-            lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count)
-            used = await self._as_sent(found.text, lines) - base if lines else 0
-            if used <= room:
-                best = lines if len("".join(lines)) >= len("".join(best)) else best
-            if (
-                not lines
-                or room * FULL <= used <= room
-                or (used <= room and len(ledger_items(lines)) >= len(found.items))
-            ):
-                break
-            aim = int(aim * room / max(1, used) * CLOSE)
-        return best
-
-    async def _fitting(self, text: str, lines: Sequence[str]) -> tuple[str, ...]:
-        return await fitting_ledger(self.source.token_cache, text, lines, self.source.archived, self.most)
-
-    async def _as_sent(self, text: str, lines: Sequence[str] = ()) -> int:
-        return await as_sent(self.source.token_cache, text, self.source.archived, lines)
-
-
-def instructions_text(preamble: Preamble) -> str:
-    """What the summariser has read besides the conversation: a summary may draw on it."""
-    return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
-
-
-async def as_sent(token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = ()) -> int:
-    """Tokens of a summary in the conversation's window, with frame and ledger."""
-    entry = summary_entry(next_block(None, WrittenSummary(text, ledger=tuple(lines)), messages_archived=archived))
-    return (await token_cache.count([entry]))[0].count.tokens if entry else 0
-
-
-async def fitting_ledger(
-    token_cache: TokenCache, text: str, lines: Sequence[str], archived: int, most: int
-) -> tuple[str, ...]:
-    """As many of the latest ledger lines as fit beside a given summary."""
-    kept = list(lines)
-    while kept and await as_sent(token_cache, text, archived, kept) > most:
-        del kept[: max(1, len(kept) // 4)]
-    return tuple(kept)
-
+from recto.window.compaction_block import WrittenSummary
 
 T = TypeVar("T")
 # If one compaction needs more calls than this, sentences are chosen without a model instead.
@@ -145,6 +32,10 @@ CHARACTERS_PER_TOKEN = 2
 LEAST_WANTED = 16
 # Work that takes longer than this is shown, and shown again as it goes on.
 PATIENCE_S = 0.5
+# Where sentences and ledger use less of the room than this, more sentences are chosen.
+USED = 0.95
+# A work log's share of the room beside a model's summary. It lists many facts, so the ledger needs less than else.
+LOG_SHARE, LEAST_SHARE = 0.25, 0.15
 
 
 class NoSummary(Exception):
@@ -174,6 +65,8 @@ class SummaryWriter(Struct):
     _made_of: int = 1
     _share: int = 0
     """The ledger's share of the room."""
+    _log: str = ""
+    """The work log that stands before a model's summary."""
 
     def note(self, problem: str) -> None:
         self._notes.append(problem)
@@ -189,7 +82,8 @@ class SummaryWriter(Struct):
                     async for event in events:
                         yield event
                 if self._answer:
-                    self.result = await self._check.check(self._by_model(self._answer))
+                    await self._refuse_if_empty(self._answer)
+                    self.result = await self._check.check(await self._by_model(self._answer))
                     return
             except (NoSummary, RectoError) as why:
                 self._notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
@@ -204,7 +98,14 @@ class SummaryWriter(Struct):
         if not self.writers:  # nobody else reads what is loaded
             await self.source.read(MOST_READ)
         self._share = await self._check.share()
-        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, self.wanted.tokens - self._share))
+        work = await asyncio.to_thread(lambda: self.source.work_log)
+        if work and self.most >= WORTH_DIVIDING:
+            self._log = work.render(int(self.most * LOG_SHARE), self.source.count)
+            least = min(self._share, int(self.most * LEAST_SHARE))
+            self._share = max(least, self._share - self.source.count(self._log))
+        room = self.wanted.tokens - self._share - (self.source.count(self._log) if self._log else 0)
+        days, has_log = self.source.days, bool(self._log)
+        self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, room), days=days, has_log=has_log)
 
     async def _shown(self, work: Coroutine[Any, Any, None]) -> AsyncGenerator[Event, None]:
         """Does the work, and yields an event whenever it has taken half a second more."""
@@ -218,7 +119,7 @@ class SummaryWriter(Struct):
 
     @property
     def _check(self) -> SummaryCheck:
-        return SummaryCheck(self.source, self.most, self.wanted.keep)
+        return SummaryCheck(self.source, self.most, self.wanted.keep, self._log)
 
     @property
     def _attempts(self) -> list[TurnContext]:
@@ -226,15 +127,12 @@ class SummaryWriter(Struct):
 
     async def _attempt(self, number: int, writer: TurnContext) -> AsyncGenerator[Event, None]:
         """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
-        source = self.source
-        text = summary_prompt(
-            self.wanted, above=True, has_former=bool(source.former), has_current=bool(source.answering)
-        )
-        is_first = number == 0 or writer is not self.writers[0]
-        question = await self._riding(writer, text) if is_first else None
+        is_first = number == 0 or writer is not self.writers[0] or bool(self.wanted.missed)
+        has_current = bool(self.source.answering)
+        question, text = await self._riding(writer, has_current=has_current) if is_first else (None, "")
         if self.ready is not None:
             answer, self.ready = self.ready, None
-            self._answer = await self._accepted(answer, SummarizedText(source.tokens, text))
+            self._answer = await self._accepted(answer, SummarizedText(self.source.tokens, text))
             self._was_ahead = True
             self.source.seen = self.source.covered
             return
@@ -247,14 +145,19 @@ class SummaryWriter(Struct):
             async for event in events:
                 yield event
 
-    async def _riding(self, writer: TurnContext, text: str) -> SideCall | None:
-        source = self.source
+    async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
+        """The question that follows the conversation's own prefix, with the longest prompt that fits."""
+        source, because = self.source, "sums up the beginning of the conversation, on its own prefix"
         if source.entries is None or source.token_cache is not writer.token_cache:
-            return None
-        asked = (await count_texts(writer, [text]))[0]
-        because = "sums up the beginning of the conversation, on its own prefix"
-        question = SideCall(writer, writer.preamble, source.entries, asked, because, self.wanted.tokens)
-        return question if question.fits else None
+            return None, ""
+        has_former = bool(source.former)
+        for brief in (False, True):
+            text = summary_prompt(self.wanted, above=True, has_former=has_former, has_current=has_current, brief=brief)
+            asked = (await count_texts(writer, [text]))[0]
+            question = SideCall(writer, writer.preamble, source.entries, asked, because, self.wanted.tokens)
+            if question.fits:
+                return question, text
+        return None, ""
 
     async def _by_slices(self, writer: TurnContext, *, shorter: bool) -> AsyncGenerator[Event, None]:
         """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
@@ -311,8 +214,7 @@ class SummaryWriter(Struct):
         if not self.writers:
             return
         await self._open()
-        former = bool(self.source.former)
-        question = await self._riding(self.writers[0], summary_prompt(self.wanted, above=True, has_former=former))
+        question, _ = await self._riding(self.writers[0])
         if question is not None:
             ahead = replace(question, ahead=last, compaction=compaction, because="sums up what will soon be covered")
             await call_model(ahead, self.store, self.store_thread, self.session, None, self.timeout_s, purpose="ahead")
@@ -332,8 +234,21 @@ class SummaryWriter(Struct):
     async def _as_sent(self, text: str) -> int:
         return await as_sent(self.source.token_cache, text, self.source.archived)
 
-    def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        return self._written(answer.text.strip(), "model", answer.made)
+    async def _refuse_if_empty(self, answer: SideAnswer) -> None:
+        """A summary that keeps none of many facts has failed; the next attempt is told which."""
+        missed = await self._check.missed(answer.text)
+        if missed:
+            self._answer, self._was_ahead = None, False
+            self._parts.clear()
+            self.wanted = replace(self.wanted, missed=missed)
+            raise NoSummary("it keeps none of the facts")
+
+    async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
+        text = split_work_log(answer.text.strip())[1]
+        whole = f"{self._log}\n\n{text}" if self._log else text
+        if await self._as_sent(whole) > self.most:
+            whole = text
+        return self._written(whole, "model", answer.made)
 
     async def _without_model(self) -> None:
         """The lower rungs: neither can fail, and both fit."""
