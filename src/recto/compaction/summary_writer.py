@@ -35,7 +35,9 @@ PATIENCE_S = 0.5
 # Where sentences and ledger use less of the room than this, more sentences are chosen.
 USED = 0.95
 # A work log's share of the room beside a model's summary. It lists many facts, so the ledger needs less than else.
-LOG_SHARE, LEAST_SHARE = 0.25, 0.15
+LOG_SHARE, LEAST_SHARE = 0.35, 0.25
+# It gets more where the model's summary leaves it, and less where that is too long.
+LOG_SHARES = (0.7, 0.55, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 
 
 class NoSummary(Exception):
@@ -245,10 +247,14 @@ class SummaryWriter(Struct):
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
         text = split_work_log(answer.text.strip())[1]
-        whole = f"{self._log}\n\n{text}" if self._log else text
-        if await self._as_sent(whole) > self.most:
-            whole = text
-        return self._written(whole, "model", answer.made)
+        work = self.source.work_log if self._log else None
+        for share in LOG_SHARES if work else ():
+            self._log = work.render(int(self.most * share), self.source.count) if work else ""
+            whole = f"{self._log}\n\n{text}"
+            if self._log and await self._as_sent(whole) <= self.most - self._share:
+                return self._written(whole, "model", answer.made)
+        self._log = ""
+        return self._written(text, "model", answer.made)
 
     async def _without_model(self) -> None:
         """The lower rungs: neither can fail, and both fit."""

@@ -40,7 +40,7 @@ _FRONT_BONUS, _FRONT_DECAY = 0.5, 3.0
 # The former summary's share of the room. Over ten rounds in 500 tokens a half kept 46 % of the facts, two thirds 61 %.
 _FORMER_SHARE = 2 / 3
 # The most that a work log takes of the room.
-_WORK_SHARE = 0.45
+_WORK_SHARE = 0.6
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 _MAX_TRUNCATED_MESSAGE = 200

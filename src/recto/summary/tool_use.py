@@ -238,6 +238,8 @@ def command_family(words: list[str]) -> str:
         return f"{first} {verbs[0]}" if verbs and "-c" not in rest else first
     if any(first == runner and (not verb or rest[:1] == [verb]) for runner, verb in _RUNNERS):
         return command_family(verbs[1:] if first != "npx" else verbs)
+    if first in ("sed", "perl") and any(word.startswith("-i") for word in rest):
+        return f"{first} -i"
     name = first.rsplit("/", 1)[-1] if first.startswith("/") else first
     if name in ("npm", "yarn", "pnpm") and verbs[:1] == ["run"]:
         verbs = verbs[1:]

@@ -28,6 +28,8 @@ _ARROW, _COMMA = " → ", ", "
 _MAX_TASK, _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT = 400, 110, 170, 260, 160
 _MIN_STATE = 40
 _MAX_TASKS, _MAX_FILES, _MAX_USES = 12, 60, 40
+# So many commands go before the list of changed files where there is little room; of edits that failed, so many.
+_MAX_FIRST_USES, _MAX_FAILED_EDITS = 8, 4
 _MAX_EXAMINED = 6000
 # With fewer calls than this, and fewer than one for two messages of the user, it is a chat and no run of an agent.
 _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
@@ -80,19 +82,22 @@ class WorkLog(Struct, frozen=True):
     def _lines(self) -> Iterable[tuple[int, str]]:
         """Each line with its place, the most important first."""
         shown = [use for use in reversed(self.uses) if use.command]
-        yield from ((11, _use_line(use)) for use in shown if use.is_failed and use.is_shell)
+        ran = [use for use in shown if use.is_shell and not use.is_looking]
+        yield from ((11 if use.is_failed else 10, _use_line(use)) for use in ran[:_MAX_FIRST_USES])
         if self.changed:
             yield 4, _CHANGED + _COMMA.join(self.changed)
         if self.state:
             yield 2, _STATE + self.state
-        yield from ((10, _use_line(use)) for use in shown if not (use.is_failed or use.is_looking))
-        yield from ((12, _use_line(use)) for use in shown if use.is_failed and not use.is_shell)
+        yield from ((11 if use.is_failed else 10, _use_line(use)) for use in ran[_MAX_FIRST_USES:])
+        yield from ((10, _use_line(use)) for use in shown if not (use.is_failed or use.is_shell))
+        others = [use for use in shown if use.is_failed and not use.is_shell]
+        yield from ((12, _use_line(use)) for use in others[:_MAX_FAILED_EDITS])
         if self.left:
             yield 3, _LEFT + self.left
         yield from ((1, _earlier_line(asked, done)) for asked, done in reversed(self.earlier))
         if self.read:
             yield 5, _READ + _COMMA.join(self.read)
-        yield from ((9, _use_line(use)) for use in shown if use.is_looking and not use.is_failed)
+        yield from ((12 if use.is_failed else 9, _use_line(use)) for use in shown if use.is_looking)
 
 
 def _earlier_line(asked: str, done: str) -> str:
