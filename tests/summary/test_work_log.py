@@ -150,7 +150,7 @@ def test_any_run_gives_a_log_that_fits_and_can_be_read_again(
 ) -> None:
     run = Run()
     for asked, arguments, result in rounds:
-        run.ask(asked).call("bash", result, asked, **arguments)
+        run.ask(asked).call("bash", result, asked, is_error=False, **arguments)
     told = log_of(run, former, limit)
     assert not told or quarter(told) <= limit
     again = continue_work_log(told, run.messages)

@@ -47,7 +47,8 @@ class SummaryCheck(Struct, frozen=True):
             found = await asyncio.to_thread(verify_summary, text, covered, before, mark=False)
         except Exception:  # `check` meets it again, and tells
             return ()
-        if found.kept or len(found.lost) < MANY_FACTS:
+        # of a single long text, a summary may well tell what it is about
+        if found.kept or len(found.lost) < MANY_FACTS or len(self.source.messages) < 2:
             return ()
         return await asyncio.to_thread(ledger_lines, found.lost, int(self.most * SHARE), self.source.count)
 
