@@ -33,8 +33,6 @@ from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
 from recto.store_reader import StoreReader, message_by_number
-from recto.summary.ledger import ledger_items
-from recto.summary.verification import CoveredFacts, only_archived
 from recto.turn.context import TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
@@ -321,6 +319,8 @@ class AsyncTalkReader:
     async def lost_facts(self) -> list[tuple[int, str]]:
         """What is only in the archive: the words that tell it, each with the number of its message. Reads all that the
         summary in force covers."""
+        from recto.summary.verification import CoveredFacts, only_archived  # compiles patterns: a tenth of a second
+
         block = await self.summary_block()
         found = await self.archived()
         covered = CoveredFacts()
@@ -330,6 +330,8 @@ class AsyncTalkReader:
 
     def ledger(self, block: Compaction) -> list[tuple[int, str]]:
         """What the ledger of a Compaction quotes, each with the number of its message."""
+        from recto.summary.ledger import ledger_items  # compiles patterns: a tenth of a second
+
         return ledger_items(block.ledger)
 
     async def compactions(self, *, limit: int = 100) -> list[Compaction]:

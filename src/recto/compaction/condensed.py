@@ -19,7 +19,8 @@ from recto.chat.message import Message
 from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.sentences import FENCES, is_heading, is_question, refers_back, sentences
+from recto.summary.machine_output import FENCES
+from recto.summary.sentences import is_heading, is_question, refers_back, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from recto.summary.sentences import FENCES
-
+FENCES = ("```", "~~~")
 PROSE, MACHINE, OUTCOME, ROW = "prose", "machine", "outcome", "row"
 """Kinds of lines. An outcome is machine output that reports a result; a row is one of many lines that look alike."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
+from recto.summary.machine_output import FENCES
 
 # Scripts without spaces between words: pairs of characters serve as words there.
 _UNSPACED = (
@@ -25,7 +26,6 @@ _EAST_ASIAN_STOP = re.compile(r"""[.!?…؟۔।॥։።]*[。！？｡]""")
 _NEXT = re.compile(r"\s++(\S)")
 _OPENING = "([{\"'„“‘«*_`"
 
-FENCES = ("```", "~~~")
 _MIN_WRAPPED_LINE = 50
 _MAX_REJOINED = 1000
 _CODE_CHARS = re.compile(r"[{}<>=|\\/_]")

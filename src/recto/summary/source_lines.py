@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from recto.chat.priority import CHATTER, NORMAL
-from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.machine_output import FENCES, is_machine_made, is_noise
 from recto.summary.sentences import (
-    FENCES,
     IS_UNSPACED,
     is_heading,
     is_question,
