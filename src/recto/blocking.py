@@ -218,8 +218,8 @@ class Talk:
     def lost_facts(self) -> list[tuple[int, str]]:
         return self._loop.run(self._talk.lost_facts())
 
-    def ledger(self, block: Compaction) -> list[tuple[int, str]]:
-        return self._talk.ledger(block)
+    def ledger(self) -> list[tuple[int, str]]:
+        return self._loop.run(self._talk.ledger())
 
     def compactions(self, *, limit: int = 100) -> list[Compaction]:
         return self._loop.run(self._talk.compactions(limit=limit))

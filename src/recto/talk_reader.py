@@ -328,11 +328,11 @@ class AsyncTalkReader:
         await asyncio.to_thread(covered.add, reversed(archived))
         return await asyncio.to_thread(only_archived, block, covered)
 
-    def ledger(self, block: Compaction) -> list[tuple[int, str]]:
-        """What the ledger of a Compaction quotes, each with the number of its message."""
+    async def ledger(self) -> list[tuple[int, str]]:
+        """What the ledger of the summary in force quotes, each with the number of its message."""
         from recto.summary.ledger import ledger_items  # compiles patterns: a tenth of a second
 
-        return ledger_items(block.ledger)
+        return ledger_items((await self.summary_block()).ledger)
 
     async def compactions(self, *, limit: int = 100) -> list[Compaction]:
         """All on the path, the newest first: those that were replaced, edited or taken back too."""

@@ -147,7 +147,8 @@ def test_what_is_pinned_or_lifted_is_not_recalled_too(desk: Open, script: Script
 
 
 def test_what_was_found_but_did_not_fit_is_listed(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, SUMMARY), context__recall_tokens=90)
+    short = SUMMARY | {"text": "Ada bakes rye bread every Thursday, and boats were measured."}
+    at = desk(script(REPLY, short), context__recall_tokens=90)
     talk = told(at, *(f"The mast of boat {number} is {number} metres tall." for number in range(10)))
     window = talk.window("How tall is the mast?")
     section = recalled(window)

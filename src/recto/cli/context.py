@@ -204,7 +204,7 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
             show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
     else:
         show.say(NO_SUMMARY, dim=True)
-    if items := talk.ledger(block):
+    if items := talk.ledger():
         show.say(f"\n{LEDGER}")
         for line in ledger_in_words(items):
             show.say(line)

@@ -172,7 +172,7 @@ def summary(chat: ChatState, argument: str) -> None:
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()
     chat.console.print(Page(visible(block.summary) or NO_SUMMARY))
-    if items := chat.talk.ledger(block):
+    if items := chat.talk.ledger():
         chat.console.print(f"\n{LEDGER}")
         for line in ledger_in_words(items):
             chat.console.print(visible(line), soft_wrap=True)
