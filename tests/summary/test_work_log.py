@@ -140,6 +140,20 @@ def test_output_of_commands_between_fences_is_no_task() -> None:
     assert "Failed: `make flag` → make: *** no rule" in lines
 
 
+def test_a_long_task_after_a_command_is_a_task_even_with_a_prompt_at_its_end() -> None:
+    run = Run().ask("Find the flag in the file that is called release.")
+    run.reply("Let's run it.\n```\nmake\n```").ask("ok\nbash-$").reply("Again.\n```\nmake\n```").ask("ok\nbash-$")
+    run.reply("The flag is found in the file, and it is correct.\n```\nsubmit flag\n```")
+    rules = "Please remember that you may use any of the commands of the shell that you know well. " * 12
+    run.ask(f"Now make the rounding of durations exact in all of the fields. {rules}\n(Open file: n/a)\nbash-$")
+    lines = log_of(run).split("\n")
+    assert lines[1].startswith("Task: Now make the rounding of durations exact in all of the fields.")
+    assert lines[2].startswith("Earlier task: Find the flag")
+    listing = "\n".join(f"{at}:the value of this line is what it is and no other" for at in range(40))
+    told = log_of(Run().ask(f"[File: a.py]\n{listing}\nbash-$").reply("Now it is right."), "\n".join(lines))
+    assert told.split("\n")[1] == lines[1], "a listing is none"
+
+
 texts = st.text(max_size=60) | st.sampled_from(["Task: x", "Work log:", "a → b", "Ran: `x", "\n\n", "```\nls\n```"])
 calls = st.dictionaries(st.sampled_from(["path", "command", "query", "content"]), texts, max_size=3)
 

@@ -37,7 +37,7 @@ _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
 _MIN_FRAMES = 3
 _MAX_TASK_SHARE = 0.35
 # Where sentences of so many words make up so much of a text, a person wrote it.
-_MIN_PROSE_WORDS, _MIN_PROSE_SHARE = 6, 0.5
+_MIN_PROSE_WORDS, _MIN_PROSE_SHARE, _LONG_PROSE = 6, 0.5, 800
 _LEFT_CUE = re.compile(
     r"\b(?:next|remaining|remains|left to|still (?:need|have|must|to)|todo|to do|not yet|pending|afterwards"
     r"|noch (?:offen|zu)|als nächstes|fehlt|queda|falta|pendiente|prochaine étape|reste à)\b",
@@ -46,6 +46,7 @@ _LEFT_CUE = re.compile(
 _TOLD_TASK = re.compile(r"(?:User|Task): ([^\n]+)")
 _FENCE_AT_END = re.compile(r"```[\w-]*\n((?:(?!```).)+?)\n?```\s*\Z", re.DOTALL)
 _PROMPT_AT_END = re.compile(r"(?:^|\n)[^\n]{0,80}[$#>❯%]\s*\Z")
+_NUMBERED_LINE = re.compile(r"\d+:")
 _OBSERVED = re.compile(r"\s*(?:observation|output|result|stdout|<output|<result|execution)\b", re.IGNORECASE)
 
 
@@ -184,6 +185,8 @@ def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> 
 
 
 def _looks_like_output(text: str) -> bool:
+    if len(text) > _LONG_PROSE and _is_prose(text):
+        return False  # a task that ends with the prompt of its shell
     if _PROMPT_AT_END.search(text[-200:]) or _OBSERVED.match(text):
         return True
     lines = [line for line in text[:_MAX_EXAMINED].splitlines() if line.strip()]
@@ -317,7 +320,7 @@ def _asked(text: str) -> str:
 
 def _is_prose(text: str) -> bool:
     found = [sentence for sentence in _prose(text) if sentence.count(" ") >= _MIN_PROSE_WORDS - 1]
-    found = [sentence for sentence in found if not has_code_punctuation(sentence)]
+    found = [sentence for sentence in found if not (has_code_punctuation(sentence) or _NUMBERED_LINE.match(sentence))]
     return sum(map(len, found)) > _MIN_PROSE_SHARE * len(text[:_MAX_EXAMINED])
 
 
