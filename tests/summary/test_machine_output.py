@@ -2,7 +2,7 @@
 
 import pytest
 
-from recto.summary.machine_output import MACHINE, OUTCOME, PROSE, ROW, classify_lines, is_noise
+from recto.summary.machine_output import MACHINE, OUTCOME, PROSE, ROW, classify_lines, is_noise, readable_output
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,10 @@ def test_each_line_has_its_kind() -> None:
     fence = kinds.fence_at(text.index("root"))
     assert fence == (text.index("```"), text.index("What"))
     assert kinds.fence_at(0) is None
+
+
+def test_texts_in_json_have_their_line_breaks() -> None:
+    assert (
+        readable_output('{"text": "# Winch\\n\\nIt was bought for 1139 euros."}').splitlines()[2].startswith("It was")
+    )
+    assert readable_output("C:\\new\\n") == "C:\\new\\n", "only JSON"

@@ -19,7 +19,7 @@ from recto.chat.message import Message
 from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.machine_output import FENCES
+from recto.summary.machine_output import FENCES, readable_output
 from recto.summary.sentences import is_heading, is_question, refers_back, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
@@ -202,7 +202,7 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
     before = messages[: messages.index(message)]
     calls = [call for each in before for call in each.calls if call.id == called]
     asked = _plain(f"{result.name} {calls[-1].arguments if calls else ''}")
-    text = result.text.replace("\\n", "\n")  # in JSON
+    text = readable_output(result.text)
     lines = [line for line in map(_plain, text.splitlines()) if any(char.isalnum() for char in line)]
     size = f"{len(text):,} characters in {len(lines):,} lines"
     outcome = "failed" if result.is_error else "ended"

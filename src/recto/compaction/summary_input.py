@@ -22,6 +22,7 @@ from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
+from recto.summary.machine_output import readable_output
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
 from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.tool_use import says_all_by_outcome
@@ -328,7 +329,7 @@ def _recalls(message: Message) -> bool:
 def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     """A work log tells the calls, and of the results of those in `told` all that matters."""
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
-    text = message.text or "\n".join(results)
+    text = message.text or "\n".join(map(readable_output, results))
     if has_log:
         return without_command(text) if message.role == "assistant" else text
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)

@@ -44,6 +44,11 @@ class LineKinds(Struct, frozen=True):
         return self.fences[index] if index >= 0 and offset < self.fences[index][1] else None
 
 
+def readable_output(text: str) -> str:
+    """Tool output as a person reads it: the texts in JSON have their line breaks."""
+    return text.replace("\\n", "\n") if text.lstrip()[:1] in ("{", "[") else text
+
+
 def classify_lines(text: str, *, author: str = "") -> LineKinds:
     """Classifies lines by their looks, unless `author` says that all of the text is PROSE or MACHINE output."""
     starts: list[int] = []

@@ -17,7 +17,7 @@ from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
 from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
-from recto.summary.machine_output import MACHINE, PROSE, classify_lines
+from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.quotation import fact_end
 
 MARK = " [unverified]"
@@ -79,7 +79,7 @@ def _texts_of(message: Message) -> list[tuple[str, str]]:
             case ToolCall():
                 found.append((f"{block.name}\n{readable_arguments(block.arguments)}", MACHINE))
             case ToolResult() | File():
-                found.append((f"{block.name}\n{block.text}", MACHINE))
+                found.append((f"{block.name}\n{readable_output(block.text)}", MACHINE))
     return found
 
 
