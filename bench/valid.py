@@ -15,6 +15,8 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from bench import corpus, peers
 from bench.cases import TOOL, Case, Read, Said, cases
 from bench.figure import Figure, wrong
@@ -130,7 +132,7 @@ def _import(store: Store, conversation: str, history: Sequence[Said]) -> None:
     parent: str | None = None
     with store.database.write():  # one commit for all
         for message in (message for said in history for message in _messages(said)):
-            parent = store.tree.append(conversation, replace(message, parent=parent)).message.id
+            parent = store.tree.append(conversation, structs.replace(message, parent=parent)).message.id
 
 
 def _messages(said: Said) -> Iterator[Message]:

@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.compaction.test_run import of
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk, Talk
+from recto.chat.blocks import Text, ToolCall, ToolResult
+from recto.chat.message import Message
 from recto.events import ContextCompacted, SummaryRequested
+from recto.ids import new_id
 from recto.window.planner import LINE
 
 NOTE = "The harbour log says that boat {0} came in at pier {0}. " * 30
@@ -115,3 +119,22 @@ def test_a_later_summary_reads_the_whole_results(desk: Open, script: Script, vau
     assert block is not None
     assert block.summary
     assert block.messages_archived > 0
+
+
+def test_a_call_without_a_result_is_no_obstacle(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "Fine."}, {"text": "A summary of logs.", "when": "summary"}, limit=2000))
+    talk = at.conversation()
+    talk.ask("Begin.")
+    calls = (ToolCall("one", "look", "{}"), ToolCall("two", "look", "{}"))
+    assert talk.id
+    said = [
+        Message(new_id(), "assistant", calls),
+        Message(new_id(), "tool", (ToolResult("one", "look", NOTE),)),
+        Message(new_id(), "assistant", (Text("So."),)),
+    ]
+    parent = talk.messages(limit=None)[-1].id
+    for message in said:
+        parent = at.store.tree.append(talk.id, replace(message, parent=parent)).message.id
+    again = at.conversation(talk.id)
+    events = [event for number in range(30) for event in again.stream(f"Message {number} of some length. " * 8)]
+    assert of(ContextCompacted, events)

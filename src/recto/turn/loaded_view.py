@@ -57,7 +57,9 @@ class LoadedView(Struct, frozen=True):
             for counted in self.counted_units.get(first.id, ()) if keys else ():
                 sent = [block for block in counted.entry.blocks if isinstance(block, ToolResult)]
                 shares = proportional_shares(counted.count.tokens, [len(block.text) + 1 for block in sent])
-                found |= {keys[block.call_id]: share for block, share in zip(sent, shares, strict=True)}
+                # a call without a result is sent with one that says so
+                each = zip(sent, shares, strict=True)
+                found |= {keys[block.call_id]: share for block, share in each if block.call_id in keys}
         return found
 
     def rescaled(self, factor: float) -> "LoadedView":
