@@ -18,7 +18,7 @@ from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
-from recto.compaction.summary_ahead import SummariesAhead
+from recto.compaction.summary_ahead import SummariesAhead, find_ahead
 from recto.concurrency import FOREGROUND, BackgroundWorker, StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
@@ -344,9 +344,14 @@ class Engine:
         """The next compaction comes near: its summary is written while the user reads and types."""
         settings, size = turn.context.settings, turn.window.total
         if turn.context.compacts and 0 < settings.prepare_at * turn.window.limit <= size:
-            self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options))
+            block = turn.loaded.view.compaction
+            number = block.compaction_number if block else None
+            self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 
-    async def _write_ahead(self, session: ChatSession, options: CallOptions) -> None:
+    async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:
+        # one for each compaction: another would cost more than it can save
+        if await self.store_thread.do(find_ahead, self.store, session.conversation, compaction):
+            return
         prepared = await self._without_message(session, options)
         await self._compaction(prepared, await prepared.next_plan()).write_ahead()
 

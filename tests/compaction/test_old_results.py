@@ -16,8 +16,8 @@ from recto.events import ContextCompacted, SummaryRequested
 from recto.ids import new_id
 from recto.window.planner import LINE
 
-NOTE = "The harbour log says that boat {0} came in at pier {0}. " * 30
-LIMIT = 6000
+NOTE = "The harbour log says that boat {0} came in at pier {0}. " * 60
+LIMIT = 12_000
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_question_recalls_what_shrank(desk: Open, script: Script, vault: Path)
     talk = at.conversation()
     read_logs(talk)
     at.index()
-    window = talk.window("What did you say was the watchword of day 1 in the harbour log?")
+    window = talk.window("What did the harbour log say about boat 1 and its pier?")
     recalled = [section for section in window.sections if section.name == "recalled"]
     assert recalled
 

@@ -27,7 +27,7 @@ from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
 from recto.window.count import SMALLEST_SUMMARY, SUMMARY
-from recto.window.plan import Cut, Plan
+from recto.window.plan import Cut
 from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
 
@@ -266,20 +266,13 @@ class CompactionRun:
         """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
         stored with its request; no block is made."""
         turn, before = self.turn, self.turn.loaded.view.compaction
-        plan = self._plan_ahead()
+        at = (self.context.strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
+        plan = plan_ahead(*at, results=turn.loaded.all_results)
         if plan.cut is None or not plan.cut.summary or not plan.cut.last:
             return
-        ahead = await self._find_ahead()
-        if ahead and (ahead.answer is None or self._plan_ahead(ahead.last).cut is not None):
-            return  # it is still of use, or another would fail too
         self.turn = replace(turn, plan=plan)
         writer = await self._summary_writer(plan.cut.summary)
         await writer.write_ahead(plan.cut.last, before.compaction_number if before else None)
-
-    def _plan_ahead(self, last: str | None = None) -> Plan:
-        loaded = self.turn.loaded
-        at = (self.context.strategy, loaded.view, self.turn.budget, loaded.counts)
-        return plan_ahead(*at, results=loaded.all_results, ahead=last)
 
     # -- the summary
 

@@ -93,17 +93,16 @@ def plan_ahead(
     counts: Mapping[str, int],
     *,
     results: Mapping[str, int] | None = None,
-    ahead: str | None = None,
 ) -> Plan:
     """Plans the compaction that will be due soon: its cut still reaches low water when the window has grown until then.
-    All stay if there is no such cut. `ahead`: the cut is behind this message, where a summary was written already."""
+    All stay if there is no such cut."""
     now = measure(view, budget, counts)
     # the message that makes it due goes beyond that, by about as much as the last ones took
-    beyond = 0 if ahead else max(int(budget.room * LITTLE) // 2, sum(group.tokens for group in now.groups[-2:]))
+    beyond = max(int(budget.room * LITTLE) // 2, sum(group.tokens for group in now.groups[-2:]))
     growth = max(0, budget.due - now.size) + beyond
     measured = measure(view, replace(budget, low_water=budget.low_water - growth), counts)
     shrunk = _shrink_results(measured, _shrinkable(measured, results or {}))
-    cut = _cut(strategy, measured, ahead=ahead)
+    cut = _cut(strategy, measured)
     if cut is None or not _reaches_low_water(cut) or (shrunk and shrunk.size <= measured.budget.floor):
         return _all_kept(strategy, now, "no cut would reach low water later")
     return cut.plan(strategy, "a compaction will soon be due")
