@@ -45,7 +45,8 @@ class SummaryCheck(Struct, frozen=True):
         covered, before = await self.source.gathered(), self.source.before
         try:
             found = await asyncio.to_thread(verify_summary, text, covered, before, mark=False)
-        except Exception:  # `check` meets it again, and tells
+        except Exception:  # `check` meets it again, and tells the user
+            log.exception("the facts of a summary could not be compared")
             return ()
         # of a single long text, a summary may well tell what it is about
         if found.kept or len(found.lost) < MANY_FACTS or len(self.source.messages) < 2:
