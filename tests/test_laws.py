@@ -34,7 +34,7 @@ pytestmark = pytest.mark.untraced
 FEW = 30
 EXAMPLES = examples(2000, few=FEW)
 # for the workers to share; a few are the same in every run, so a second share would repeat the first
-SHARES = 4 if EXAMPLES > FEW else 1
+SHARES = max(1, EXAMPLES // 1000) if EXAMPLES > FEW else 1
 LIMIT = 900
 
 SUMMARISERS: dict[str, dict[str, Any]] = {
