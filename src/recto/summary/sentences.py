@@ -9,7 +9,7 @@ They complete the cues of `recto.chat.priority`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
@@ -38,11 +38,20 @@ def word_set(words: str) -> frozenset[str]:
 _NEVER_LAST = word_set(
     "dr mr mrs ms prof st rev gen sen gov capt lt sgt mt vs e.g i.e eg ie cf al ca approx est resp incl excl viz "
     "z.b d.h u.a o.ä s.o s.u i.d.r m.e v.a bzw evtl ggf inkl exkl vgl bspw sog hr fr frl mio mrd tel "
-    "p.ej ej sr sra srta dra ud uds mme mlle mm p.ex ex"
+    "p.ej ej sr sra srta dra ud uds ee av avda mme mlle mm p.ex ex"
 )
 _SELDOM_LAST = word_set("etc usw inc ltd co corp jr a.m p.m u.s u.k u.s.a u.s.w ph.d b.c a.d")
-_BEFORE_NUMBERS = word_set("no nos nr fig figs p pp vol art sec eq ch chap par abs núm num pág pag tab § v")
-_GERMAN_MONTH = re.compile(r"\s+(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr)")
+_BEFORE_NUMBERS = word_set(
+    "no nos nr fig figs p pp vol art sec eq ch chap par abs núm num pág pag tab kap § v "
+    "jan feb apr jun jul aug sep sept oct okt nov dec dez"
+)
+_GERMAN_MONTH = re.compile(r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr)")
+# "die 2. Variante", but "am 5. Bitte kommen"
+_BEFORE_ORDINALS = word_set(
+    "der die das den des dem im beim zur jede jeder jedes jeden ihre seine unsere meine deine eure"
+)
+# "z. B. Holz", "p. ej. pan", "i. d. R. morgens"
+_SPACED_LETTERS = re.compile(r"\s+(?:[^\W\d_]|ej|ex)\.")
 
 
 def sentences(text: str) -> list[str]:
@@ -131,10 +140,30 @@ def _is_full_stop(line: str, at: int, following: re.Match[str]) -> bool:
         return False
     if following[1].isdigit() and word in _BEFORE_NUMBERS:
         return False
-    if word.isdigit() and (at == len(word) or _GERMAN_MONTH.match(line, following.start())):
+    if word.isdigit() and (_is_numbering(before[:-1]) or _is_ordinal(before, line, following)):
+        return False
+    if len(word) == 1 and word.isalpha() and _is_spaced_abbreviation(before, line, following):
         return False
     # people who start a line in lower case start sentences in lower case too
     return not following[1].islower() or (line[0].islower() and word not in _SELDOM_LAST)
+
+
+def _is_numbering(before: Sequence[str]) -> bool:
+    """Whether a number starts a sentence: "Plan: 1. Buy paint. 2. Paint." """
+    return not before or (before[-1][-1] in ".:;!?" and before[-1].lower().rstrip(".") not in _BEFORE_NUMBERS)
+
+
+def _is_ordinal(before: Sequence[str], line: str, following: re.Match[str]) -> bool:
+    return _GERMAN_MONTH.match(line, following.start()) is not None or (
+        len(before) > 1 and before[-2].lower() in _BEFORE_ORDINALS and following[1].isupper()
+    )
+
+
+def _is_spaced_abbreviation(before: Sequence[str], line: str, following: re.Match[str]) -> bool:
+    """Whether a letter with a full stop stands beside another one; "5 p. m." may end a sentence."""
+    is_after = len(before) > 1 and len(before[-2]) == 2 and before[-2][-1] == "." and before[-2][0].isalpha()
+    is_time = is_after and before[-1].lower() == "m" and before[-2].lower() in ("a.", "p.")
+    return _SPACED_LETTERS.match(line, following.start()) is not None or (is_after and not is_time)
 
 
 _ASCII_WORD = re.compile(r"[a-z0-9_]+(?:['.\-/:@][a-z0-9_]+)*")
