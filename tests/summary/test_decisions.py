@@ -56,3 +56,64 @@ def test_a_decision_is_found_wherever_it_is_in_a_sentence(text: str, expected: s
 )
 def test_words_that_only_sound_like_a_decision_are_none(text: str) -> None:
     assert find_decisions(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fumar prohibido",
+        "Rauchen verboten.",
+        "Le chien est interdit.",
+        "Nein, kein Buffet!",
+        "nada de mariscos",
+        "Pas de fruits de mer.",
+        "And no phones at the table.",
+        "Ohne Zwiebeln bitte.",
+        "Don't use plastic.",
+        "Bitte nicht über Amazon bestellen.",
+        "We stay with Postgres.",
+        "Wir bleiben bei Hetzner.",
+        "Das Gesamtbudget bleibt.",
+        "Seguimos con Postgres.",
+        "On reste sur Postgres.",
+        "Remember to water the plants.",
+        "Denk bitte an den Schlüssel.",
+        "Acuérdate de llamar a Luis.",
+        "Anna will do that by Friday.",
+        "Jonas schickt die Pläne bis Mittwoch.",
+        "Marta lo hará antes del viernes.",
+        "Paul s'en occupe d'ici vendredi.",
+        "Bitte nie nach 18 Uhr anrufen.",
+        "Das Treffen fällt aus.",
+        "La cita se cancela.",
+        "记得带合同原件。",
+        "不要花生。",
+        "别告诉李总。",
+        "就订柳莺宾馆。",
+    ],
+)
+def test_prohibitions_commitments_and_orders_to_remember_bind(text: str) -> None:
+    assert len(find_decisions(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No worries, mate!",
+        "No, I do not think so.",
+        "No sé.",
+        "I have no time today.",
+        "Keine Ahnung, ehrlich gesagt.",
+        "Sin duda.",
+        "Pas de problème.",
+        "Bis Montag!",
+        "It was finished by Monday.",
+        "We met from Monday until Friday.",
+        "We stayed with my aunt.",
+        "Nicht schlecht.",
+        "The shop stays open late.",
+        "特别好。",
+    ],
+)
+def test_what_only_sounds_like_a_rule_does_not_bind(text: str) -> None:
+    assert find_decisions(text) == []

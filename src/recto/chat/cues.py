@@ -101,6 +101,20 @@ no/nunca/jamás … antes de/del; | no … a nadie; | no … | sino; | no … si
 nadie puede/debe; tenemos/tienes/tengo hasta; me gusta … más;
 | no llames/envíes/mandes/digas/publiques/compartas/abras/subas/muevas; hay/tiene/tienes/tenemos que … antes;
 plazo es/termina/vence/acaba; la/tu/mi/nuestra/nueva tarea/misión es/|; el objetivo/objetivo es; se cambia/mueve a/al;
+prohibido; prohibida; prohibidos; prohibidas; verboten; untersagt; | interdit de; est/sont interdit/interdite;
+| défense de; is/are banned; auf gar keinen fall; |/absolutely nothing with/from/after; | nichts mit/vor/nach;
+| seguimos/seguiremos/continuamos/sigo con/en/usando; mantenemos; on/nous reste/restons/gardons sur/avec/chez/le/la;
+| acuérdate/acordaos/acuérdese/recuerda/recordad/recuérdame de/que/traer/llevar/llamar/pagar; recordarme;
+| pense/pensez à; | rappelle-moi/rappelez-moi; remind me to/that/of/about/|; | remember to; erinnere/erinner mich;
+| denk/denkt/denke an/dran/daran; | denk/denkt/denke … an den/die/das/dein/meine/deine;
+is/was/been/got/are cancelled/canceled; called off; fell through; hat/haben/ist/wurde/wird … abgesagt/storniert;
+fällt/fallen aus; fällt/fallen … aus |; entfällt; se cancela/canceló/anula/anuló/suspende/aplaza;
+está/fue cancelado/cancelada; est/été annulé/annulée; tombe à l'eau; cambio de plan/planes;
+changement de plan/programme; planänderung;
+moved/postponed/shifted/delayed/rescheduled to monday/tuesday/wednesday/thursday/friday/#;
+i/we won't pay/use/accept/take/do/buy; i/we refuse to; we don't want; i don't want any/a/the/to/it/this;
+no quiero/queremos; no voy/vamos a pagar/usar/hacer/aceptar/comprar/ir; je/nous ne veux/voulons pas;
+ich/wir will/wollen/möchte/möchten kein/keine/keinen/nicht; niemand darf/soll; bloß/ja nicht |/die/den/das/zu/mit/über;
 no debe/deben/debes/debemos; debe/deben/debemos usar/estar/funcionar/entregar/terminar/quedar; me refería;
 hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/quise decir; está mal; eso no es;
 | no toques/uses/cambies/modifiques/borres/utilices/escribas/hagas/elimines; te equivocas/equivocaste;
@@ -147,7 +161,8 @@ _LIKELY = """
 must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure;
 ^ | remember that/to/my/i'm/i/we/the/our/|; we never;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
-i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer/kein/keine/keinen; ^ | nunca/jamás
+i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer; | kein/keine/keinen/keinerlei;
+also/und/dann kein/keine/keinen; ^ | nicht; also nicht; ^ | nunca/jamás; | nada de
 """
 _HARMLESS = """
 | must be; you/that/it/this/he/she/they/there/which/what/life must be/feel/have/seem/mean/love/miss/get/look/really;
@@ -167,7 +182,10 @@ remember that/to time/day/one/trip/night/guy/summer/place/have/smile/breathe/enj
 remember we/i were/had/went/used/was; i/we meant to/it/well/so/by/what; let's not forget/worry;
 call me when/if/later/back/tomorrow/crazy/old/maybe/any; immer noch/schon/gut/so/mehr/wieder/langsam; immer mit der;
 nie mehr/wieder/im/gesehen/gehört/so; kein problem/ding/thema/stress/wunder;
-keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más
+keine/keinen ahnung/sorge/frage/ursache/zeit/lust/angst/panik/idee/bock; nunca lo/he/había/me/mejor/más;
+keine/kein/keinen mehr/große/großen/weitere/weiteren/schlechte/einfache/rolle/eile/scherz/witz/ende;
+nicht schlecht/wirklich/so/ganz/nur/dass/wahr/gut/viel/sicher/jeder/weil/mehr/ich/immer/einmal/mal/zu/der/das;
+also/dann nicht |; nada de eso/esto/nada/particular/especial
 """
 
 _COMES_OUT = """

@@ -15,11 +15,11 @@ from recto.chat.priority import BINDING, CHATTER, sentence_priority
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.machine_output import PROSE, LineKinds, classify_lines
 from recto.summary.sentence_score import TermWeights, numeric_terms
-from recto.summary.sentences import decision_start, rate_sentence, sentence_positions, terms, word_set
+from recto.summary.sentences import IS_UNSPACED, decision_start, rate_sentence, sentence_positions, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
 
 _MAX_READ = 20_000
-_MIN_SENTENCE, _MAX_SENTENCE = 6, 400
+_MIN_SENTENCE, _MIN_UNSPACED, _MAX_SENTENCE = 6, 3, 400
 # A decision that starts later than this in a sentence is reported without what precedes it.
 _LATE_START = 30
 _MIN_CLAUSE, _FEW_WORDS = 16, 4
@@ -30,6 +30,11 @@ _DECIDES = re.compile(
     r"\b(?:decid|agree|chose|choos|pick|settl|opt(?:ed|s)? |went with|let's|must|never|always|should|don't|do not"
     r"|only|rather|prefer|use |have to|need|budget|deadline|due|allergic|make sure|muss|soll|nie|immer|nehmen"
     r"|entschieden|geeinigt|doit|faut|toujours|jamais|debe|siempre|nunca)|it is$|\d",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"\b(?:no|not|never|don['’]t|avoid|nothing|nie|niemals|nicht|keine?n?|nichts|ohne|verboten|untersagt|nunca|jamás|nada|sin"
+    r"|prohibid[oa]s?|pas|jamais|sans|interdite?s?|forbidden|prohibited|banned)\b",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
@@ -59,7 +64,8 @@ def find_decisions(
     found = []
     for start, sentence in sentence_positions(text) if positions is None else positions:
         is_read = start < _MAX_READ // 2 or start > len(text) - _MAX_READ // 2
-        has_length = _MIN_SENTENCE <= len(sentence) <= _MAX_SENTENCE
+        shortest = _MIN_SENTENCE if sentence.isascii() or not IS_UNSPACED.search(sentence) else _MIN_UNSPACED
+        has_length = shortest <= len(sentence) <= _MAX_SENTENCE
         if is_read and has_length and lines.at(start) == PROSE and rate_sentence(sentence) == BINDING:
             found += _decision(sentence, start)
     return found
@@ -72,7 +78,8 @@ def _decision(sentence: str, start: int) -> list[Fact]:
     content = content_terms(sentence[skipped:])
     if len(content) < 2:  # "use Go instead of C"
         content |= {word for word in terms(sentence[skipped:]) if len(word) > 1 and word not in _SMALL_TERMS}
-    if len(content) < (2 if decides_at is None and len(sentence.split()) < _FEW_WORDS else 1):
+    is_vague = decides_at is None and len(sentence.split()) < _FEW_WORDS and not _FORBIDS.search(sentence)
+    if len(content) < (2 if is_vague and not IS_UNSPACED.search(sentence) else 1):
         return []
     return [Fact("decision", sentence[skipped:], " ".join(sorted(content)), start + skipped, start + len(sentence))]
 

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.machine_output import FENCES
+from recto.summary.statements import forbids, sets_deadline
 
 # Scripts without spaces between words: pairs of characters serve as words there.
 _UNSPACED = (
@@ -204,6 +205,10 @@ _DECISION_PHRASES = (
     r"\b(?:ended up (?:with|using|choosing|taking|picking|going with)|opted (?:for|to|against)|settled (?:on|for))\b",
     r"\b(?:chose|picked)\b(?! up\b)(?! \w+ up\b)",
     r"\b(?:we're|we are|i'm|i am|we'll be) (?:sticking|staying|going) with\b",
+    r"\bwe(?:'ll| will)? (?:stay|stick|remain)(?: on| in| at| with| to)\b(?! (?:touch|bed|contact|shape|line)\b)",
+    r"\b(?:we're|we are|i'm|i am) keeping\b(?! (?:in touch|going|up|an eye|fit|busy)\b)",
+    r"\b(?:wir|ich) (?:bleiben?|behalten?|belassen) (?:wir |ich )?(?:bei|dabei|in|es|den|die|das|alles)\b",
+    r"\b(?:bleibt|bleiben|se queda|se mantiene|stays|remains)(?: (?:dabei|unverändert|igual|así|unchanged))?[.!]*$",
     r"\blet's (?:do|take|have|make|say|meet|aim for|go for)(?! (?:it|this|that|so|a break|fun)\b)",
     r"\bmake it (?=\d)",
     r"\bthen (?:it's|we'll|i'll|we will|i will) (?:take|have|do|meet|keep|use)\b",
@@ -220,6 +225,8 @@ _IT_IS = re.compile(
 )
 # Every match contains one of these words. Most sentences have none, and this test takes a tenth of the time.
 _DECISION_HINTS = word_set(
+    "no kein pas d'ici sin ohne sans without zero stay stick remain keeping bleibe bleiben behalte behalten belassen "
+    "bleibt bleibt. queda mantiene queda. mantiene. stays remains stays. remains. "
     "went ended opted settled chose picked sticking staying going let's let’s make then wir bleibt wahl uns pris "
     "choisi opté retenu va sera reste por quedamos hemos elegimos"
 )
@@ -241,6 +248,8 @@ def decision_start(sentence: str) -> int | None:
     if found := _decision_pattern().search(text):
         subject = _SUBJECT.search(text, max(0, found.start() - 24), found.start())
         return subject.start() if subject else found.start()
+    if forbids(text):
+        return 0
     found = _IT_IS.search(text)
     return found.start(1) if found else None
 
@@ -283,6 +292,7 @@ _UNSPACED_QUESTION = re.compile(r"(?:吗|呢|ですか|ますか)[。.]?$")
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _UNSPACED_BINDING = re.compile(
     "必须|务必|不要|不能|不许|不准|禁止|一定要|绝对|决定|定为|定在|改成|改为|改到|更正|不是.+而是|只能|最多|至少|过敏|预算|截止"
+    "|记得|别忘|不可|不得|请勿|取消|推迟|提前到|换成|就[订定选用买要住]|继续用|(?<![特区级分告个性类识差])别(?![人的处墅扭致名样])"
     "|絶対|必ず|決め|決まり|決定|変更|変わり|ではなく|じゃなくて|しないで|出さないで|使わないで|までに|以内|予算|アレルギー|締め切り|訂正"
     "|반드시|절대|결정|변경|아니라|마세요|예산|까지"
 )
@@ -317,7 +327,9 @@ def rate_sentence(sentence: str) -> int:
         return priority
     if len(sentence) < _MAX_GREETING and _GREETING.fullmatch(sentence):
         return CHATTER
-    if decision_start(sentence) is not None:
+    if decision_start(sentence) is not None or (
+        priority == TELLING and sets_deadline(sentence) and not is_question(sentence)
+    ):
         return BINDING
     if sentence.isascii() or not _EAST_ASIAN.search(sentence):
         return priority
