@@ -182,7 +182,7 @@ class Evidence(Struct):
                 return bool(values) and all(value in self.numbers.get(unit, ()) for value in values)
             case "date":
                 return fact.normal in self.dates
-            case "decision":
+            case "decision" | "request" | "question" | "statement":
                 return self._states_sentence(fact.text)
             case "error":
                 return self._highest_share(content_terms(fact.text)) >= _MIN_STATED

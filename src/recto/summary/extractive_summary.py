@@ -9,16 +9,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.priority import CHATTER
+from recto.chat.priority import BINDING, CHATTER
 from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import SentenceSelection, TermWeights, select_required
+from recto.summary.sentence_score import TermWeights, is_binding, series_of
+from recto.summary.sentence_selection import SentenceSelection, select_required
 from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
@@ -28,6 +30,7 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
+from recto.summary.statements import settles
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
@@ -37,12 +40,15 @@ _TASK_WEIGHT = 1.6
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The first line of a former summary weighs half as much again; this bonus decays over the lines after it.
 _FRONT_BONUS, _FRONT_DECAY = 0.5, 3.0
-# The former summary's share of the room. Over ten rounds in 500 tokens a half kept 46 % of the facts, two thirds 61 %.
-_FORMER_SHARE = 2 / 3
+# The former summary's share of the room, of what neither needs for what binds, and its bounds: bench/summary.py.
+_FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
 # The most that a work log takes of the room.
 _WORK_SHARE = 0.6
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
+# The reply to a message comes after at most so many tool results.
+_MAX_ROUNDS = 12
+_SERIES_FACTOR = 0.7
 _MAX_TRUNCATED_MESSAGE = 200
 
 _MAX_PERIODS = 12
@@ -95,7 +101,7 @@ class Extraction:
         if self._pool is None:
             lines = _message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
-            self._pool = build_pool(lines, limit * self._density)
+            self._pool = lower_series(build_pool(lines, limit * self._density))
         return self._pool
 
 
@@ -141,8 +147,26 @@ def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log
         weight *= _TASK_WEIGHT if at == task else 1
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
             weight *= _LONG_PROMPT_WEIGHT
-        lines.append(SourceLine(_label(message), message.text, weight, at == task, message.number, message.day))
+        is_settled = message.role == "user" and settles(_reply(messages[at + 1 : at + 1 + _MAX_ROUNDS]))
+        lines.append(
+            SourceLine(_label(message), message.text, weight, at == task, message.number, message.day, is_settled)
+        )
     return lines
+
+
+def _reply(following: Sequence[PlainMessage]) -> str:
+    """What the assistant says next, before the user speaks again."""
+    said = takewhile(lambda message: message.role != "user", following)
+    return next((message.text for message in said if message.role == "assistant"), "")
+
+
+def lower_series(pool: SentencePool) -> SentencePool:
+    """What is said again and again, of others with other figures, counts for less."""
+    series = series_of(pool.sentences)
+    lowered = [
+        replace(found, score=found.score * _SERIES_FACTOR) if found.key in series else found for found in pool.sentences
+    ]
+    return replace(pool, sentences=lowered) if series else pool
 
 
 def _find_task(messages: Sequence[PlainMessage]) -> int:
@@ -159,26 +183,46 @@ def _find_task(messages: Sequence[PlainMessage]) -> int:
 def _former_lines(former: str) -> list[SourceLine]:
     """Lines of a former summary. The first ones hold the task and early decisions, and outlive the rest."""
     lines = []
-    for at, line in enumerate(filter(str.strip, former.splitlines())):
-        label = _LABEL.match(line)
+    written = list(filter(str.strip, former.splitlines()))
+    for at, line in enumerate(written):
+        label, reply = _LABEL.match(line), _LABEL.match(written[at + 1]) if at + 1 < len(written) else None
+        is_settled = reply is not None and reply[1] == "Assistant" and settles(written[at + 1][reply.end() :])
         weight = _ROLE_WEIGHTS[label[1].lower()] if label else 1.0
         text = line[label.end() :] if label else line.strip()
         number = int(label[2] or 0) if label else 0
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
-        lines.append(SourceLine(f"{label[1]}: " if label else "", text, weight * bonus, at == 0, number))
+        lines.append(
+            SourceLine(f"{label[1]}: " if label else "", text, weight * bonus, at == 0, number, is_settled=is_settled)
+        )
     return lines
 
 
 def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
-    share = int(limit * _FORMER_SHARE)
+    share = int(limit * _former_share(former, pool, limit * density)) if former else 0
     if not former or (len(former) <= 4 * share * density and count(former) <= share):
         return former
     rest = _summarize(pool, limit - share, count, density, known=_known_sentences(former))
     room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(build_pool(_former_lines(former), room * density), room, count, density)
+    return _summarize(lower_series(build_pool(_former_lines(former), room * density)), room, count, density)
+
+
+def _former_share(former: str, pool: SentencePool, size: float) -> float:
+    """What binds comes first, then the former summary gets two thirds of the rest."""
+    before = sum(len(line) for line in former.splitlines() if _binds(line))
+    since = sum(len(sentence.text) for sentence in pool.sentences if is_binding(sentence))
+    if before + since > size:
+        share = before / (before + since)
+    else:
+        share = (before + _FORMER_SHARE * (size - before - since)) / max(1.0, size)
+    return min(max(share, _MIN_FORMER), _MAX_FORMER)
+
+
+def _binds(line: str) -> bool:
+    label = _LABEL.match(line)
+    return any(rate_sentence(found) == BINDING for found in sentences(line[label.end() :] if label else line))
 
 
 def _characters_per_token(texts: Sequence[str], count: CountTokens) -> float:

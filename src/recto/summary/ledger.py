@@ -16,6 +16,7 @@ from recto.summary.decisions import content_terms, corrects, find_decisions, wit
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
+from recto.summary.statements import is_request
 from recto.summary.truncation import CountTokens
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
@@ -23,8 +24,8 @@ _PLACE = re.compile(r"(assistant|tool): (.+)")
 # As ledgers were written before; an item had no semicolon.
 _OLD_LINE, _OLD_SEPARATOR = re.compile(r"#(\d+) (.+)"), "; "
 # A decision binds later turns; a row was pasted with many like it.
-_KIND_RANKS = {"decision": 3, "name": 1, "quote": 1, "row": -1}
-_USUAL_RANK = 2
+_KIND_RANKS = {"decision": 3, "question": 3, "request": 3, "name": 1, "quote": 1, "statement": 0, "row": -1}
+_BINDING_RANK, _USUAL_RANK = 3, 2
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -62,6 +63,8 @@ class LedgerEntry(NamedTuple):
     """The part of the item that is enough where room is scarce."""
     lowered: int = 0
     """By how many ranks: it only comes up in a question or in a long text, or was pasted."""
+    is_settled: bool = False
+    """Whether the user asked it and got it: it is left out."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -70,9 +73,11 @@ class LedgerEntry(NamedTuple):
         return (kind, f"{normal} {' '.join(sorted(_topic(self.text)))}") if kind in _FIGURES else (kind, normal)
 
     def merge(self, other: "LedgerEntry") -> "LedgerEntry":
-        """The same fact said twice: in the wording of the later message, with the role that weighs more."""
-        newer = self if self.number >= other.number else other
+        """The same fact said twice: in the later wording that tells it, with the role that weighs more."""
+        is_same = (self.number, self.text) == (other.number, other.text)
+        newer = max(self, other, key=lambda entry: (not entry.is_settled or is_same, -entry.lowered, entry.number))
         return newer._replace(
+            is_settled=is_same and (self.is_settled or other.is_settled),
             mentions=self.mentions + other.mentions,
             role=max(self.role, other.role, key=lambda role: _ROLE_RANKS.get(role, 0)),
             is_listed=self.is_listed or other.is_listed,
@@ -96,12 +101,22 @@ class LedgerEntry(NamedTuple):
     @property
     def share(self) -> float:
         """The share of the room that its message may take while others wait."""
-        return _BINDING_SHARE if self.fact.kind == "decision" else _MESSAGE_SHARE
+        return _BINDING_SHARE if _KIND_RANKS.get(self.fact.kind) == _BINDING_RANK else _MESSAGE_SHARE
 
     def score(self, newest: int) -> float:
         recency = 0.8 + 0.4 * min(1.0, self.number / max(1, newest))
         frequency = 1 + 0.25 * math.log2(self.mentions)
         return recency * frequency * (_LISTED_WEIGHT if self.is_listed else 1)
+
+
+class AskedBefore(NamedTuple):
+    """What the message before asks."""
+
+    role: str
+    question: AskedQuestion | None = None
+    """At its end; anywhere, if it is the user's."""
+    entries: tuple[LedgerEntry, ...] = ()
+    """The user's requests, and the facts that only come up in a question or request."""
 
 
 # -- lines
@@ -145,9 +160,16 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
     if is_row(item):
         return [LedgerEntry(Fact("row", item, item.lower(), 0, len(item)), item, number, role=role, is_listed=True)]
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
-    found = [*find_decisions(item), *facts] or [Fact("quote", item, item.lower(), 0, len(item))]
-    lowered = int(item.endswith(("?", "？")))
+    asked = _asked(item) if role == "user" else []
+    found = [*find_decisions(item), *asked, *facts] or [Fact("quote", item, item.lower(), 0, len(item))]
+    lowered = int(item.endswith(("?", "？")) and not asked)
     return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact in found]
+
+
+def _asked(item: str) -> list[Fact]:
+    """What the user asks in an item of a former ledger, which is still open."""
+    kind = "question" if item.endswith(("?", "？")) else "request" if is_request(item) else ""
+    return [Fact(kind, item, item.lower(), 0, len(item))] if kind else []
 
 
 def parse_place(place: str, number: int) -> list[LedgerEntry]:
@@ -259,12 +281,14 @@ class _Draft:
 _VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
 # What is said again of the same with another value, without a word of correction.
 _UPDATED = ("decision", "date")
+# These outlive the request that they came up in.
+_LASTING = ("decision", "path", "url", "command", "error", "version", "identifier")
 _MIN_SHARED = 0.6
 _MAX_CANDIDATES = 60
 
 
 def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The entries without those that others correct, and with these others marked."""
+    """The entries without those that others correct and what is settled, and with these others marked."""
     ordered = sorted(entries, key=lambda entry: entry.number)
     index: dict[str, list[LedgerEntry]] = {}
     corrected: set[tuple[int, str]] = set()
@@ -277,6 +301,8 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
             corrected |= {(other.number, other.text) for other in found}
         for term in topic:
             index.setdefault(term, []).append(entry)
+    settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled}
+    ordered = [entry for entry in ordered if entry.fact.kind in _LASTING or (entry.number, entry.text) not in settled]
     marked = [entry._replace(is_correction=True) if entry.key in correcting else entry for entry in ordered]
     return [entry for entry in marked if (entry.number, entry.text) not in corrected]
 

@@ -5,16 +5,15 @@ was pasted, only a little counts.
 """
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.ledger import AskedQuestion, LedgerEntry
+from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
 from recto.summary.machine_output import PROSE, ROW, LineKinds, mark_pasted
 from recto.summary.quotation import (
     Quoted,
@@ -24,8 +23,10 @@ from recto.summary.quotation import (
     quote_fact,
     quote_line,
     quote_words,
+    sentences_of,
 )
-from recto.summary.sentences import is_question, rate_sentence
+from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, refers_back
+from recto.summary.statements import is_request, leaves_open, settles
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
 _MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
@@ -33,12 +34,10 @@ _MIN_ROW, _MAX_ROW = 8, 90
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 _MIN_DOCUMENT, _MAX_OWN = 3000, 600
 _NAME_TOPIC, _MAX_ADDRESS = 2, 8
-_REQUEST = re.compile(
-    r"(?:please|pls|bitte|por favor|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
-    r"(?:can|could|would|will) you|kannst du|k[oö]nntest du|puedes|podr[ií]as|peux-tu|pourr(?:ais-tu|iez-vous))\b",
-    re.IGNORECASE,
-)
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
+_STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
+# How much of a reply is read to tell whether it leaves a question open.
+_REPLY_START = 200
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
@@ -54,13 +53,15 @@ def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Ite
 
 
 def entries_of_prose(
-    text: str, facts: Sequence[Fact], lines: LineKinds, message: Message, question: AskedQuestion | None
+    text: str, facts: Sequence[Fact], lines: LineKinds, message: Message, before: AskedBefore | None
 ) -> Iterator[LedgerEntry]:
-    """What a person or the assistant says. `question` is what the message before asks: a short answer is understood
+    """What a person or the assistant says. `before` is what the message before asks: a short answer is understood
     together with it."""
     written, lines = lines, mark_pasted(text, lines)
+    if before and before.role != message.role:
+        yield from _settled(text, before)
     is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
-    asked = question if is_answer else None
+    asked = before.question if is_answer and before and before.role == "assistant" else None
     for fact, (item, short) in _quote_prose(
         text, facts, lines, is_answer=asked is not None, is_user=message.role == "user"
     ):
@@ -78,14 +79,34 @@ def entries_of_prose(
             yield LedgerEntry(fact, fact.text, message.said, role="user")
 
 
-def last_question(text: str, message: Message) -> AskedQuestion | None:
-    """What a message of the assistant asks at its end."""
+def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
+    """What a message asks; `found` are its entries."""
+    if message.role == "user":
+        entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
+        questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
+        return AskedBefore("user", _asked_question(questions[-1:], message), entries) if entries or questions else None
     last = text.rstrip().rpartition("\n")[2]
-    if message.role != "assistant" or not is_question(last):
-        return None
-    _, sentence = Sentences(last).positions[-1]
-    item = quote_words(sentence)
-    return AskedQuestion(message.said, item) if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) else None
+    asked = _asked_question([Sentences(last).positions[-1][1]], message) if is_question(last) else None
+    return AskedBefore(message.role, asked) if asked else None
+
+
+def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
+    for sentence in questions:
+        item = quote_words(sentence)
+        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")):
+            return AskedQuestion(message.said, item)
+    return None
+
+
+def _settled(text: str, before: AskedBefore) -> Iterator[LedgerEntry]:
+    """What was asked before this text: that it was done, or that it is still open."""
+    asked = before.question
+    if before.role == "user" and settles(text):
+        for entry in before.entries:
+            yield entry._replace(is_settled=True)
+    elif asked and leaves_open(text[:_REPLY_START]) and count_topic_words(asked.text) >= _STATEMENT_TOPIC:
+        fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))
+        yield LedgerEntry(fact, asked.text, asked.number, role=before.role)
 
 
 def readable_arguments(arguments: str) -> str:
@@ -114,7 +135,7 @@ def _argument_lines(value: Any, name: str = "") -> Iterator[str]:
 def _quote_prose(
     text: str, facts: Sequence[Fact], lines: LineKinds, *, is_answer: bool, is_user: bool
 ) -> Iterator[tuple[Fact, Quoted]]:
-    sentences = Sentences(text)
+    sentences = sentences_of(text)
     binding: dict[tuple[int, int], Quoted] = {}
     for decision in find_decisions(text, lines, sentences.positions):
         item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
@@ -122,6 +143,7 @@ def _quote_prose(
         yield decision, item
     if is_user:
         yield from _requests(sentences, lines, binding)
+        yield from _open_questions(sentences, lines, binding)
     first = {fact.key: fact for fact in reversed(facts) if fact.is_significant}
     for fact in first.values():
         if lines.at(fact.start) != PROSE:
@@ -136,6 +158,9 @@ def _quote_prose(
                 yield fact, quoted
     for fact in find_answers(text, "user") if is_answer else ():
         yield fact, Quoted(quote_words(fact.text), "")
+    if is_user and len(text) < _MIN_DOCUMENT:
+        told = {sentences.around(fact.start) for fact in first.values()} | binding.keys()
+        yield from _statements(sentences, lines, told)
 
 
 def _requests(
@@ -144,11 +169,40 @@ def _requests(
     """What the user asks somebody to do."""
     for start, sentence in sentences.positions:
         place = (start, start + len(sentence))
-        if len(sentence) <= _MAX_REQUEST and _REQUEST.match(sentence) and place not in binding:
+        if len(sentence) <= _MAX_REQUEST and is_request(sentence) and place not in binding:
             item = quote_words(sentence.rstrip(".!"))
             if lines.at(start) == PROSE and count_topic_words(item) >= _REQUEST_TOPIC:
                 binding[place] = Quoted(item, item)
                 yield Fact("request", sentence, normalize_fact_text(sentence), *place), binding[place]
+
+
+def _open_questions(
+    sentences: Sentences, lines: LineKinds, binding: dict[tuple[int, int], Quoted]
+) -> Iterator[tuple[Fact, Quoted]]:
+    """What the user says is not known yet: "Who pays? Nobody could tell me." """
+    after = [*(sentence for _, sentence in sentences.positions[1:]), ""]
+    for (start, sentence), following in zip(sentences.positions, after, strict=False):
+        place = (start, start + len(sentence))
+        is_open = leaves_open(following if is_question(sentence) else sentence)
+        if is_open and place not in binding and len(sentence) <= _MAX_REQUEST and lines.at(start) == PROSE:
+            item = quote_words(sentence.rstrip(".!"))
+            if count_topic_words(item) >= _STATEMENT_TOPIC:
+                binding[place] = Quoted(item, item)
+                yield Fact("question", sentence, normalize_fact_text(sentence), *place), binding[place]
+
+
+def _statements(
+    sentences: Sentences, lines: LineKinds, told: Container[tuple[int, int] | None]
+) -> Iterator[tuple[Fact, Quoted]]:
+    """What else the user states, without any fact or cue: "Lea hates buffets". It comes last."""
+    for start, sentence in sentences.positions:
+        place = (start, start + len(sentence))
+        if place in told or len(sentence) > _MAX_STATEMENT or is_question(sentence) or lines.at(start) != PROSE:
+            continue
+        item = quote_words(sentence.rstrip(".!。！"))
+        enough = len(item) >= _MIN_UNSPACED if IS_UNSPACED.search(item) else count_topic_words(item) >= _STATEMENT_TOPIC
+        if enough and rate_sentence(sentence) != CHATTER and not is_request(sentence) and not refers_back(sentence):
+            yield Fact("statement", sentence, normalize_fact_text(sentence), *place), Quoted(item, item)
 
 
 def _is_understood(fact: Fact, item: str) -> bool:

@@ -85,6 +85,12 @@ class Sentences:
         return (self._starts[at], self._starts[at] + len(self.positions[at][1])) if at >= 0 else None
 
 
+@lru_cache(8)
+def sentences_of(text: str) -> Sentences:
+    """Split once for all that reads the same text."""
+    return Sentences(text)
+
+
 # -- facts that people state
 
 

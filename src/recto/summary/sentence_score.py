@@ -1,17 +1,12 @@
 """Sentence score: how much one sentence matters to a summary, by its terms, its facts, its priority and its speaker.
 
 Knows one sentence and the weights of terms in the whole conversation, not which other sentences are selected.
-
-Sentence selection: a greedy choice from a pool of scored sentences. Weighs score, novelty, coverage of time and
-context; does not know how much room there is in the end.
 """
 
-import heapq
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
@@ -32,10 +27,10 @@ from recto.summary.source_lines import (
     USER,
     LineSentence,
     ScoredSentence,
-    SentenceContext,
     SentenceKey,
     SourceLine,
 )
+from recto.summary.statements import is_request
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE = 0.02
@@ -56,11 +51,15 @@ _ANNOUNCEMENT_FACTOR = 0.7
 _REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
+# What the user asked and got is worth little, what is still open much.
+_SETTLED_FACTOR, _OPEN_BONUS = 0.4, 0.4
 _EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.6, 0.1, 0.5
 # What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
 _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS = 6
+_MIN_BINDING_SCORE = 0.6
+_MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING = 400, 40
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
@@ -147,8 +146,8 @@ def score_sentence(
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
-        score = _score_speech(score, start, label)
-        score *= _BOILERPLATE_FACTOR if is_repeated or is_prompt_frame(start) else 1
+        score = _score_speech(score, start, label, is_settled=line.is_settled)
+        score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
     score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
@@ -158,6 +157,22 @@ def score_sentence(
 def is_announcement(text: str) -> bool:
     """Whether it says what the speaker does next."""
     return _ANNOUNCEMENT.match(text) is not None
+
+
+def is_binding(sentence: ScoredSentence) -> bool:
+    """Whether it binds, and is more than the frame of a prompt."""
+    return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
+
+
+def series_of(pool: Sequence[ScoredSentence]) -> set[SentenceKey]:
+    """Sentences with the same words but for names and figures, if there are several; not those that bind."""
+    alike: dict[tuple[str, ...], list[ScoredSentence]] = {}
+    for sentence in pool:
+        words = tuple(word for word in sentence.text[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
+        if len(words) >= _MIN_SERIES_WORDS:
+            alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(sentence)
+    runs = (found for found in alike.values() if len({one.text for one in found}) >= _MIN_SERIES)
+    return {one.key for found in runs for one in found if not is_binding(one)}
 
 
 def is_prompt_frame(text: str) -> bool:
@@ -186,7 +201,7 @@ def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bo
     return _FREQUENT_FACTOR * score if is_frequent else score
 
 
-def _score_speech(score: float, start: str, label: str) -> float:
+def _score_speech(score: float, start: str, label: str, *, is_settled: bool) -> float:
     priority = rate_sentence(start)
     if priority == CHATTER:
         return _SMALL_TALK_FACTOR * score
@@ -195,6 +210,8 @@ def _score_speech(score: float, start: str, label: str) -> float:
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score
     score += _PRIORITY_BONUS.get(priority, 0.0)
+    if label == USER and priority != BINDING and (is_question(start) or is_request(start)):
+        return score * _SETTLED_FACTOR if is_settled else _QUESTION_FACTORS[USER] * score + _OPEN_BONUS
     return score * _QUESTION_FACTORS.get(label, 1.0) if is_question(start) else score
 
 
@@ -222,176 +239,3 @@ def numeric_terms(terms: set[str]) -> set[str]:
         for term in terms
         if term in _CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMERIC.search(term))
     }
-
-
-# How much each selected sentence lowers others: those of the same period, and those of the same line.
-_PERIOD_PENALTY, _LINE_PENALTY = 0.5, 0.25
-_CONTEXT_EXPONENT = 0.5
-# How much of the room the start of the task may take.
-_TASK_SHARE = 0.12
-# A sentence that shares this much with another, and all of its numbers, repeats it.
-_REPETITION = 0.85
-# With the same numbers, this much in common makes two sentences at least this similar.
-_MIN_ECHO, _ECHO_SIMILARITY = 0.3, 0.7
-# A sentence that was corrected later keeps this much of its score.
-_OUTDATED_FACTOR = 0.6
-# Selects more than fits, because the caller leaves some out.
-_OVERFILL = 1.5
-
-
-@dataclass(slots=True)
-class SentenceSelection:
-    """The sentences selected so far, and the score that this leaves to each other one. Scores only ever decrease."""
-
-    pool: list[ScoredSentence]
-    weights: TermWeights
-    lines: int
-    periods: int
-    per_period: float
-    selected_terms: list[set[str]]
-    """The terms of each selected sentence, and of those in the former summary."""
-    context: SentenceContext | None = None
-    selected: list[int] = field(default_factory=list)
-    """Indices in the pool, in the order of selection."""
-    needs: dict[SentenceKey, list[SentenceKey]] = field(default_factory=dict)
-    _in_period: Counter[int] = field(default_factory=Counter)
-    _in_line: Counter[int] = field(default_factory=Counter)
-    _similarities: dict[int, tuple[int, float, set[str]]] = field(default_factory=dict)
-    """For each sentence: how many others it was compared with, the highest similarity, and its numbers."""
-    _characters: int = 0
-    _pool_indices: dict[SentenceKey, int] = field(init=False)
-    _contexts: dict[int, list[ScoredSentence]] = field(default_factory=dict)
-    _is_selected: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._pool_indices = {sentence.key: at for at, sentence in enumerate(self.pool)}
-
-    def has(self, at: int) -> bool:
-        return at in self._is_selected
-
-    def select(self, at: int) -> None:
-        """Selects one sentence without its context."""
-        self._is_selected.add(at)
-        sentence = self.pool[at]
-        self.selected.append(at)
-        self.selected_terms.append(sentence.terms)
-        self._characters += len(sentence.text) + 1
-        self._in_period[self._period(sentence)] += 1
-        self._in_line[sentence.line] += 1
-
-    def select_with_context(self, at: int) -> None:
-        """Selects the sentences that it needs before it, so that any first few of the selection can be understood."""
-        if self.has(at):
-            return
-        self._is_selected.add(at)  # sentences may need each other
-        self.select_context(at)
-        self.select(at)
-
-    def select_context(self, at: int) -> None:
-        context = self._context_of(at)
-        self.needs[self.pool[at].key] = [needed.key for needed in context]
-        for needed in context:
-            self.select_with_context(self._pool_index(needed))
-
-    def complete(self, size: float) -> None:
-        """Adds corrections of the former summary, the context of selected sentences, and what follows the task."""
-        for correction in self.context.summary_corrections if self.context else ():
-            self.select_with_context(self._pool_index(correction))
-        for at in self.selected[:]:
-            self.select_context(at)
-            sentence = self.pool[at]
-            if self.context and self.context.reader.lines[sentence.line].is_task:
-                for following in self.context.following(sentence, int(size * _TASK_SHARE)):
-                    self.select_with_context(self._pool_index(following))
-
-    def score(self, at: int) -> float:
-        sentence = self.pool[at]
-        crowding = 1 + _PERIOD_PENALTY * (self._in_period[self._period(sentence)] / self.per_period)
-        score = sentence.score * self._novelty(at) / crowding / (1 + _LINE_PENALTY * self._in_line[sentence.line])
-        if self.context and sentence.key in self.context.corrections:
-            score *= _OUTDATED_FACTOR
-        return score * self._context_factor(at) if at in self._contexts else score
-
-    def fill(self, size: float) -> None:
-        """Selects the best sentence again and again until there are more than enough for `size` characters.
-
-        Scores only decrease, so the best of the heap is the best of all once its score is up to date.
-        """
-        heap = [
-            (-sentence.score, at)
-            for at, sentence in enumerate(self.pool)
-            if sentence.score > MIN_USEFUL_SCORE and not self.has(at)
-        ]
-        heapq.heapify(heap)
-        enough = self._characters + _OVERFILL * size
-        while heap and self._characters < enough:
-            at = heapq.heappop(heap)[1]
-            if self.has(at):
-                continue
-            score = self.score(at)
-            if score <= 0:
-                continue
-            if not heap or score >= -heap[0][0]:  # the context is looked up only for the best
-                self._context_of(at)
-                score = self.score(at)
-            if heap and score < -heap[0][0]:
-                heapq.heappush(heap, (-score, at))
-            else:
-                self.select_with_context(at)
-
-    def _period(self, sentence: ScoredSentence) -> int:
-        return sentence.line * self.periods // self.lines
-
-    def _context_of(self, at: int) -> list[ScoredSentence]:
-        if at not in self._contexts:
-            self._contexts[at] = self.context.of(self.pool[at]) if self.context else []
-        return self._contexts[at]
-
-    def _context_factor(self, at: int) -> float:
-        """Lowers the score of a sentence by the room that its context takes."""
-        added = [needed for needed in self._context_of(at) if not self.has(self._pool_indices.get(needed.key, -1))]
-        size = len(self.pool[at].text)
-        return (size / (size + sum(len(needed.text) for needed in added))) ** _CONTEXT_EXPONENT if added else 1.0
-
-    def _pool_index(self, sentence: ScoredSentence) -> int:
-        if sentence.key not in self._pool_indices:
-            self._pool_indices[sentence.key] = len(self.pool)
-            self.pool.append(sentence)
-        return self._pool_indices[sentence.key]
-
-    def _novelty(self, at: int) -> float:
-        """From 1 to 0; 0 for a sentence that repeats a single selected one. Another number is always new."""
-        terms = self.pool[at].terms
-        compared, highest, numbers = self._similarities.get(at) or (0, 0.0, numeric_terms(terms))
-        total = self.weights.total(terms) or 1
-        for other in self.selected_terms[compared:]:
-            shared = terms & other
-            if 3 * len(shared) < len(terms):  # too little to matter, as for most
-                continue
-            similarity = self.weights.total(shared) / total
-            if numbers <= other and (similarity >= _REPETITION or (numbers and similarity >= _MIN_ECHO)):
-                similarity = 1.0 if similarity >= _REPETITION else max(similarity, _ECHO_SIMILARITY)
-            highest = max(highest, similarity)
-        self._similarities[at] = len(self.selected_terms), highest, numbers
-        return 1 - highest * highest
-
-
-def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -> int:
-    """Selects one sentence of the task and of each third of the time that is worth telling; returns how many."""
-    for group in _required_groups(selection.pool, lines):
-        if any(map(selection.has, group)):
-            continue
-        best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
-        if selection.score(best) > MIN_USEFUL_SCORE or not selection.selected_terms:
-            selection.select(best)
-    return len(selection.selected)
-
-
-def _required_groups(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[list[int]]:
-    """The summary needs one of each group: the task, and each third of the lines, or of the sentences of few lines."""
-    task = [at for at, sentence in enumerate(pool) if lines[sentence.line].is_task]
-    leading = [at for at in task if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
-    thirds: list[list[int]] = [[], [], []]
-    for at, sentence in enumerate(pool):
-        thirds[sentence.line * 3 // len(lines) if len(lines) >= 3 else at * 3 // len(pool)].append(at)
-    return [group for group in (leading or task, *thirds) if group]

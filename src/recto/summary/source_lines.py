@@ -62,6 +62,8 @@ class SourceLine(Struct, frozen=True):
     """Shown where the order of the lines does not tell when this was said."""
     day: date | None = None
     """When it was said, to tell which day "tomorrow" is."""
+    is_settled: bool = False
+    """What it asks was answered or done."""
 
     @property
     def heading(self) -> str:

@@ -58,3 +58,65 @@ def sets_deadline(sentence: str) -> bool:
 
 def forbids(sentence: str) -> bool:
     return _NO_NOUN.search(sentence) is not None
+
+
+# -- requests and questions, and whether a reply settles them
+
+_ASKS = re.compile(
+    r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
+    r"(?:please|pls|bitte|por favor|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
+    r"(?:can|could|would|will) you|k(?:a|ö)nn(?:st|test|en|ten) (?:du|sie)|puedes?|podr[ií]as?"
+    r"|peux-tu|pou(?:v|rr)\w+[- ]\w+)\b",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
+    r"(?:explain|tell|show|describe|summari[sz]e|list|give|write|help|elaborate|compare|translate|draft|find|check|suggest"
+    r"|recommend|continue|define|read|look|run|fix|add|make|create|rewrite|rephrase|shorten|expand|go on|describe|do"
+    r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
+    r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
+    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b",
+    re.IGNORECASE,
+)
+_UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
+_LEAVES_OPEN = re.compile(
+    r"\b(?:(?:don't|do not|doesn't|didn't|can't|couldn't) (?:really )?(?:know|say|tell|find out)|no (?:idea|clue)"
+    r"|not sure yet|nobody (?:knows|could)|no one knows|unclear|undecided|to be (?:decided|clarified)|remains? open"
+    r"|leave (?:it|that|this) open|open (?:point|question|issue)s?|come back to (?:it|that|this)|have to ask"
+    r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
+    r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
+    r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sais pas|aucune idée|on verra|à voir"
+    r"|personne ne sait|en suspens)\b"
+    r"|不知道|不清楚|待定|再说",
+    re.IGNORECASE,
+)
+_PUTS_OFF = re.compile(
+    r"(?:i['’]ll|i will|will do|noted|sure|okay|ok|understood|alright|all right|fine|good|yes|got it|happy to|gladly"
+    r"|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden|in ordnung|alles klar|gut"
+    r"|lo haré|voy a|anotado|apuntado|claro|vale|de acuerdo|entendido|je vais|noté|d['’]accord|bien sûr|compris"
+    r"|好的?|明白|已记下)\b",
+    re.IGNORECASE,
+)
+_MAX_ACKNOWLEDGEMENT, _MAX_PUT_OFF = 60, 160
+
+
+def is_request(sentence: str) -> bool:
+    """Whether it asks the other to do something, politely or not. A plain question is none."""
+    return any(pattern.match(sentence) for pattern in (_ASKS, _ORDERS, _UNSPACED_ORDER))
+
+
+def asks_politely(sentence: str) -> bool:
+    return _ASKS.match(sentence) is not None
+
+
+def leaves_open(text: str) -> bool:
+    """Whether somebody says that something is not known or not settled yet."""
+    return _LEAVES_OPEN.search(text.replace("’", "'")) is not None
+
+
+def settles(reply: str) -> bool:
+    """Whether a reply does what was asked, rather than to acknowledge it, to ask back, or to leave it open."""
+    reply = reply.strip()
+    if len(reply) <= _MAX_ACKNOWLEDGEMENT or reply.endswith(("?", "？")):
+        return False
+    return len(reply) > _MAX_PUT_OFF or not (_PUTS_OFF.match(reply) or leaves_open(reply))

@@ -15,8 +15,8 @@ from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Evidence
 from recto.summary.facts import Fact, facts_on_lines, find_facts
-from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
-from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
+from recto.summary.ledger import AskedBefore, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
+from recto.summary.ledger_entries import asked_in, entries_of_output, entries_of_prose, readable_arguments
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.quotation import fact_end
 
@@ -37,8 +37,7 @@ class CoveredFacts(Struct):
     entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
     dropped: int = 0
     """How many entries were beyond the limit."""
-    _question: AskedQuestion | None = None
-    """What the message before asks at its end."""
+    _before: AskedBefore | None = None
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -54,10 +53,10 @@ class CoveredFacts(Struct):
         facts = facts_on_lines(searched, lines)
         self.evidence.add(text, facts)
         if author == MACHINE:
-            found = entries_of_output(searched, facts, message)
+            found = list(entries_of_output(searched, facts, message))
         else:
-            found = entries_of_prose(searched, facts, lines, message, self._question)
-            self._question = last_question(searched, message)
+            found = list(entries_of_prose(searched, facts, lines, message, self._before))
+            self._before = asked_in(searched, message, found)
         for entry in found:
             _merge_entry(self.entries, entry)
 

@@ -1,0 +1,186 @@
+"""Sentence selection: a greedy choice from a pool of scored sentences. Weighs score, novelty, coverage of time and
+context; does not know how much room there is in the end.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from recto.summary.sentence_score import LEADING_SENTENCES, MIN_USEFUL_SCORE, TermWeights, is_binding, numeric_terms
+from recto.summary.source_lines import ScoredSentence, SentenceContext, SentenceKey, SourceLine
+
+# How much each selected sentence lowers others: those of the same period, and those of the same line.
+_PERIOD_PENALTY, _LINE_PENALTY = 0.5, 0.25
+# What binds is told wherever it was said: others in its period hardly lower it.
+_BINDING_PENALTY = 0.1
+_CONTEXT_EXPONENT = 0.5
+# How much of the room the start of the task may take.
+_TASK_SHARE = 0.12
+# A sentence that shares this much with another, and all of its numbers, repeats it.
+_REPETITION = 0.85
+# With the same numbers, this much in common makes two sentences at least this similar.
+_MIN_ECHO, _ECHO_SIMILARITY = 0.3, 0.7
+# A sentence that was corrected later keeps this much of its score.
+_OUTDATED_FACTOR = 0.6
+# Selects more than fits, because the caller leaves some out.
+_OVERFILL = 1.5
+
+
+@dataclass(slots=True)
+class SentenceSelection:
+    """The sentences selected so far, and the score that this leaves to each other one. Scores only ever decrease."""
+
+    pool: list[ScoredSentence]
+    weights: TermWeights
+    lines: int
+    periods: int
+    per_period: float
+    selected_terms: list[set[str]]
+    """The terms of each selected sentence, and of those in the former summary."""
+    context: SentenceContext | None = None
+    selected: list[int] = field(default_factory=list)
+    """Indices in the pool, in the order of selection."""
+    needs: dict[SentenceKey, list[SentenceKey]] = field(default_factory=dict)
+    _in_period: Counter[int] = field(default_factory=Counter)
+    _in_line: Counter[int] = field(default_factory=Counter)
+    _similarities: dict[int, tuple[int, float, set[str]]] = field(default_factory=dict)
+    """For each sentence: how many others it was compared with, the highest similarity, and its numbers."""
+    _characters: int = 0
+    _pool_indices: dict[SentenceKey, int] = field(init=False)
+    _contexts: dict[int, list[ScoredSentence]] = field(default_factory=dict)
+    _is_selected: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._pool_indices = {sentence.key: at for at, sentence in enumerate(self.pool)}
+
+    def has(self, at: int) -> bool:
+        return at in self._is_selected
+
+    def select(self, at: int) -> None:
+        """Selects one sentence without its context."""
+        self._is_selected.add(at)
+        sentence = self.pool[at]
+        self.selected.append(at)
+        self.selected_terms.append(sentence.terms)
+        self._characters += len(sentence.text) + 1
+        self._in_period[self._period(sentence)] += 1
+        self._in_line[sentence.line] += 1
+
+    def select_with_context(self, at: int) -> None:
+        """Selects the sentences that it needs before it, so that any first few of the selection can be understood."""
+        if self.has(at):
+            return
+        self._is_selected.add(at)  # sentences may need each other
+        self.select_context(at)
+        self.select(at)
+
+    def select_context(self, at: int) -> None:
+        context = self._context_of(at)
+        self.needs[self.pool[at].key] = [needed.key for needed in context]
+        for needed in context:
+            self.select_with_context(self._pool_index(needed))
+
+    def complete(self, size: float) -> None:
+        """Adds corrections of the former summary, the context of selected sentences, and what follows the task."""
+        for correction in self.context.summary_corrections if self.context else ():
+            self.select_with_context(self._pool_index(correction))
+        for at in self.selected[:]:
+            self.select_context(at)
+            sentence = self.pool[at]
+            if self.context and self.context.reader.lines[sentence.line].is_task:
+                for following in self.context.following(sentence, int(size * _TASK_SHARE)):
+                    self.select_with_context(self._pool_index(following))
+
+    def score(self, at: int) -> float:
+        sentence = self.pool[at]
+        penalty = _BINDING_PENALTY if is_binding(sentence) else _PERIOD_PENALTY
+        crowding = 1 + penalty * (self._in_period[self._period(sentence)] / self.per_period)
+        score = sentence.score * self._novelty(at) / crowding / (1 + _LINE_PENALTY * self._in_line[sentence.line])
+        if self.context and sentence.key in self.context.corrections:
+            score *= _OUTDATED_FACTOR
+        return score * self._context_factor(at) if at in self._contexts else score
+
+    def fill(self, size: float) -> None:
+        """Selects the best sentence again and again until there are more than enough for `size` characters.
+
+        Scores only decrease, so the best of the heap is the best of all once its score is up to date.
+        """
+        heap = [
+            (-sentence.score, at)
+            for at, sentence in enumerate(self.pool)
+            if sentence.score > MIN_USEFUL_SCORE and not self.has(at)
+        ]
+        heapq.heapify(heap)
+        enough = self._characters + _OVERFILL * size
+        while heap and self._characters < enough:
+            at = heapq.heappop(heap)[1]
+            if self.has(at):
+                continue
+            score = self.score(at)
+            if score <= 0:
+                continue
+            if not heap or score >= -heap[0][0]:  # the context is looked up only for the best
+                self._context_of(at)
+                score = self.score(at)
+            if heap and score < -heap[0][0]:
+                heapq.heappush(heap, (-score, at))
+            else:
+                self.select_with_context(at)
+
+    def _period(self, sentence: ScoredSentence) -> int:
+        return sentence.line * self.periods // self.lines
+
+    def _context_of(self, at: int) -> list[ScoredSentence]:
+        if at not in self._contexts:
+            self._contexts[at] = self.context.of(self.pool[at]) if self.context else []
+        return self._contexts[at]
+
+    def _context_factor(self, at: int) -> float:
+        """Lowers the score of a sentence by the room that its context takes."""
+        added = [needed for needed in self._context_of(at) if not self.has(self._pool_indices.get(needed.key, -1))]
+        size = len(self.pool[at].text)
+        return (size / (size + sum(len(needed.text) for needed in added))) ** _CONTEXT_EXPONENT if added else 1.0
+
+    def _pool_index(self, sentence: ScoredSentence) -> int:
+        if sentence.key not in self._pool_indices:
+            self._pool_indices[sentence.key] = len(self.pool)
+            self.pool.append(sentence)
+        return self._pool_indices[sentence.key]
+
+    def _novelty(self, at: int) -> float:
+        """From 1 to 0; 0 for a sentence that repeats a single selected one. Another number is always new."""
+        terms = self.pool[at].terms
+        compared, highest, numbers = self._similarities.get(at) or (0, 0.0, numeric_terms(terms))
+        total = self.weights.total(terms) or 1
+        for other in self.selected_terms[compared:]:
+            shared = terms & other
+            if 3 * len(shared) < len(terms):  # too little to matter, as for most
+                continue
+            similarity = self.weights.total(shared) / total
+            if numbers <= other and (similarity >= _REPETITION or (numbers and similarity >= _MIN_ECHO)):
+                similarity = 1.0 if similarity >= _REPETITION else max(similarity, _ECHO_SIMILARITY)
+            highest = max(highest, similarity)
+        self._similarities[at] = len(self.selected_terms), highest, numbers
+        return 1 - highest * highest
+
+
+def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -> int:
+    """Selects one sentence of the task and of each third of the time that is worth telling; returns how many."""
+    for group in _required_groups(selection.pool, lines):
+        if any(map(selection.has, group)):
+            continue
+        best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
+        if selection.score(best) > MIN_USEFUL_SCORE or not selection.selected_terms:
+            selection.select(best)
+    return len(selection.selected)
+
+
+def _required_groups(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[list[int]]:
+    """The summary needs one of each group: the task, and each third of the lines, or of the sentences of few lines."""
+    task = [at for at, sentence in enumerate(pool) if lines[sentence.line].is_task]
+    leading = [at for at in task if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
+    thirds: list[list[int]] = [[], [], []]
+    for at, sentence in enumerate(pool):
+        thirds[sentence.line * 3 // len(lines) if len(lines) >= 3 else at * 3 // len(pool)].append(at)
+    return [group for group in (leading or task, *thirds) if group]

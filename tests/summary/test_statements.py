@@ -1,0 +1,47 @@
+"""Statements that bind, requests, and whether a reply settles them."""
+
+import pytest
+from tests.summary.test_extractive_summary import quarter
+
+from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.statements import is_request, leaves_open, settles
+
+ANSWER = "It has a long history and many books are about it, some practical and some not. Most people like it a lot."
+
+
+@pytest.mark.parametrize(
+    "text", ["Explain tides, please.", "Can you elaborate?", "Erzähl mir mehr.", "Dime más.", "帮我写一封信。"]
+)
+def test_a_request_is_recognised(text: str) -> None:
+    assert is_request(text)
+
+
+@pytest.mark.parametrize("text", ["Plans changed.", "The list is long.", "Wir nehmen Eiche.", "No smoking."])
+def test_a_statement_is_no_request(text: str) -> None:
+    assert not is_request(text)
+
+
+def test_an_answer_settles_what_was_asked_and_an_acknowledgement_does_not() -> None:
+    assert settles(ANSWER)
+    for reply in ("", "Will do.", "I'll remind you when we are through with the rest.", f"{ANSWER} Which one?"):
+        assert not settles(reply)
+    assert not settles("I do not know either, the town hall would know that, so let us leave it open.")
+
+
+@pytest.mark.parametrize("text", ["I have no idea.", "Das müssen wir noch klären.", "Nadie lo sabe.", "还不知道。"])
+def test_what_is_not_known_yet_is_left_open(text: str) -> None:
+    assert leaves_open(text)
+
+
+def test_answered_requests_yield_to_prohibitions_and_decisions() -> None:
+    topics = ("tides", "glass", "bees", "salt", "wool", "maps", "chess", "bread", "violins", "paper")
+    said = [PlainMessage("user", "We plan a party at the lake."), PlainMessage("assistant", "Lovely.")]
+    for topic in topics[:5]:
+        said += [PlainMessage("user", f"Explain {topic} briefly, please."), PlainMessage("assistant", ANSWER)]
+    said += [PlainMessage("user", "Fine, no phones at the table. We stay with the old caterer.")]
+    for topic in topics[5:]:
+        said += [PlainMessage("user", f"Tell me more about {topic}."), PlainMessage("assistant", ANSWER)]
+    told = extract(said, 45, quarter)
+    assert "no phones" in told
+    assert "We stay with the old caterer" in told
+    assert "Explain" not in told
