@@ -1,7 +1,7 @@
 """Statements that bind, requests, and whether a reply settles them."""
 
 import pytest
-from tests.summary.test_extractive_summary import quarter
+from tests.summary.samples import quarter
 
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.statements import is_request, leaves_open, settles

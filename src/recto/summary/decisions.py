@@ -8,13 +8,14 @@ Corrections: sentences that later ones take back, or repeat with another number.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from recto.chat.cues import SMALL_WORDS
 from recto.chat.priority import BINDING, CHATTER, sentence_priority
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.machine_output import PROSE, LineKinds, classify_lines
-from recto.summary.sentence_score import TermWeights, numeric_terms
+from recto.summary.sentence_score import CALENDAR, TermWeights, numeric_terms
 from recto.summary.sentences import IS_UNSPACED, decision_start, rate_sentence, sentence_positions, terms, word_set
 from recto.summary.source_lines import ScoredSentence, SentenceKey
 
@@ -124,76 +125,207 @@ def content_terms(sentence: str) -> set[str]:
 
 
 _CORRECTION = re.compile(
-    r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|changed|moved|postponed"
-    r"|no longer|on second thou?ght\w*|I meant|not \w+,? but"
-    r"|stattdessen|doch lieber|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr|sondern|ich meinte"
-    r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|corrección|en realidad|en vez|mejor|cambi\w+|equivoc\w+)\b"
-    r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实"
+    r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|misspoke|changed|moved"
+    r"|postponed|no longer|on second thou?ght\w*|I meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed|called off"
+    r"|fell through|(?:rais|lower|increas|reduc|extend|shorten|mov|push|bump)\w* (?:\S+ ){0,6}(?:to|until|by)"
+    r"|went (?:up|down) to|stattdessen|doch lieber|doch|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr"
+    r"|sondern|ich meint?e|vertan|geirrt|quatsch|abgesagt|entfällt|planänderung|erhöht|gesenkt|gestiegen|verlängert"
+    r"|(?:erhöh|senk|verschieb|verläng|kürz|änder)\w* .{0,60}\bauf"
+    r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?|passe(?:nt)? (?:de .{1,40} )?à"
+    r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivoc\w+|quise decir"
+    r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
+    r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경",
     re.IGNORECASE,
 )
 # In ASCII, every correction has one of these terms. The pattern above takes longer than everything else here.
 _CORRECTION_TERMS = word_set(
-    "actuall instead rather correct scratch wrong mistake changed moved postpon longer second meant not stattde lieber "
-    "statt korrekt falsch verscho mehr sondern meinte fait erreur lieu finalem vez mejor realida equivoc cambio cambia "
-    "cambiar cambiad cambiam no nein non"
+    "actuall instead rather correct correcte scratch wrong mistake misspok changed moved postpon longer second "
+    "meant mean wait not stattde lieber statt korrekt falsch verscho mehr sondern meinte meine fait erreur lieu "
+    "finalem vez lugar mejor realida equivoc cambio cambia cambiar cambiad cambiam no nein non doch vertan geirrt "
+    "quatsch abgesag to until by auf gesenkt gestieg resched cancell cancele called fell up down annul trompe "
+    "trompee passe decir a"
 )
+# "Now" and "new" correct something only where another value of the same kind was said of the same.
+_UPDATE = re.compile(
+    r"\b(?:now|by now|new|updated?|final|latest|jetzt|nun|neue[rnms]?|endgültig\w*|aktuell\w*|ahora|nuev[oa]s?"
+    r"|definitiv\w+|maintenant|désormais|nouve(?:au|lle|l)s?)\b|现在|新的|最终|最后",
+    re.IGNORECASE,
+)
+# Words around a value that do not tell what it is a value of.
+_VAGUE_TERMS = word_set(
+    "cost costs price prices kosten kostet preis cuesta cuestan vale precio coûte coûtent prix must should need "
+    "needs will would have been about around roughly total month months monat monats year years week weeks euros "
+    "euro dollars dollar wird werden soll sollen muss müssen darf dürfen kann sein sind wurde wurden haben fall "
+    "fürs dann also noch jetzt ahora mainten tiene tienen puede debe será sería être sera doit peut noted okay "
+    "final finally that this with from there then instead actuall correct correcte correzi stattde sondern nicht "
+    "raised lowered increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar "
+    "cambia only just still already says said same time their they them your ours takes gets wait mean meant"
+)
+_VALUE = re.compile(
+    r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?:st|nd|rd|th)?(?:\.?\s?(?P<unit>[€$£¥%]|[^\W\d_]{1,16}))?"
+    r"|(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lunes|martes"
+    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b",
+    re.IGNORECASE,
+)
+_TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
+_MONEY = {"€": "€", "euro": "€", "euros": "€", "eur": "€", "$": "$", "dollar": "$", "dollars": "$", "usd": "$"}
+_NO_UNIT = word_set(
+    "and or but to at in on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
+    "nicht y o pero a en con para que no et ou mais à au pour avec de"
+)
+_NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
+_NO_NAMES = CALENDAR | {"i", "may"}
 # How much of its topic, by weight, a sentence must share with another one that corrects it.
-_MIN_SHARED_TOPIC, _MIN_SHARED_WORDS = 0.35, 0.7
-_NEAR_LINES, _NEAR_BONUS = 6, 0.1
+_MIN_SHARED_TOPIC, _MIN_SHARED_WORDS, _MIN_SHARED_EXPLICIT = 0.35, 0.7, 0.5
+_NEAR_LINES, _NEAR_BONUS, _NEXT_LINES = 6, 0.1, 3
 _MAX_SMALL_WORD = 3
 # A sentence that differs in its numbers from this many others is part of a series, not a correction.
-_MIN_SERIES = 3
+_MIN_SERIES, _CHANGES = 3, 2
 _MAX_POSTINGS = 40
 _MAX_INSPECTED = 240
+_MAX_BARE_TOPIC = 2
+
+Value = tuple[str, str]
+"""What kind of value it is, as "€" or "date", and the value."""
 
 
 class Claim(NamedTuple):
-    """A sentence, its topic without numbers and small words, and the numbers in it."""
+    """A sentence, its topic without numbers and small words, and the values in it."""
 
-    sentence: ScoredSentence
     key: SentenceKey
-    topic: set[str]
-    numbers: set[str]
+    speaker: str
+    topic: frozenset[str]
+    values: frozenset[Value]
+    names: frozenset[str]
     weight: int
+    is_explicit: bool
+    is_update: bool
 
 
-def find_corrections(pool: Sequence[ScoredSentence], weights: TermWeights) -> dict[SentenceKey, ScoredSentence]:
-    """For each corrected sentence the latest one that corrects it."""
+def find_corrections(
+    pool: Sequence[ScoredSentence], weights: TermWeights, speakers: Mapping[int, str] | None = None
+) -> dict[SentenceKey, ScoredSentence]:
+    """For each corrected sentence the latest one that corrects it. `speakers` says who wrote each line."""
     found: dict[SentenceKey, ScoredSentence] = {}
     index: dict[str, list[Claim]] = {}
+    recent: list[Claim] = []
     times: Counter[SentenceKey] = Counter()
     for sentence in pool:
-        claim = _claim(sentence, weights)
-        corrected = list(_corrected_by(claim, index, weights))
+        claim = _claim(sentence, weights, (speakers or {}).get(sentence.line, ""))
+        corrected = _corrected_by(claim, index, recent, weights)
         found |= dict.fromkeys(corrected, sentence)
-        times.update([*corrected, *[sentence.key] * len(corrected)])
+        # a value may change several times, and others repeat each change
+        times.update(
+            [*corrected, *[sentence.key] * len(corrected)] * (1 if claim.is_explicit or claim.is_update else _CHANGES)
+        )
         for term in claim.topic:
             index.setdefault(term, []).append(claim)
-    return {key: later for key, later in found.items() if max(times[key], times[later.key]) < _MIN_SERIES}
+        recent = [*recent[-_MAX_POSTINGS:], claim]
+    return {key: later for key, later in found.items() if max(times[key], times[later.key]) < _MIN_SERIES * _CHANGES}
 
 
-def _claim(sentence: ScoredSentence, weights: TermWeights) -> Claim:
-    numbers = numeric_terms(sentence.terms)
-    topic = {term for term in sentence.terms - numbers if len(term) > _MAX_SMALL_WORD or not term.isascii()}
-    return Claim(sentence, sentence.key, topic, numbers, weights.total(topic) or 1)
+def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
+    text = sentence.text[:_MAX_INSPECTED]
+    topic = subject_terms(sentence.terms)
+    return Claim(
+        sentence.key,
+        speaker,
+        topic,
+        values_in(text) if not text.isascii() or any(map(str.isdigit, text)) or "day" in text else frozenset(),
+        frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
+        weights.total(topic) or 1,
+        _is_explicit(sentence),
+        _UPDATE.search(text) is not None,
+    )
 
 
-def _corrected_by(later: Claim, index: Mapping[str, Sequence[Claim]], weights: TermWeights) -> Iterator[SentenceKey]:
-    """Sentences on the same topic with other numbers, and the closest one if the later has words of a correction."""
-    is_explicit = _is_explicit(later.sentence)
-    if not is_explicit and not later.numbers:
-        return
+def subject_terms(terms: set[str]) -> frozenset[str]:
+    """What a sentence is about: its terms without values, small words and words that go with any value."""
+    numbers = numeric_terms(terms)
+    return frozenset(
+        term
+        for term in terms - numbers
+        if term not in _VAGUE_TERMS and (len(term) > _MAX_SMALL_WORD or not term.isascii() or term.isupper())
+    )
+
+
+@lru_cache(4096)
+def values_in(text: str) -> frozenset[Value]:
+    found: set[Value] = set()
+    for match in _VALUE.finditer(text):
+        if match["day"]:
+            found.add(("weekday", match["day"].lower()))
+            continue
+        unit = (match["before"] or match["unit"] or "").strip().lower()
+        unit = unit[:1] if IS_UNSPACED.match(unit) else unit
+        kind = (
+            "date"
+            if unit[:7] in CALENDAR or unit in _DATE_UNITS or (unit == "de" and _DATE_REST.match(text, match.end()))
+            else unit
+        )
+        if ":" in match["value"] or unit in _TIME_UNITS:
+            kind = "time"
+        kind = "" if kind in _NO_UNIT else _MONEY.get(kind, kind if kind == "date" else kind[:5])
+        found.add((kind, match["value"].rstrip(".,")))
+    return frozenset(found)
+
+
+_DATE_REST = re.compile(r" (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|sept|oct|nov|dic)", re.IGNORECASE)
+
+
+def has_other_value(earlier: frozenset[Value], later: frozenset[Value]) -> bool:
+    """Whether the later gives a value of a kind that the earlier gives too, and not the same."""
+    kinds = {kind for kind, _ in earlier - later}
+    return any(kind in kinds for kind, _ in later - earlier)
+
+
+def _corrected_by(
+    later: Claim, index: Mapping[str, Sequence[Claim]], recent: Sequence[Claim], weights: TermWeights
+) -> list[SentenceKey]:
+    """Sentences on the same topic with other values; and the closest one if the later has words of a correction."""
+    if not later.is_explicit and not later.values:
+        return []
     related = {one.key: one for term in sorted(later.topic) for one in index.get(term, ())[-_MAX_POSTINGS:]}
+    found: list[SentenceKey] = []
     closeness: list[tuple[float, SentenceKey]] = []
     for key, earlier in related.items():
-        shared = weights.total(earlier.topic & later.topic) / earlier.weight
-        if shared >= _MIN_SHARED_WORDS and _has_other_numbers(earlier, later):
-            yield key
-        elif is_explicit:
-            closeness.append((shared + _NEAR_BONUS * (later.key[0] - key[0] <= _NEAR_LINES), key))
-    if closeness and max(closeness)[0] >= _MIN_SHARED_TOPIC:
-        yield max(closeness)[1]
+        shared = weights.total(set(earlier.topic & later.topic))
+        if _takes_place(earlier, later, shared):
+            found.append(key)
+        elif later.is_explicit and not (earlier.values and later.values):
+            is_near = later.key[0] - key[0] <= _NEAR_LINES
+            closeness.append((shared / earlier.weight + _NEAR_BONUS * is_near, key))
+    if not found and closeness and max(closeness)[0] >= _MIN_SHARED_TOPIC:
+        return [max(closeness)[1]]
+    return found or list(_just_said(later, recent))
+
+
+def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
+    """Whether a value takes the place of another one. Without a word of correction, the same speaker says nearly the
+    same again."""
+    if not has_other_value(earlier.values, later.values):
+        return False
+    if later.is_explicit:
+        names_old = not earlier.values.isdisjoint(later.values)
+        return names_old or shared >= _MIN_SHARED_EXPLICIT * min(earlier.weight, later.weight)
+    if earlier.speaker != later.speaker and not later.is_update:
+        return False
+    if earlier.names - later.names and later.names - earlier.names:
+        return False
+    return shared >= _MIN_SHARED_WORDS * (min(earlier.weight, later.weight) if later.is_update else earlier.weight)
+
+
+def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
+    """ "No wait, I mean 10 January" corrects the last value of its kind, if that was said just before."""
+    if not later.is_explicit or not later.values or len(later.topic) > _MAX_BARE_TOPIC:
+        return
+    for earlier in reversed(recent):
+        if later.key[0] - earlier.key[0] > _NEXT_LINES:
+            return
+        if has_other_value(earlier.values, later.values):
+            yield earlier.key
+            return
 
 
 def _is_explicit(sentence: ScoredSentence) -> bool:
@@ -211,5 +343,5 @@ def corrects(text: str) -> bool:
     return _CORRECTION.search(text[:_MAX_INSPECTED]) is not None
 
 
-def _has_other_numbers(earlier: Claim, later: Claim) -> bool:
-    return bool(earlier.numbers and later.numbers) and not earlier.numbers <= later.numbers
+def updates(text: str) -> bool:
+    return _UPDATE.search(text[:_MAX_INSPECTED]) is not None

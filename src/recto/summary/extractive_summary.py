@@ -35,6 +35,7 @@ from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_
 from recto.summary.work_log import WorkLog
 
 _LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?: (?=\S)")
+_LABELS = re.compile(rf"^{_LABEL.pattern}", re.MULTILINE)
 _ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
 _TASK_WEIGHT = 1.6
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
@@ -247,7 +248,8 @@ class SentenceRanking(Struct, frozen=True):
 
 
 def _known_sentences(text: str) -> list[ScoredSentence]:
-    return [ScoredSentence(FORMER_SUMMARY, at, found, terms(found), 0.0) for at, found in enumerate(sentences(text))]
+    plain = _LABELS.sub("", text)
+    return [ScoredSentence(FORMER_SUMMARY, at, found, terms(found), 0.0) for at, found in enumerate(sentences(plain))]
 
 
 def _summarize(
@@ -325,12 +327,13 @@ def _find_corrections(
 ) -> dict[SentenceKey, ScoredSentence]:
     """A message that is older than the former summary corrects nothing in it."""
     later = [sentence for sentence in pool if not lines[sentence.line].number]
+    speakers = {at: line.label for at, line in enumerate(lines)}
     found = {
         key: correction
-        for key, correction in find_corrections([*known, *later], weights).items()
+        for key, correction in find_corrections([*known, *later], weights, speakers).items()
         if correction.line != FORMER_SUMMARY  # it is in the summary already
     }
-    return found if len(later) == len(pool) else find_corrections(pool, weights) | found
+    return found if len(later) == len(pool) else find_corrections(pool, weights, speakers) | found
 
 
 def _cut_sentence(

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
@@ -97,7 +98,7 @@ _PROMPT_FRAME = re.compile(
 )
 _NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
 # Days and months in four languages, cut to the length of terms; "may" is more often a verb.
-_CALENDAR = word_set("""
+CALENDAR = word_set("""
 monday tuesday wednesd thursda friday saturda sunday january februar march april june july august septemb october
 novembe decembe jan feb apr jun jul aug sep sept oct nov dec montag diensta mittwoc donners freitag samstag sonntag
 januar märz juni juli oktober dezembe lundi mardi mercred jeudi vendred samedi dimanch janvier février avril juin
@@ -112,7 +113,7 @@ class TermWeights(dict[str, int]):
     def __missing__(self, term: str) -> int:
         return 300
 
-    def total(self, terms: set[str]) -> int:
+    def total(self, terms: AbstractSet[str]) -> int:
         return sum(map(self.__getitem__, terms))
 
 
@@ -237,5 +238,5 @@ def numeric_terms(terms: set[str]) -> set[str]:
     return {
         term
         for term in terms
-        if term in _CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMERIC.search(term))
+        if term in CALENDAR or (not (term.isascii() and term.isalpha()) and _NUMERIC.search(term))
     }
