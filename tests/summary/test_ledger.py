@@ -232,6 +232,10 @@ def test_a_prohibition_that_a_summary_turns_round_is_lost() -> None:
         ("El presupuesto es de 4.500 euros.", "En realidad me equivoqué: el presupuesto es de 5.200 euros."),
         ("Le budget est de 300 euros.", "Correction : le budget est de 350 euros."),
         ("The opening is on 12 May.", "The opening was moved to 19 May."),
+        ("Das Catering darf höchstens 6.000 € kosten.", "Dann erhöhen wir die Grenze fürs Catering auf 6.500 €."),
+        ("Es kommen 84 Gäste.", "Ich habe mich vertan: Es sind nicht 84, sondern 91 Gäste."),
+        ("La visita es el 11 de julio.", "Perdona, me equivoqué, la visita es el 12 de julio."),
+        ("The workshop is in Kaunas.", "Actually the workshop is in Bergen."),
     ],
 )
 def test_a_value_that_was_corrected_is_not_in_the_ledger(value: str, correction: str) -> None:
@@ -279,6 +283,36 @@ def test_a_short_answer_comes_with_its_question_also_from_a_former_ledger() -> N
     lines = ledger(*said)
     assert lines == ["#1 assistant: Who looks after the speakers?", "#2: Marta Okafor"]
     assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
+
+
+@pytest.mark.parametrize("text", ["OK, 14 then.", "no, I meant 41", "leave it", "Nein, lieber die andere."])
+def test_what_says_nothing_alone_comes_with_what_it_answers_or_not_at_all(text: str) -> None:
+    assert ledger(("user", text)) == []
+    lines = ledger(("assistant", "I will book a table for 12 people in the hall."), ("user", text))
+    assert lines[:1] == ["#1 assistant: I will book a table for 12 people in the hall"]
+    assert ledger(("user", "ok"), former=FormerSummary("", tuple(lines))) == lines
+
+
+def test_what_was_asked_and_done_is_not_in_the_ledger_and_what_is_open_is() -> None:
+    request = "Please compare the offers of Papyra and Buchwerk."
+    done = "Papyra is cheaper in the first year, Buchwerk later on, and both deliver within a week."
+    assert not any(line.startswith("#1") for line in ledger(("user", request), ("assistant", done)))
+    assert ledger(("user", request), ("assistant", "I will do that tomorrow."))[0] == f"#1: {request.rstrip('.')}"
+    question = "Who pays for the cleaning after the party?"
+    assert ledger(("user", question), ("assistant", "No idea, let us leave it open.")) == [f"#1: {question}"]
+    assert ledger(("user", f"{question} Nobody could tell me.")) == [f"#1: {question}"]
+
+
+def test_what_the_user_states_without_a_cue_is_an_item_too() -> None:
+    assert ledger(("user", "Lea hates buffets.")) == ["#1: Lea hates buffets"]
+
+
+def test_the_assistant_repeating_the_user_is_no_item() -> None:
+    said: tuple[Said, ...] = (
+        ("user", "Never run Redis and Postgres on the same host."),
+        ("assistant", "Understood: never Redis and Postgres on the same host."),
+    )
+    assert [line[:3] for line in ledger(*said)] == ["#1:"]
 
 
 # -- lines

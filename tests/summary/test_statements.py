@@ -41,7 +41,7 @@ def test_answered_requests_yield_to_prohibitions_and_decisions() -> None:
     said += [PlainMessage("user", "Fine, no phones at the table. We stay with the old caterer.")]
     for topic in topics[5:]:
         said += [PlainMessage("user", f"Tell me more about {topic}."), PlainMessage("assistant", ANSWER)]
-    told = extract(said, 45, quarter)
+    told = extract(said, 34, quarter)
     assert "no phones" in told
     assert "We stay with the old caterer" in told
     assert "Explain" not in told

@@ -16,7 +16,15 @@ from recto.chat.priority import BINDING, CHATTER, sentence_priority
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.machine_output import PROSE, LineKinds, classify_lines
 from recto.summary.sentence_score import CALENDAR, TermWeights, numeric_terms
-from recto.summary.sentences import IS_UNSPACED, decision_start, rate_sentence, sentence_positions, terms, word_set
+from recto.summary.sentences import (
+    IS_UNSPACED,
+    decision_start,
+    is_question,
+    rate_sentence,
+    sentence_positions,
+    terms,
+    word_set,
+)
 from recto.summary.source_lines import ScoredSentence, SentenceKey
 
 _MAX_READ = 20_000
@@ -31,6 +39,14 @@ _DECIDES = re.compile(
     r"\b(?:decid|agree|chose|choos|pick|settl|opt(?:ed|s)? |went with|let's|must|never|always|should|don't|do not"
     r"|only|rather|prefer|use |have to|need|budget|deadline|due|allergic|make sure|muss|soll|nie|immer|nehmen"
     r"|entschieden|geeinigt|doit|faut|toujours|jamais|debe|siempre|nunca)|it is$|\d",
+    re.IGNORECASE,
+)
+# A sentence that starts so takes back what was said before.
+_TAKES_BACK = re.compile(
+    r"(?:(?:oh|ah|ach|hm+|sorry|perdona|pardon|ok|okay|no|nein|non|oops)[,.!]* )*"
+    r"(?:actually[, ]+(?!i['’]m|i am|that|pretty|quite|really)|no wait|wait[,:]|correction|scratch that|i meant? "
+    r"|korrektur|planänderung|quatsch|ich meint?e |cambio de plan|en realidad|quise decir|corrección|finalement"
+    r"|en fait|je voulais)",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
@@ -67,9 +83,15 @@ def find_decisions(
         is_read = start < _MAX_READ // 2 or start > len(text) - _MAX_READ // 2
         shortest = _MIN_SENTENCE if sentence.isascii() or not IS_UNSPACED.search(sentence) else _MIN_UNSPACED
         has_length = shortest <= len(sentence) <= _MAX_SENTENCE
-        if is_read and has_length and lines.at(start) == PROSE and rate_sentence(sentence) == BINDING:
+        if is_read and has_length and lines.at(start) == PROSE and _is_decision(sentence):
             found += _decision(sentence, start)
     return found
+
+
+def _is_decision(sentence: str) -> bool:
+    priority = rate_sentence(sentence)
+    takes_back = priority != CHATTER and _TAKES_BACK.match(sentence) is not None and not is_question(sentence)
+    return priority == BINDING or takes_back
 
 
 def _decision(sentence: str, start: int) -> list[Fact]:
@@ -154,13 +176,14 @@ _UPDATE = re.compile(
 )
 # Words around a value that do not tell what it is a value of.
 _VAGUE_TERMS = word_set(
-    "cost costs price prices kosten kostet preis cuesta cuestan vale precio coûte coûtent prix must should need "
-    "needs will would have been about around roughly total month months monat monats year years week weeks euros "
-    "euro dollars dollar wird werden soll sollen muss müssen darf dürfen kann sein sind wurde wurden haben fall "
-    "fürs dann also noch jetzt ahora mainten tiene tienen puede debe será sería être sera doit peut noted okay "
-    "final finally that this with from there then instead actuall correct correcte correzi stattde sondern nicht "
-    "raised lowered increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar "
-    "cambia only just still already says said same time their they them your ours takes gets wait mean meant"
+    "keinen keine mehr weniger höchste mindest maximal máximo mínimo most least more than less cost costs price "
+    "prices kosten kostet preis cuesta cuestan vale precio coûte coûtent prix must should need needs will would "
+    "have been about around roughly total month months monat monats year years week weeks euros euro dollars "
+    "dollar wird werden soll sollen muss müssen darf dürfen kann sein sind wurde wurden haben fall fürs dann also "
+    "noch jetzt ahora mainten tiene tienen puede debe será sería être sera doit peut noted okay final finally "
+    "that this with from there then instead actuall correct correcte correzi stattde sondern nicht raised lowered "
+    "increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar cambia only "
+    "just still already says said same time their they them your ours takes gets wait mean meant"
 )
 _VALUE = re.compile(
     r"(?P<before>[€$£¥]\s?)?(?P<value>\d[\d.,:]*\d|\d)(?:st|nd|rd|th)?(?:\.?\s?(?P<unit>[€$£¥%]|[^\W\d_]{1,16}))?"
@@ -169,6 +192,7 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
+_KINDS_OF_ANYTHING = frozenset(("", "€", "$", "%", "date", "time", "weekday"))
 _MONEY = {"€": "€", "euro": "€", "euros": "€", "eur": "€", "$": "$", "dollar": "$", "dollars": "$", "usd": "$"}
 _NO_UNIT = word_set(
     "and or but to at in on for of is are with not then the a und oder aber bis am im um auf für von ist sind mit "
@@ -177,7 +201,7 @@ _NO_UNIT = word_set(
 _NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
 _NO_NAMES = CALENDAR | {"i", "may"}
 # How much of its topic, by weight, a sentence must share with another one that corrects it.
-_MIN_SHARED_TOPIC, _MIN_SHARED_WORDS, _MIN_SHARED_EXPLICIT = 0.35, 0.7, 0.5
+_MIN_SHARED_TOPIC, _MIN_SHARED_WORDS, _MIN_SHARED_EXPLICIT = 0.35, 0.7, 0.4
 _NEAR_LINES, _NEAR_BONUS, _NEXT_LINES = 6, 0.1, 3
 _MAX_SMALL_WORD = 3
 # A sentence that differs in its numbers from this many others is part of a series, not a correction.
@@ -219,28 +243,25 @@ def find_corrections(
         times.update(
             [*corrected, *[sentence.key] * len(corrected)] * (1 if claim.is_explicit or claim.is_update else _CHANGES)
         )
-        for term in claim.topic:
-            index.setdefault(term, []).append(claim)
-        recent = [*recent[-_MAX_POSTINGS:], claim]
+        _add_claim(claim, index, recent)
     return {key: later for key, later in found.items() if max(times[key], times[later.key]) < _MIN_SERIES * _CHANGES}
 
 
 def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
-    text = sentence.text[:_MAX_INSPECTED]
-    topic = subject_terms(sentence.terms)
+    text, topic = sentence.text[:_MAX_INSPECTED], _subject_terms(sentence.terms)
     return Claim(
         sentence.key,
         speaker,
         topic,
-        values_in(text) if not text.isascii() or any(map(str.isdigit, text)) or "day" in text else frozenset(),
+        _values_in(text) if not text.isascii() or any(map(str.isdigit, text)) or "day" in text else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         weights.total(topic) or 1,
-        _is_explicit(sentence),
+        not (text.isascii() and _CORRECTION_TERMS.isdisjoint(sentence.terms)) and corrects(text),
         _UPDATE.search(text) is not None,
     )
 
 
-def subject_terms(terms: set[str]) -> frozenset[str]:
+def _subject_terms(terms: set[str]) -> frozenset[str]:
     """What a sentence is about: its terms without values, small words and words that go with any value."""
     numbers = numeric_terms(terms)
     return frozenset(
@@ -251,7 +272,7 @@ def subject_terms(terms: set[str]) -> frozenset[str]:
 
 
 @lru_cache(4096)
-def values_in(text: str) -> frozenset[Value]:
+def _values_in(text: str) -> frozenset[Value]:
     found: set[Value] = set()
     for match in _VALUE.finditer(text):
         if match["day"]:
@@ -274,10 +295,22 @@ def values_in(text: str) -> frozenset[Value]:
 _DATE_REST = re.compile(r" (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|sept|oct|nov|dic)", re.IGNORECASE)
 
 
-def has_other_value(earlier: frozenset[Value], later: frozenset[Value]) -> bool:
+def _has_other_value(earlier: frozenset[Value], later: frozenset[Value]) -> bool:
     """Whether the later gives a value of a kind that the earlier gives too, and not the same."""
     kinds = {kind for kind, _ in earlier - later}
     return any(kind in kinds for kind, _ in later - earlier)
+
+
+def _add_claim(claim: Claim, index: dict[str, list[Claim]], recent: list[Claim]) -> None:
+    """So that later ones find it, by its topic, by its values, and as one of the last."""
+    for term in claim.topic | _value_terms(claim):
+        index.setdefault(term, []).append(claim)
+    recent.append(claim)
+    del recent[:-_MAX_POSTINGS]
+
+
+def _value_terms(claim: Claim) -> set[str]:
+    return {f"{value} {kind}" for kind, value in claim.values if kind}
 
 
 def _corrected_by(
@@ -286,7 +319,11 @@ def _corrected_by(
     """Sentences on the same topic with other values; and the closest one if the later has words of a correction."""
     if not later.is_explicit and not later.values:
         return []
-    related = {one.key: one for term in sorted(later.topic) for one in index.get(term, ())[-_MAX_POSTINGS:]}
+    related = {
+        one.key: one
+        for term in sorted(later.topic | _value_terms(later))
+        for one in index.get(term, ())[-_MAX_POSTINGS:]
+    }
     found: list[SentenceKey] = []
     closeness: list[tuple[float, SentenceKey]] = []
     for key, earlier in related.items():
@@ -304,11 +341,13 @@ def _corrected_by(
 def _takes_place(earlier: Claim, later: Claim, shared: int) -> bool:
     """Whether a value takes the place of another one. Without a word of correction, the same speaker says nearly the
     same again."""
-    if not has_other_value(earlier.values, later.values):
+    repeated = {kind for kind, _ in earlier.values & later.values}
+    if later.is_explicit and any(kind in repeated for kind, _ in later.values - earlier.values):
+        return shared > 0 or not repeated <= _KINDS_OF_ANYTHING  # "not 84 but 91 guests"
+    if not _has_other_value(earlier.values, later.values):
         return False
     if later.is_explicit:
-        names_old = not earlier.values.isdisjoint(later.values)
-        return names_old or shared >= _MIN_SHARED_EXPLICIT * min(earlier.weight, later.weight)
+        return shared >= max(1, _MIN_SHARED_EXPLICIT * min(earlier.weight, later.weight))
     if earlier.speaker != later.speaker and not later.is_update:
         return False
     if earlier.names - later.names and later.names - earlier.names:
@@ -323,15 +362,9 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
     for earlier in reversed(recent):
         if later.key[0] - earlier.key[0] > _NEXT_LINES:
             return
-        if has_other_value(earlier.values, later.values):
+        if _has_other_value(earlier.values, later.values):
             yield earlier.key
             return
-
-
-def _is_explicit(sentence: ScoredSentence) -> bool:
-    if sentence.text.isascii() and _CORRECTION_TERMS.isdisjoint(sentence.terms):
-        return False
-    return corrects(sentence.text)
 
 
 def without_correction(text: str) -> str:
@@ -341,7 +374,3 @@ def without_correction(text: str) -> str:
 def corrects(text: str) -> bool:
     """Whether it has words of a correction."""
     return _CORRECTION.search(text[:_MAX_INSPECTED]) is not None
-
-
-def updates(text: str) -> bool:
-    return _UPDATE.search(text[:_MAX_INSPECTED]) is not None

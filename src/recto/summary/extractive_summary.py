@@ -21,7 +21,7 @@ from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import TermWeights, is_binding, series_of
 from recto.summary.sentence_selection import SentenceSelection, select_required
-from recto.summary.sentences import rate_sentence, sentences, terms
+from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
     TOOL,
@@ -30,7 +30,7 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import settles
+from recto.summary.statements import answers, settles
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
@@ -59,6 +59,8 @@ _MIN_SENTENCE, _MAX_SENTENCE = 15, 80
 _MAX_FILLINGS = 12
 # With less room than this, in characters, it is not divided into thirds; with fewer sentences, none brings context.
 _MIN_DIVIDED, _MIN_WITH_CONTEXT = 75, 5
+# A sentence that has to be cut shorter than this share of it is told only if nothing else can be.
+_MIN_REST, _MAX_WHOLE = 0.6, 240
 
 
 class PlainMessage(Struct, frozen=True):
@@ -148,17 +150,18 @@ def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log
         weight *= _TASK_WEIGHT if at == task else 1
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
             weight *= _LONG_PROMPT_WEIGHT
-        is_settled = message.role == "user" and settles(_reply(messages[at + 1 : at + 1 + _MAX_ROUNDS]))
+        is_settled = message.role == "user" and _is_settled(message.text, messages[at + 1 : at + 1 + _MAX_ROUNDS])
         lines.append(
             SourceLine(_label(message), message.text, weight, at == task, message.number, message.day, is_settled)
         )
     return lines
 
 
-def _reply(following: Sequence[PlainMessage]) -> str:
-    """What the assistant says next, before the user speaks again."""
+def _is_settled(text: str, following: Sequence[PlainMessage]) -> bool:
+    """Whether the assistant does or answers what a text asks, before the user speaks again."""
     said = takewhile(lambda message: message.role != "user", following)
-    return next((message.text for message in said if message.role == "assistant"), "")
+    reply = next((message.text for message in said if message.role == "assistant"), "")
+    return answers(reply) if is_question(text) else settles(reply)
 
 
 def lower_series(pool: SentencePool) -> SentencePool:
@@ -301,12 +304,17 @@ def _rank(
     selection.complete(size)
     selection.fill(size)
     share = room // max(3, first) if size >= _MIN_DIVIDED else room
-    ranked = []
+    ranked: list[ScoredSentence] = []
+    stumps: list[ScoredSentence] = []
     for number, at in enumerate(selection.selected):
         # required sentences are counted sooner, since all of them must fit
         cautious = density * (0.25 if number < first else 0.7)
-        ranked.append(_readable(_cut_sentence(selection.pool[at], lines, share, count, cautious), lines))
-    return SentenceRanking([sentence for sentence in ranked if sentence.text], selection.needs, required)
+        whole = selection.pool[at]
+        cut = _cut_sentence(whole, lines, share, count, cautious)
+        is_stump = len(cut.text) < _MIN_REST * len(whole.text) and not lines[whole.line].is_task
+        (stumps if is_stump and len(whole.text) <= _MAX_WHOLE else ranked).append(_readable(cut, lines))
+    ranked = [sentence for sentence in ranked if sentence.text] or [sentence for sentence in stumps if sentence.text]
+    return SentenceRanking(ranked, selection.needs, required)
 
 
 def _open_selection(pool: SentencePool, size: float, known: Sequence[ScoredSentence]) -> SentenceSelection:

@@ -7,16 +7,19 @@ ledger compete with new ones. A value that was corrected is left out.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from recto.summary.decisions import content_terms, corrects, find_decisions, without_correction
+from recto.summary.decisions import content_terms, find_corrections, find_decisions, without_correction
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
-from recto.summary.statements import is_request
+from recto.summary.sentence_score import TermWeights
+from recto.summary.sentences import terms
+from recto.summary.source_lines import ScoredSentence
+from recto.summary.statements import is_request, says_little
 from recto.summary.truncation import CountTokens
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
@@ -73,15 +76,19 @@ class LedgerEntry(NamedTuple):
         return (kind, f"{normal} {' '.join(sorted(_topic(self.text)))}") if kind in _FIGURES else (kind, normal)
 
     def merge(self, other: "LedgerEntry") -> "LedgerEntry":
-        """The same fact said twice: in the later wording that tells it, with the role that weighs more."""
+        """The same fact said twice: in a wording that tells it, the user's before others', the latest of those."""
         is_same = (self.number, self.text) == (other.number, other.text)
-        newer = max(self, other, key=lambda entry: (not entry.is_settled or is_same, -entry.lowered, entry.number))
+        newer = max(self, other, key=lambda entry: (not entry.is_settled or is_same, -entry.lowered, *entry.said))
         return newer._replace(
             is_settled=is_same and (self.is_settled or other.is_settled),
             mentions=self.mentions + other.mentions,
-            role=max(self.role, other.role, key=lambda role: _ROLE_RANKS.get(role, 0)),
             is_listed=self.is_listed or other.is_listed,
         )
+
+    @property
+    def said(self) -> tuple[int, int]:
+        """How much who says it weighs, and when."""
+        return _ROLE_RANKS.get(self.role, 0), self.number
 
     @property
     def place(self) -> str:
@@ -114,9 +121,12 @@ class AskedBefore(NamedTuple):
 
     role: str
     question: AskedQuestion | None = None
-    """At its end; anywhere, if it is the user's."""
+    """At its end; anywhere, if it is the user's. Where it asks nothing, its last sentence."""
+    is_asked: bool = True
     entries: tuple[LedgerEntry, ...] = ()
     """The user's requests, and the facts that only come up in a question or request."""
+    content: frozenset[str] = frozenset()
+    """What the user says, in terms: a reply often repeats it."""
 
 
 # -- lines
@@ -142,7 +152,12 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
     """The facts in a ledger's lines."""
     found: list[LedgerEntry] = []
     asked: AskedQuestion | None = None
+    said: AskedQuestion | None = None
     for number, role, item in _read(lines):
+        if role == "user" and said and said.number == number - 1 and says_little(item):
+            asked, said = asked or said, None
+        elif role == "assistant":
+            said = AskedQuestion(number, item)
         is_answer = asked is not None and asked.number < number <= asked.number + _MAX_DISTANCE
         if asked and not (is_answer and role == "user" and len(item) <= _MAX_ANSWER):
             found += parse_item(asked.text, asked.number)
@@ -278,61 +293,50 @@ class _Draft:
 
 # -- corrections
 
-_VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
-# What is said again of the same with another value, without a word of correction.
-_UPDATED = ("decision", "date")
 # These outlive the request that they came up in.
 _LASTING = ("decision", "path", "url", "command", "error", "version", "identifier")
-_MIN_SHARED = 0.6
-_MAX_CANDIDATES = 60
+_VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
+_WEIGHTS = TermWeights()
+
+Place = tuple[int, str]
+"""The number of a message, and an item of it."""
 
 
 def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """The entries without those that others correct and what is settled, and with these others marked."""
-    ordered = sorted(entries, key=lambda entry: entry.number)
-    index: dict[str, list[LedgerEntry]] = {}
-    corrected: set[tuple[int, str]] = set()
-    correcting: set[tuple[str, str]] = set()
-    for entry in ordered:
-        topic = _topic(entry.text)
-        found = list(_corrected_by(entry, topic, index))
-        if found:
-            correcting.add(entry.key)
-            corrected |= {(other.number, other.text) for other in found}
-        for term in topic:
-            index.setdefault(term, []).append(entry)
+    ordered = sorted(entries, key=lambda entry: (entry.number, entry.fact.start))
     settled = {(entry.number, entry.text) for entry in ordered if entry.is_settled}
-    ordered = [entry for entry in ordered if entry.fact.kind in _LASTING or (entry.number, entry.text) not in settled]
-    marked = [entry._replace(is_correction=True) if entry.key in correcting else entry for entry in ordered]
-    return [entry for entry in marked if (entry.number, entry.text) not in corrected]
+    corrections = _corrections({(entry.number, entry.text): entry.role for entry in ordered})
+    correcting = set(corrections.values())
+    return [
+        entry._replace(is_correction=True) if (entry.number, entry.text) in correcting else entry
+        for entry in ordered
+        if (entry.number, entry.text) not in corrections
+        and (entry.fact.kind in _LASTING or (entry.number, entry.text) not in settled)
+    ]
 
 
-def _corrected_by(
-    later: LedgerEntry, topic: frozenset[str], index: dict[str, list[LedgerEntry]]
-) -> Iterator[LedgerEntry]:
-    """Earlier entries on the same topic with another value: nearly the same topic if the later says that it corrects,
-    exactly the same if it does not."""
-    is_explicit = corrects(later.text)
-    if later.role == "tool" or not (is_explicit or later.fact.kind in _UPDATED) or not topic:
-        return
-    related = {other.key: other for term in sorted(topic) for other in index.get(term, ())[-_MAX_CANDIDATES:]}
-    for other in related.values():
-        earlier = _topic(other.text)
-        shared = len(topic & earlier) / min(len(topic), len(earlier))
-        is_same = shared >= _MIN_SHARED if is_explicit else topic == earlier and other.fact.kind in _UPDATED
-        if is_same and other.number < later.number and _has_other_value(other.text, later.text):
-            yield other
+def _corrections(places: Mapping[Place, str]) -> dict[Place, Place]:
+    """For each corrected item the latest one that corrects it, of items in order with who says them."""
+    texts = list(places)
+    pool = [
+        ScoredSentence(place[0], at, place[1], terms(place[1]), 0.0)
+        for at, place in enumerate(texts)
+        if places[place] != "tool"
+    ]
+    found = find_corrections(pool, _WEIGHTS, {place[0]: role for place, role in places.items()})
+    pairs = ((texts[at], texts[later.position]) for (_, at), later in found.items())
+    return {one: other for one, other in pairs if other[1] not in one[1] and _has_other_value(one[1], other[1])}
 
 
 def _has_other_value(earlier: str, later: str) -> bool:
-    """Whether each has a value of the same kind that the other has not."""
+    """Whether the later has a value that the earlier has not, of the same kind."""
     before, after = _values(earlier), _values(later)
-    return not {kind for kind, _ in before - after}.isdisjoint(kind for kind, _ in after - before)
+    return not {kind for kind, _ in before}.isdisjoint(kind for kind, _ in after - before)
 
 
-@lru_cache(4096)
-def _values(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset(fact.key for fact in find_facts(text, author=PROSE) if fact.kind in _VALUES)
+def _values(text: str) -> set[tuple[str, str]]:
+    return {fact.key for fact in find_facts(text, author=PROSE) if fact.kind in _VALUES}
 
 
 @lru_cache(4096)

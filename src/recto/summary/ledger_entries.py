@@ -25,8 +25,8 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, refers_back
-from recto.summary.statements import is_request, leaves_open, settles
+from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, refers_back, terms
+from recto.summary.statements import answers, is_request, leaves_open, says_little, settles
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
 _MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
@@ -38,6 +38,8 @@ _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 _STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
+# The assistant repeats what the user said in so many characters, if this much of it is the same.
+_MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
@@ -61,11 +63,16 @@ def entries_of_prose(
     if before and before.role != message.role:
         yield from _settled(text, before)
     is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
-    asked = before.question if is_answer and before and before.role == "assistant" else None
+    answered = before.question if is_answer and before and before.role == "assistant" else None
+    asked = answered if before and before.is_asked else None
     for fact, (item, short) in _quote_prose(
         text, facts, lines, is_answer=asked is not None, is_user=message.role == "user"
     ):
+        if message.role == "assistant" and _repeats(item, before):
+            continue
         needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
+        if says_little(item) and (needed := answered) is None:
+            continue
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
         lowered = int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
@@ -84,10 +91,28 @@ def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> Asked
     if message.role == "user":
         entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
         questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
-        return AskedBefore("user", _asked_question(questions[-1:], message), entries) if entries or questions else None
+        return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
     last = text.rstrip().rpartition("\n")[2]
-    asked = _asked_question([Sentences(last).positions[-1][1]], message) if is_question(last) else None
-    return AskedBefore(message.role, asked) if asked else None
+    sentence = sentences_of(last).positions[-1][1] if last else ""
+    asked = _asked_question([sentence], message) if is_question(last) else None
+    said = quote_words(sentence.rstrip(".!。"))
+    if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _STATEMENT_TOPIC:
+        return AskedBefore(message.role, asked) if asked else None
+    return AskedBefore(message.role, AskedQuestion(message.said, said), is_asked=False)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(terms(text) if len(text) <= _MAX_REPEATED else ())
+
+
+def _repeats(item: str, before: AskedBefore | None) -> bool:
+    """Whether the assistant says again what the user has just said."""
+    if before is None or before.role != "user":
+        return False
+    content = {term for term in terms(item) if len(term) > 2}
+    known = content & before.content
+    has_news = any(char.isdigit() for term in content - known for char in term)
+    return not has_news and len(known) >= _REPEATED_SHARE * max(1, len(content))
 
 
 def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
@@ -101,10 +126,16 @@ def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion
 def _settled(text: str, before: AskedBefore) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
-    if before.role == "user" and settles(text):
-        for entry in before.entries:
+    is_done, is_answered = settles(text), answers(text)
+    for entry in before.entries:
+        if is_done if entry.fact.kind == "request" else is_answered:
             yield entry._replace(is_settled=True)
-    elif asked and leaves_open(text[:_REPLY_START]) and count_topic_words(asked.text) >= _STATEMENT_TOPIC:
+    if (
+        asked
+        and before.is_asked
+        and leaves_open(text[:_REPLY_START])
+        and count_topic_words(asked.text) >= _STATEMENT_TOPIC
+    ):
         fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))
         yield LedgerEntry(fact, asked.text, asked.number, role=before.role)
 
@@ -186,7 +217,7 @@ def _open_questions(
         is_open = leaves_open(following if is_question(sentence) else sentence)
         if is_open and place not in binding and len(sentence) <= _MAX_REQUEST and lines.at(start) == PROSE:
             item = quote_words(sentence.rstrip(".!"))
-            if count_topic_words(item) >= _STATEMENT_TOPIC:
+            if count_topic_words(item) >= (_STATEMENT_TOPIC if is_question(sentence) else _REQUEST_TOPIC):
                 binding[place] = Quoted(item, item)
                 yield Fact("question", sentence, normalize_fact_text(sentence), *place), binding[place]
 
@@ -201,7 +232,8 @@ def _statements(
             continue
         item = quote_words(sentence.rstrip(".!。！"))
         enough = len(item) >= _MIN_UNSPACED if IS_UNSPACED.search(item) else count_topic_words(item) >= _STATEMENT_TOPIC
-        if enough and rate_sentence(sentence) != CHATTER and not is_request(sentence) and not refers_back(sentence):
+        is_else = is_request(sentence) or refers_back(sentence) or leaves_open(sentence)
+        if enough and rate_sentence(sentence) != CHATTER and not is_else:
             yield Fact("statement", sentence, normalize_fact_text(sentence), *place), Quoted(item, item)
 
 

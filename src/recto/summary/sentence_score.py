@@ -31,7 +31,7 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import is_request
+from recto.summary.statements import is_request, says_little
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE = 0.02
@@ -227,6 +227,8 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR
     if refers_back(start):
         factor *= _BACK_REFERENCE_FACTOR if sentence.position or facts else _VAGUE_REFERENCE_FACTOR
+    elif not facts and says_little(start):
+        factor *= _VAGUE_REFERENCE_FACTOR
     elif not PRONOUNS.isdisjoint(sentence.terms) and leans_back(start):
         factor *= _BACK_REFERENCE_FACTOR if facts else _VAGUE_REFERENCE_FACTOR
     return factor

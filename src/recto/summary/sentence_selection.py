@@ -23,6 +23,8 @@ _REPETITION = 0.85
 _MIN_ECHO, _ECHO_SIMILARITY = 0.3, 0.7
 # A sentence that was corrected later keeps this much of its score.
 _OUTDATED_FACTOR = 0.6
+# A third of the time without a sentence of this score is not worth telling.
+_MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
 _OVERFILL = 1.5
 
@@ -171,7 +173,8 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
         if any(map(selection.has, group)):
             continue
         best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
-        if selection.score(best) > MIN_USEFUL_SCORE or not selection.selected_terms:
+        least = MIN_USEFUL_SCORE if lines[selection.pool[best].line].is_task else _MIN_REQUIRED
+        if selection.score(best) > least or not selection.selected_terms:
             selection.select(best)
     return len(selection.selected)
 

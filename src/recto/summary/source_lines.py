@@ -24,6 +24,7 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
+from recto.summary.statements import says_little
 from recto.summary.truncation import leading_lines, trailing_lines
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
@@ -182,8 +183,10 @@ class SentenceContext(Struct):
             yield after
         if is_question(text) and not source.is_task and (answer := self._answer(sentence)):
             yield answer
-        if _is_elliptic(text) and (question := self._question(sentence)):
-            yield question
+        is_bare = before is None and says_little(text)
+        said = self._question(sentence) if _is_elliptic(text) else None
+        if said or (said := self._said_before(sentence) if is_bare else None):
+            yield said
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)

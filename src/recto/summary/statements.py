@@ -114,9 +114,41 @@ def leaves_open(text: str) -> bool:
     return _LEAVES_OPEN.search(text.replace("’", "'")) is not None
 
 
+def answers(reply: str) -> bool:
+    """Whether a reply to a question says something, rather than to ask back or to leave it open."""
+    reply = reply.strip()
+    return bool(reply) and not reply.endswith(("?", "？")) and not leaves_open(reply[:_MAX_PUT_OFF])
+
+
 def settles(reply: str) -> bool:
     """Whether a reply does what was asked, rather than to acknowledge it, to ask back, or to leave it open."""
     reply = reply.strip()
     if len(reply) <= _MAX_ACKNOWLEDGEMENT or reply.endswith(("?", "？")):
         return False
     return len(reply) > _MAX_PUT_OFF or not (_PUTS_OFF.match(reply) or leaves_open(reply))
+
+
+# -- words that say nothing alone
+
+_LITTLE = _words(
+    "ok okay yes no yep nope yeah nah ja nein doch sí si oui non the a an that this one ones both all either "
+    "neither none any first second third last former latter other then it them those these i we you he she they "
+    "meant mean wanted want say said take leave keep do does did let's go with make only just please thanks fine "
+    "good right alright again too also so is are was be not don't never der die das den dem ein eine einen beide "
+    "beides alle keine kein erste zweite dritte letzte andere dann es nimm nehmen wir ich du mach machen lass "
+    "lassen bitte gut genau nur nicht lieber meine meinte el la los las lo un una ese esa este esta esos ambos "
+    "ambas todos primero segundo primera segunda último otra otro entonces mejor vale bueno quiero digo dije por "
+    "favor le les une celui celle ceux ça tous deux premier première deuxième dernier autre alors je veux prends "
+    "d'accord bien plutôt sure wait actually ah oh hm wrong"
+)
+_MAX_LITTLE = 60
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ALONE_WORD = re.compile(r"[^\W_][\w'’.:-]*")
+
+
+def says_little(text: str) -> bool:
+    """Whether it is understood only with what it answers: "OK, 14 then", "that one", "no, I meant 41"."""
+    if len(text) > _MAX_LITTLE or _UNSPACED.search(text):
+        return False
+    words = _ALONE_WORD.findall(text.lower().replace("’", "'"))
+    return all(word.rstrip(".:") in _LITTLE or word[0].isdigit() for word in words)
