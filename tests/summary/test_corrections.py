@@ -27,6 +27,7 @@ def corrected(*texts: str, in_summary: int = 0) -> dict[str, str]:
         ("Er kommt am 3. Februar.", "Der Termin hat sich verschoben, er kommt am 10. März."),
         ("Die Arbeitsplatte soll aus Eiche sein.", "Nein, nimm doch lieber eine Arbeitsplatte aus Granit."),
         ("Es kommen 84 Gäste.", "Ich habe mich vertan: Es sind nicht 84, sondern 91 Gäste."),
+        ("Bei 84 Gästen sind das 71 € pro Person.", "Es sind nicht 84, sondern 91 Gäste."),
         ("Das Catering darf höchstens 6.000 € kosten.", "Wir erhöhen die Grenze fürs Catering auf 6.500 €."),
         ("Wir treffen uns um 13 Uhr.", "nein, doch 14 Uhr"),
         ("Send date: 12 January.", "No wait, I mean 10 January."),

@@ -303,6 +303,11 @@ def test_what_was_asked_and_done_is_not_in_the_ledger_and_what_is_open_is() -> N
     assert ledger(("user", f"{question} Nobody could tell me.")) == [f"#1: {question}"]
 
 
+def test_a_condition_is_quoted_with_what_holds_then() -> None:
+    text = "If the label printer hangs again, `make printer-reset` gets it going."
+    assert ledger(("user", text), limit=90) == [f"#1: {text.rstrip('.')}"]
+
+
 def test_what_the_user_states_without_a_cue_is_an_item_too() -> None:
     assert ledger(("user", "Lea hates buffets.")) == ["#1: Lea hates buffets"]
 

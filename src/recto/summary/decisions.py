@@ -273,23 +273,24 @@ def _subject_terms(terms: set[str]) -> frozenset[str]:
 
 @lru_cache(4096)
 def _values_in(text: str) -> frozenset[Value]:
-    found: set[Value] = set()
+    """The values, each with what it counts or measures: "not 84 but 91 guests" has two numbers of guests."""
+    found: list[Value] = []
     for match in _VALUE.finditer(text):
-        if match["day"]:
-            found.add(("weekday", match["day"].lower()))
-            continue
-        unit = (match["before"] or match["unit"] or "").strip().lower()
-        unit = unit[:1] if IS_UNSPACED.match(unit) else unit
-        kind = (
-            "date"
-            if unit[:7] in CALENDAR or unit in _DATE_UNITS or (unit == "de" and _DATE_REST.match(text, match.end()))
-            else unit
-        )
-        if ":" in match["value"] or unit in _TIME_UNITS:
-            kind = "time"
-        kind = "" if kind in _NO_UNIT else _MONEY.get(kind, kind if kind == "date" else kind[:5])
-        found.add((kind, match["value"].rstrip(".,")))
-    return frozenset(found)
+        found.append((_kind_of_value(match), (match["day"] or match["value"]).lower().rstrip(".,")))
+    following = [*found[1:], *found[-1:]]
+    return frozenset((kind or after, value) for (kind, value), (after, _) in zip(found, following, strict=True))
+
+
+def _kind_of_value(match: re.Match[str]) -> str:
+    if match["day"]:
+        return "weekday"
+    unit = (match["before"] or match["unit"] or "").strip().lower()
+    unit = unit[:1] if IS_UNSPACED.match(unit) else unit
+    if ":" in match["value"] or unit in _TIME_UNITS:
+        return "time"
+    if unit[:7] in CALENDAR or unit in _DATE_UNITS or (unit == "de" and _DATE_REST.match(match.string, match.end())):
+        return "date"
+    return "" if unit in _NO_UNIT else _MONEY.get(unit, unit[:5])
 
 
 _DATE_REST = re.compile(r" (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|sept|oct|nov|dic)", re.IGNORECASE)

@@ -299,6 +299,7 @@ def _rank(
     """More sentences than there is room for, the most important first, each cut to its share of the room."""
     size, lines = room * density, pool.lines
     selection = _open_selection(pool, size, known)
+    selection.correct_summary()
     first = select_required(selection, lines)
     required = frozenset(selection.pool[at].key for at in selection.selected)
     selection.complete(size)
@@ -313,7 +314,9 @@ def _rank(
         cut = _cut_sentence(whole, lines, share, count, cautious)
         is_stump = len(cut.text) < _MIN_REST * len(whole.text) and not lines[whole.line].is_task
         (stumps if is_stump and len(whole.text) <= _MAX_WHOLE else ranked).append(_readable(cut, lines))
-    ranked = [sentence for sentence in ranked if sentence.text] or [sentence for sentence in stumps if sentence.text]
+    ranked = [sentence for sentence in ranked if sentence.text]
+    if not ranked and not known:
+        ranked = [sentence for sentence in stumps if sentence.text]
     return SentenceRanking(ranked, selection.needs, required)
 
 

@@ -27,8 +27,18 @@ _PLACE = re.compile(r"(assistant|tool): (.+)")
 # As ledgers were written before; an item had no semicolon.
 _OLD_LINE, _OLD_SEPARATOR = re.compile(r"#(\d+) (.+)"), "; "
 # A decision binds later turns; a row was pasted with many like it.
-_KIND_RANKS = {"decision": 3, "question": 3, "request": 3, "name": 1, "quote": 1, "statement": 0, "row": -1}
-_BINDING_RANK, _USUAL_RANK = 3, 2
+_KIND_RANKS = {
+    "decision": 3.0,
+    "question": 3.0,
+    "request": 3.0,
+    "command": 2.5,
+    "path": 2.5,
+    "name": 1.0,
+    "quote": 1.0,
+    "statement": 0.0,
+    "row": -1.0,
+}
+_BINDING_RANK, _USUAL_RANK = 3.0, 2.0
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -96,7 +106,7 @@ class LedgerEntry(NamedTuple):
         return self.text if self.role == "user" else f"{self.role}: {self.text}"
 
     @property
-    def rank(self) -> int:
+    def rank(self) -> float:
         """Entries of a higher rank go first, whatever they cost."""
         kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
         if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
@@ -104,6 +114,11 @@ class LedgerEntry(NamedTuple):
         if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
             kind += 1
         return kind + _ROLE_RANKS.get(self.role, 0) + self.is_correction + bool(self.question) - self.lowered
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it outlives the request that it came up in."""
+        return self.fact.kind in _LASTING and not self.text.endswith(("?", "？"))
 
     @property
     def share(self) -> float:
@@ -196,6 +211,7 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
     """The best entries as lines in order of time, which take at most `limit` tokens together."""
     draft = _Draft(limit, count)
+    entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
     shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -211,7 +227,7 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
     newest = max((entry.number for entry in entries), default=1)
     repeated = _repetitions(entries)
 
-    def order(entry: LedgerEntry) -> tuple[int, float, int, str]:
+    def order(entry: LedgerEntry) -> tuple[float, float, int, str]:
         rank = entry.rank - repeated.get((entry.number, entry.text), 0)
         return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
 
@@ -293,7 +309,6 @@ class _Draft:
 
 # -- corrections
 
-# These outlive the request that they came up in.
 _LASTING = ("decision", "path", "url", "command", "error", "version", "identifier")
 _VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
 _WEIGHTS = TermWeights()
@@ -311,8 +326,7 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return [
         entry._replace(is_correction=True) if (entry.number, entry.text) in correcting else entry
         for entry in ordered
-        if (entry.number, entry.text) not in corrections
-        and (entry.fact.kind in _LASTING or (entry.number, entry.text) not in settled)
+        if (entry.number, entry.text) not in corrections and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
 
 

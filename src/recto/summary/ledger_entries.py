@@ -5,6 +5,7 @@ was pasted, only a little counts.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import IS_UNSPACED, is_question, rate_sentence, refers_back, terms
+from recto.summary.sentences import IS_UNSPACED, is_question, leans_back, rate_sentence, refers_back, terms
 from recto.summary.statements import answers, is_request, leaves_open, says_little, settles
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
@@ -40,6 +41,9 @@ _STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
 _REPLY_START = 200
 # The assistant repeats what the user said in so many characters, if this much of it is the same.
 _MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
+_EXCLAIMS = re.compile(
+    r"(?:ha(?:ha)+|(?:ja){2,}|lol|wow|oh|ah|thanks|danke|gracias|merci|great|super|toll)\w*[ ,!.]", re.IGNORECASE
+)
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
@@ -202,7 +206,7 @@ def _requests(
         place = (start, start + len(sentence))
         if len(sentence) <= _MAX_REQUEST and is_request(sentence) and place not in binding:
             item = quote_words(sentence.rstrip(".!"))
-            if lines.at(start) == PROSE and count_topic_words(item) >= _REQUEST_TOPIC:
+            if lines.at(start) == PROSE and count_topic_words(item) >= _REQUEST_TOPIC and not leans_back(sentence):
                 binding[place] = Quoted(item, item)
                 yield Fact("request", sentence, normalize_fact_text(sentence), *place), binding[place]
 
@@ -232,7 +236,7 @@ def _statements(
             continue
         item = quote_words(sentence.rstrip(".!。！"))
         enough = len(item) >= _MIN_UNSPACED if IS_UNSPACED.search(item) else count_topic_words(item) >= _STATEMENT_TOPIC
-        is_else = is_request(sentence) or refers_back(sentence) or leaves_open(sentence)
+        is_else = _EXCLAIMS.match(sentence) or is_request(sentence) or refers_back(sentence) or leaves_open(sentence)
         if enough and rate_sentence(sentence) != CHATTER and not is_else:
             yield Fact("statement", sentence, normalize_fact_text(sentence), *place), Quoted(item, item)
 

@@ -47,6 +47,10 @@ _LEAD = re.compile(
     r"|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+)+",
     re.IGNORECASE,
 )
+# What holds only then is told with when.
+_CONDITION = re.compile(
+    r"(?:if|when(?:ever)?|once|unless|for|wenn|falls|sobald|sofern|für|si|cuando|para|quand|dès|pour)\s", re.IGNORECASE
+)
 _NEGATIONS = word_set("not no never without nicht kein keine keinen nie ne pas sans jamais sin nunca don't won't can't")
 _COUNTED_NOUN = re.compile(r"[ \xa0]([a-z][a-z-]{2,})\b(?: ([a-z]{3,}s)\b)?")
 _NOT_A_NOUN = re.compile(r"(?:according|\w+ly|\w+ing)$")
@@ -106,6 +110,8 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
     start, end = sentences.around(fact.start) or _line_around(text, fact)
     start, end = _near(text, start, max(end, fact.end), fact)
     clause_start, clause_end = _clause_around(text, start, end, fact)
+    if _CONDITION.match(text, start) and fact.end - start <= _MAX_QUOTED:
+        clause_start = start
     if _leans(text[clause_start:clause_end], fact):
         wide_start, wide_end = _wider(text, (start, end), clause_start, sentences)
         if wide_start < clause_start or wide_end > clause_end:
@@ -119,8 +125,8 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
 
 
 def _quote_shortly(fact: Fact, text: str, start: int, end: int) -> str:
-    """A path, an address or a command alone; all else needs its clause."""
-    return quote_words(fact.text) if fact.kind in _ALONE else text[start:end]
+    """A path, an address or a command alone where its clause is long; all else needs its clause."""
+    return quote_words(fact.text) if fact.kind in _ALONE and end - start > _SHORT_CLAUSE else text[start:end]
 
 
 def _line_around(text: str, fact: Fact) -> tuple[int, int]:

@@ -83,10 +83,13 @@ class SentenceSelection:
         for needed in context:
             self.select_with_context(self._pool_index(needed))
 
-    def complete(self, size: float) -> None:
-        """Adds corrections of the former summary, the context of selected sentences, and what follows the task."""
+    def correct_summary(self) -> None:
+        """Selects the corrections of the former summary, which come before all else."""
         for correction in self.context.summary_corrections if self.context else ():
             self.select_with_context(self._pool_index(correction))
+
+    def complete(self, size: float) -> None:
+        """Adds the context of selected sentences, and what follows the task."""
         for at in self.selected[:]:
             self.select_context(at)
             sentence = self.pool[at]

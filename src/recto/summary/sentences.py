@@ -220,7 +220,7 @@ _DECISION_PHRASES = (
 _IT_IS = re.compile(
     r"(?:^|[,.;:!–—] ?|\b(?:ok|okay|fine|alright|so|then|well) )"
     r"((?:(?!(?:what|how|who|where|why|which|that|whatever|as|than|if|like|but|because)\b)[^\s,.;:!]+ ){1,4})it is"
-    r"(?=(?: then)?\s*(?:[,.;!]|$))",
+    r"(?=(?: then)?\s*(?:[,.;!]|$)| (?:for|as|in|on|at|with|from)\b)",
     re.IGNORECASE,
 )
 # Every match contains one of these words. Most sentences have none, and this test takes a tenth of the time.
