@@ -161,12 +161,14 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 # In ASCII, every correction has one of these terms. The pattern above takes longer than everything else here.
-_CORRECTION_TERMS = word_set(
+CORRECTION_TERMS = word_set(
     "actuall instead rather correct correcte scratch wrong mistake misspok changed moved postpon longer second "
     "meant mean wait not stattde lieber statt korrekt falsch verscho mehr sondern meinte meine fait erreur lieu "
     "finalem vez lugar mejor realida equivoc cambio cambia cambiar cambiad cambiam no nein non doch vertan geirrt "
-    "quatsch abgesag to until by auf gesenkt gestieg resched cancell cancele called fell up down annul trompe "
-    "trompee passe decir a"
+    "quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
+    "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
+    "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
+    "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -191,6 +193,7 @@ _VALUE = re.compile(
     r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b",
     re.IGNORECASE,
 )
+_HAS_VALUE = re.compile(r"\d|day\b|tag\b|lunes|martes|jueves|viernes|domingo|mittwoch|di\b|dimanche", re.IGNORECASE)
 _TIME_UNITS, _DATE_UNITS = word_set("uhr am pm h heures horas 点 时 時"), word_set("may 月 日 号")
 _KINDS_OF_ANYTHING = frozenset(("", "€", "$", "%", "date", "time", "weekday"))
 _MONEY = {"€": "€", "euro": "€", "euros": "€", "eur": "€", "$": "$", "dollar": "$", "dollars": "$", "usd": "$"}
@@ -249,15 +252,16 @@ def find_corrections(
 
 def _claim(sentence: ScoredSentence, weights: TermWeights, speaker: str) -> Claim:
     text, topic = sentence.text[:_MAX_INSPECTED], _subject_terms(sentence.terms)
+    has_values = not text.isascii() or _HAS_VALUE.search(text) is not None
     return Claim(
         sentence.key,
         speaker,
         topic,
-        _values_in(text) if not text.isascii() or any(map(str.isdigit, text)) or "day" in text else frozenset(),
+        _values_in(text) if has_values else frozenset(),
         frozenset(name for name in _NAME.findall(text) if name.lower()[:7] not in _NO_NAMES),
         weights.total(topic) or 1,
-        not (text.isascii() and _CORRECTION_TERMS.isdisjoint(sentence.terms)) and corrects(text),
-        _UPDATE.search(text) is not None,
+        not (text.isascii() and CORRECTION_TERMS.isdisjoint(sentence.terms)) and corrects(text),
+        has_values and _UPDATE.search(text) is not None,
     )
 
 
@@ -366,10 +370,6 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
         if _has_other_value(earlier.values, later.values):
             yield earlier.key
             return
-
-
-def without_correction(text: str) -> str:
-    return _CORRECTION.sub(" ", text)
 
 
 def corrects(text: str) -> bool:

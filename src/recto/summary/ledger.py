@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from recto.summary.decisions import content_terms, find_corrections, find_decisions, without_correction
+from recto.summary.decisions import CORRECTION_TERMS, content_terms, find_corrections, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
-from recto.summary.sentence_score import TermWeights
+from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import is_request, says_little
@@ -355,7 +355,5 @@ def _values(text: str) -> set[tuple[str, str]]:
 
 @lru_cache(4096)
 def _topic(text: str) -> frozenset[str]:
-    """Its content without figures and words of correction."""
-    for fact in find_facts(text, author=PROSE) if any(char.isdigit() for char in text) else ():
-        text = text.replace(fact.text, " ") if fact.kind in _FIGURES else text
-    return frozenset(filter(str.isalpha, content_terms(without_correction(text))))
+    """Its content without figures, dates and words of correction."""
+    return frozenset(filter(str.isalpha, content_terms(text) - CORRECTION_TERMS - CALENDAR))

@@ -90,6 +90,13 @@ _LEAVES_OPEN = re.compile(
     r"|不知道|不清楚|待定|再说",
     re.IGNORECASE,
 )
+# Every match contains one of these, and looking for them takes a tenth of the time.
+_OPEN_HINTS = tuple(
+    _words(
+        "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
+        "sehen sabe pendiente averig habrá veremos sais idée verra voir suspens 知道 清楚 待定 再说 sé"
+    )
+)
 _PUTS_OFF = re.compile(
     r"(?:i['’]ll|i will|will do|noted|sure|okay|ok|understood|alright|all right|fine|good|yes|got it|happy to|gladly"
     r"|(?:das )?mach(?:e)? ich|ich werde|notiert|gern\w*|klar|verstanden|in ordnung|alles klar|gut"
@@ -111,6 +118,9 @@ def asks_politely(sentence: str) -> bool:
 
 def leaves_open(text: str) -> bool:
     """Whether somebody says that something is not known or not settled yet."""
+    lower = text.lower()
+    if not any(hint in lower for hint in _OPEN_HINTS):
+        return False
     return _LEAVES_OPEN.search(text.replace("’", "'")) is not None
 
 
