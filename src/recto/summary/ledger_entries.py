@@ -72,7 +72,7 @@ def entries_of_prose(
     for fact, (item, short) in _quote_prose(
         text, facts, lines, is_answer=asked is not None, is_user=message.role == "user"
     ):
-        if message.role == "assistant" and _repeats(item, before):
+        if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
             continue
         needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
         if says_little(item) and (needed := answered) is None:
@@ -96,9 +96,9 @@ def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> Asked
         entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
         questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
         return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
-    last = text.rstrip().rpartition("\n")[2]
-    sentence = sentences_of(last).positions[-1][1] if last else ""
-    asked = _asked_question([sentence], message) if is_question(last) else None
+    positions = sentences_of(text).positions
+    sentence = positions[-1][1] if positions else ""
+    asked = _asked_question([sentence], message) if is_question(sentence) else None
     said = quote_words(sentence.rstrip(".!。"))
     if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _STATEMENT_TOPIC:
         return AskedBefore(message.role, asked) if asked else None
