@@ -11,6 +11,7 @@ from recto.summary.ledger import ledger_lines
 from recto.summary.verification import (
     MARK,
     FormerSummary,
+    only_archived,
     recount_facts,
     strip_marks,
     verify_summary,
@@ -141,3 +142,9 @@ def test_sentences_of_the_originals_are_never_inventions(messages: list[tuple[Ro
 def test_marks_are_the_only_change(text: str, other: str) -> None:
     found = verify_summary(text, covered((("user", other),)), FormerSummary())
     assert strip_marks(found.text) == strip_marks(text)
+
+
+def test_what_is_only_archived_is_listed_once_not_in_parts() -> None:
+    said = covered((("user", "Never run Redis on harbour-7, because the disk of harbour-7 has 40 GB only."),))
+    found = only_archived(next_block(None, WrittenSummary("Nothing.", "model")), said)
+    assert len(found) == 1

@@ -154,7 +154,7 @@ _CORRECTION = re.compile(
     r"|sondern|ich meint?e|vertan|geirrt|quatsch|abgesagt|entfällt|planänderung|erhöht|gesenkt|gestiegen|verlängert"
     r"|(?:erhöh|senk|verschieb|verläng|kürz|änder)\w* .{0,60}\bauf"
     r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?|passe(?:nt)? (?:de .{1,40} )?à"
-    r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivoc\w+|quise decir"
+    r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
     r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경",
@@ -164,8 +164,8 @@ _CORRECTION = re.compile(
 CORRECTION_TERMS = word_set(
     "actuall instead rather correct correcte scratch wrong mistake misspok changed moved postpon longer second "
     "meant mean wait not stattde lieber statt korrekt falsch verscho mehr sondern meinte meine fait erreur lieu "
-    "finalem vez lugar mejor realida equivoc cambio cambia cambiar cambiad cambiam no nein non doch vertan geirrt "
-    "quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
+    "finalem vez lugar mejor realida equivoc equivoq cambio cambia cambiar cambiad cambiam no nein non doch vertan "
+    "geirrt quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent"

@@ -19,7 +19,7 @@ from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
-from recto.summary.statements import is_request, says_little
+from recto.summary.statements import asks_politely, says_little
 from recto.summary.truncation import CountTokens
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
@@ -48,7 +48,7 @@ _MAX_DISTANCE = 2
 # A name that is said so often is a topic of the conversation; a full name is given to be remembered.
 _OFTEN = 4
 _FIGURES = ("number", "date", "time")
-_USUAL_COST, _MAX_REPEATED, _MAX_ANSWER = 24, 2, 80
+_USUAL_COST, _MAX_REPEATED, _MAX_ANSWER, _MAX_ANSWER_WORDS = 24, 2, 80, 3
 
 
 class AskedQuestion(NamedTuple):
@@ -191,14 +191,15 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
         return [LedgerEntry(Fact("row", item, item.lower(), 0, len(item)), item, number, role=role, is_listed=True)]
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
     asked = _asked(item) if role == "user" else []
-    found = [*find_decisions(item), *asked, *facts] or [Fact("quote", item, item.lower(), 0, len(item))]
+    rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
+    found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
     lowered = int(item.endswith(("?", "？")) and not asked)
     return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact in found]
 
 
 def _asked(item: str) -> list[Fact]:
     """What the user asks in an item of a former ledger, which is still open."""
-    kind = "question" if item.endswith(("?", "？")) else "request" if is_request(item) else ""
+    kind = "question" if item.endswith(("?", "？")) else "request" if asks_politely(item) else ""
     return [Fact(kind, item, item.lower(), 0, len(item))] if kind else []
 
 

@@ -5,7 +5,6 @@ was pasted, only a little counts.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
@@ -26,8 +25,8 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import IS_UNSPACED, is_question, leans_back, rate_sentence, refers_back, terms
-from recto.summary.statements import answers, is_request, leaves_open, says_little, settles
+from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, leans_back, rate_sentence, refers_back, terms
+from recto.summary.statements import answers, asks_politely, is_reaction, is_request, leaves_open, says_little, settles
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
 _MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
@@ -36,14 +35,13 @@ _MAX_QUESTION, _MAX_ANSWER = 140, 80
 _MIN_DOCUMENT, _MAX_OWN = 3000, 600
 _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
+# By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
+_BARE_ORDER = 2
 _STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # The assistant repeats what the user said in so many characters, if this much of it is the same.
 _MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
-_EXCLAIMS = re.compile(
-    r"(?:ha(?:ha)+|(?:ja){2,}|lol|wow|oh|ah|thanks|danke|gracias|merci|great|super|toll)\w*[ ,!.]", re.IGNORECASE
-)
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
@@ -79,7 +77,8 @@ def entries_of_prose(
             continue
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
-        lowered = int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
+        is_bare = fact.kind == "request" and not asks_politely(item)
+        lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
@@ -236,7 +235,13 @@ def _statements(
             continue
         item = quote_words(sentence.rstrip(".!。！"))
         enough = len(item) >= _MIN_UNSPACED if IS_UNSPACED.search(item) else count_topic_words(item) >= _STATEMENT_TOPIC
-        is_else = _EXCLAIMS.match(sentence) or is_request(sentence) or refers_back(sentence) or leaves_open(sentence)
+        is_else = (
+            is_reaction(sentence)
+            or is_heading(sentence)
+            or is_request(sentence)
+            or refers_back(sentence)
+            or leaves_open(sentence)
+        )
         if enough and rate_sentence(sentence) != CHATTER and not is_else:
             yield Fact("statement", sentence, normalize_fact_text(sentence), *place), Quoted(item, item)
 

@@ -185,8 +185,18 @@ class SentenceContext(Struct):
             yield answer
         is_bare = before is None and says_little(text)
         said = self._question(sentence) if _is_elliptic(text) else None
-        if said or (said := self._said_before(sentence) if is_bare else None):
+        if is_bare and not said:
+            said = self._corrected(sentence) or self._said_before(sentence)
+        if said:
             yield said
+
+    def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
+        """The sentence that it corrects."""
+        for (line, position), later in self.corrections.items():
+            if later.key == correction.key and line != FORMER_SUMMARY:
+                found = self.reader.sentence_at(line, position)
+                return _unscored(line, found) if found else None
+        return None
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)

@@ -78,6 +78,13 @@ _ORDERS = re.compile(
     r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b",
     re.IGNORECASE,
 )
+_REACTION = re.compile(
+    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*[ ,!.]+)?"
+    r"(?:you(?:['’]\w+|r)?\b|such\b|what an? |so |thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
+    r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
+    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)",
+    re.IGNORECASE,
+)
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
     r"\b(?:(?:don't|do not|doesn't|didn't|can't|couldn't) (?:really )?(?:know|say|tell|find out)|no (?:idea|clue)"
@@ -112,6 +119,11 @@ def is_request(sentence: str) -> bool:
     return any(pattern.match(sentence) for pattern in (_ASKS, _ORDERS, _UNSPACED_ORDER))
 
 
+def is_reaction(sentence: str) -> bool:
+    """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
+    return _REACTION.match(sentence) is not None
+
+
 def asks_politely(sentence: str) -> bool:
     return _ASKS.match(sentence) is not None
 
@@ -141,6 +153,7 @@ def settles(reply: str) -> bool:
 # -- words that say nothing alone
 
 _LITTLE = _words(
+    "uhr erst pm am "
     "ok okay yes no yep nope yeah nah ja nein doch sí si oui non the a an that this one ones both all either "
     "neither none any first second third last former latter other then it them those these i we you he she they "
     "meant mean wanted want say said take leave keep do does did let's go with make only just please thanks fine "

@@ -170,7 +170,13 @@ def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, s
     """What neither the summary nor the ledger of a Compaction tells, each with its message, in order of time."""
     told = "\n".join([block.summary, *(item for _, item in ledger_items(block.ledger))])
     _, lost = _split_stated(told, covered.entries.values())
-    return sorted({(entry.number, entry.text) for entry in lost if (entry.short or entry.text) not in told})
+    found = {(entry.number, entry.text) for entry in lost if (entry.short or entry.text) not in told}
+    of_message: dict[int, list[str]] = {}
+    for number, item in found:
+        of_message.setdefault(number, []).append(item)
+    return sorted(
+        (number, item) for number, item in found if not any(item in other != item for other in of_message[number])
+    )
 
 
 def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:
@@ -190,7 +196,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
     stated: list[LedgerEntry] = []
     missing: list[LedgerEntry] = []
     for entry in entries:
-        (stated if evidence.states(entry.fact) else missing).append(entry)
+        (stated if evidence.states(entry.fact) or entry.text in plain else missing).append(entry)
     return stated, missing
 
 
