@@ -60,6 +60,33 @@ def test_an_invention_is_marked_once_right_behind_it(summary: str, expected: str
     assert verified_text(expected) == expected, "a mark never doubles"
 
 
+UNITS = """We have 12 boats, and the mast is 14 metres tall. Das Schiff wiegt 40 Tonnen. The trip takes two hours, and
+three people come. How heavy is the keel? About 9. The rent is 300 monthly, in euros. 12,300 visitors came."""
+
+
+@pytest.mark.parametrize(
+    "summary",
+    ["It weighs 12 tonnes.", "14 € were paid.", "3 weeks are left.", "A keel of 2 tonnes.", "12,000 € came in."],
+)
+def test_a_figure_with_a_unit_is_not_supported_by_what_counts_something_else(summary: str) -> None:
+    assert MARK in verify_summary(summary, covered((("user", UNITS),)), FormerSummary()).text
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "12 boats, a mast of 14 m.",
+        "The ship weighs 40 tonnes.",
+        "A trip of 2 hours for 3 people.",
+        "The keel weighs 9 tonnes.",
+        "The rent is 300 €.",
+        "About 12,000 visitors came.",
+    ],
+)
+def test_a_figure_with_a_unit_is_supported_by_that_unit_or_by_a_figure_that_counts_nothing(summary: str) -> None:
+    assert verify_summary(summary, covered((("user", UNITS),)), FormerSummary()).text == summary
+
+
 def test_what_the_user_asked_to_keep_may_be_used() -> None:
     assert MARK in verified_text("Grace Hopper helps.")
     assert verified_text("Grace Hopper helps.", None, "who Grace Hopper is") == "Grace Hopper helps."

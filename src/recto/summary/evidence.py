@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
+from recto.chat.cues import SMALL_WORDS
 from recto.summary.decisions import content_terms, corrects, shorten_decision
-from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
+from recto.summary.entities import NUMBER_WORDS, implied_dates, normalize_number, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
 from recto.summary.sentences import word_set
 
@@ -20,6 +21,10 @@ from recto.summary.sentences import word_set
 _MAX_STORED = 8_000_000
 _STEM_LENGTH = 5
 _ROUNDING_TOLERANCE = 0.05
+_COUNTED = "# "
+_FIGURE = re.compile(r"\d[\d.,'’]*")
+_UNIT_LETTERS, _UNIT_STEM = re.compile(r"[^\W\d_]{3,}$"), 4
+_ADVERBS = ("ly", "lich", "mente", "ment")
 # Shares of a sentence's content: in one other sentence, in all texts together, and in a sentence that states it.
 _MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.7
 _WORD = re.compile(r"[^\W_]+")
@@ -39,7 +44,7 @@ class Evidence(Struct):
     keys: set[tuple[str, str]] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
     numbers: dict[str, set[float]] = field(default_factory=dict)
-    """Values by unit; "" holds those without a unit."""
+    """Values by unit; "" holds those without a unit, and "# boats" those of them that count boats."""
     _texts: list[str] = field(default_factory=list)
     _size: int = 0
     _joined: str | None = None
@@ -61,7 +66,7 @@ class Evidence(Struct):
 
     def _add_fact(self, fact: Fact) -> None:
         key, is_new = fact.key, fact.key not in self.keys
-        if not is_new and (fact.kind != "number" or "." not in fact.text):
+        if not is_new and (fact.kind != "number" or not ("." in fact.text or fact.normal.isdigit())):
             return
         self.keys.add(key)
         if fact.kind == "date":
@@ -69,7 +74,11 @@ class Evidence(Struct):
         elif fact.kind == "number":
             values, unit = values_and_unit(fact.normal)
             other = thousands_value(fact.text)
-            self.numbers.setdefault(unit, set()).update(values, () if other is None else (other,))
+            if other is not None:
+                values.append(other)
+            self.numbers.setdefault(unit, set()).update(values)
+            if not unit:
+                self.numbers.setdefault(f"{_COUNTED}{_noun(fact.counts)}", set()).update(values)
 
     @property
     def text(self) -> str:
@@ -127,21 +136,34 @@ class Evidence(Struct):
         return len(words) > 1 and all(word in self.words for word in words)
 
     def _supports_number(self, fact: Fact) -> bool:
+        """A figure with a unit needs one with this unit, or one that has no unit and counts nothing else."""
         values, unit = values_and_unit(fact.normal)
-        other = thousands_value(fact.text)
-        units = [unit, ""] if unit else list(self.numbers)
         if not values:
             return fact.normal in self.text
-        return all(self._supports_value(value, units) for value in values) or (
-            other is not None and self._supports_value(other, units)
+        units = self._compatible_units(fact, unit) if unit else list(self.numbers)
+        other, written = thousands_value(fact.text), _FIGURE.findall(fact.text)
+        if other is not None and self._supports_value(other, units):
+            return True
+        return all(
+            self._supports_value(value, units) or self._spells_out(figure, fact, unit)
+            for value, figure in zip(values, written if len(written) == len(values) else values, strict=True)
         )
 
+    def _compatible_units(self, fact: Fact, unit: str) -> list[str]:
+        counted = (known for known in self.numbers if known.startswith(_COUNTED))
+        return [unit, *(known for known in counted if _counts_unit(known.removeprefix(_COUNTED), fact))]
+
     def _supports_value(self, value: float, units: Iterable[str]) -> bool:
-        if any(value in self.numbers.get(unit, ()) for unit in units):
-            return True
-        if any(NUMBER_WORDS.get(word) == value for word in self.words & NUMBER_WORDS.keys()):
-            return True
-        return any(self._is_rounded(value, unit) for unit in units)
+        return any(value in self.numbers.get(unit, ()) or self._is_rounded(value, unit) for unit in units)
+
+    def _spells_out(self, figure: str | float, fact: Fact, unit: str) -> bool:
+        """Whether the texts have it as a word, and with a unit only where that word counts nothing else."""
+        spelled = [word for word in self.words & NUMBER_WORDS.keys() if f"{NUMBER_WORDS[word]:g}" == str(figure)]
+        if not spelled or not unit:
+            return bool(spelled)
+        found = re.finditer(rf"(?<!\w)(?:{'|'.join(spelled)})(?!\w)[ -]?([^\W\d_]*)", self.text)
+        nouns = {_noun(match[1]) for match in found}
+        return any(_counts_unit(noun, fact) or normalize_number(f"{figure} {noun}") == fact.normal for noun in nouns)
 
     def _is_rounded(self, value: float, unit: str) -> bool:
         """Whether this is a known value with fewer digits."""
@@ -211,6 +233,17 @@ class Evidence(Struct):
     def _highest_share(self, content: set[str]) -> float:
         """How much of a sentence's content the closest sentence of the texts has."""
         return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
+
+
+def _noun(word: str) -> str:
+    return "" if word in SMALL_WORDS or word.endswith(_ADVERBS) else word
+
+
+def _counts_unit(noun: str, fact: Fact) -> bool:
+    """Whether a figure before this noun may be one with the fact's unit: it counts nothing, or that unit in another
+    spelling."""
+    written = _UNIT_LETTERS.search(fact.text.lower())
+    return not noun or (written is not None and noun.startswith(written[0][:_UNIT_STEM]))
 
 
 def _sentence_terms(sentence: str) -> set[str]:
