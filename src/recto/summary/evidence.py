@@ -7,7 +7,7 @@ fact itself must be in the texts.
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
@@ -30,6 +30,27 @@ _MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.7
 _WORD = re.compile(r"[^\W_]+")
 # Stands for any word that forbids or denies.
 _NEGATED = "¬"
+# Verbs that decide for something or against it: what they decide is the content.
+_ADOPTS = re.compile(
+    r"\b(?:us(?:e[ds]?|ing)|adopt|accept|approv|cho[os]|select|pick|decid|agree|will|won['’]t|shall|go with|went with"
+    r"|verwend|nutz|benutz|nehmen|entsch[ie]|beschl|werden|usa[rmn]|utiliz|utilis|decid|acord|acept|adopt|choisi|vamos)"
+)
+_REJECTS = re.compile(
+    r"\b(?:reject|refus|declin|discard|abandon|dismiss|dropped|ruled out|decided against|abgelehnt|verworf"
+    r"|entschieden gegen|rechaz|descart|rejet|écart)"
+)
+_DENIES = re.compile(r"n['’]t\b")
+_NO_CONTENT = word_set(
+    "user assistant team group decisio wurde werden kein keine nicht nunca und aber sino pero vamos not"
+)
+_CLAIM_LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
+_CLAIM_END = re.compile(
+    r"[,;:()–—…]|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
+    r"|obwohl|stattdessen|statt|pero|sino|porque|aunque|mais|parce|car)\b"
+)
+_SENTENCES = re.compile(r"[^.!?。！？]+(?:[.!?](?!\s)[^.!?。！？]*)*[.!?。！？]*")
+_CONDITION = re.compile(r"\W*(?:if|unless|whether|wenn|falls|ob|si|cuando|quand)\b")
+_MAX_CLAIM, _MAX_MORE = 10, 2
 _NEGATIONS = word_set(
     "not no never none without don't doesn't won't can't cannot mustn't avoid stop nothing nobody nicht kein keine "
     "keinen nie niemals ohne ne pas jamais sans ni nunca jamás sin nada nadie forbidden prohibited verboten interdit "
@@ -51,6 +72,7 @@ class Evidence(Struct):
     _stems: set[str] | None = None
     _sorted: dict[str, list[float]] = field(default_factory=dict)
     _sentences: list[set[str]] | None = None
+    _written: list[str] | None = None
 
     def add(self, text: str, facts: Iterable[Fact] | None = None) -> None:
         """Adds a text; `facts` are its facts where they are known already."""
@@ -61,7 +83,7 @@ class Evidence(Struct):
         if self._size <= _MAX_STORED:
             self._texts.append(plain)
             self._size += len(plain)
-        self._joined = self._stems = self._sentences = None
+        self._joined = self._stems = self._sentences = self._written = None
         self._sorted.clear()
 
     def _add_fact(self, fact: Fact) -> None:
@@ -192,6 +214,19 @@ class Evidence(Struct):
         *folders, name = bare.replace("\\", "/").strip("/").split("/")
         return all(folder in self.text for folder in folders) and name in self.text
 
+    # -- polarity
+
+    def stances(self, claim: "Claim") -> Iterator[bool]:
+        """For each sentence of the texts with the content of the claim, whether it says the same or the opposite."""
+        if self._written is None:
+            self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
+        longest = max(claim.words, key=len)
+        for part in [part for part in self._written if longest in part]:
+            if not part.endswith(("?", "？")) and all(word in part for word in claim.words):
+                for other in _claims(part):
+                    if other.is_about(claim):
+                        yield other.is_negated == claim.is_negated
+
     # -- statement
 
     def states(self, fact: Fact) -> bool:
@@ -233,6 +268,53 @@ class Evidence(Struct):
     def _highest_share(self, content: set[str]) -> float:
         """How much of a sentence's content the closest sentence of the texts has."""
         return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
+
+
+class Claim(Struct, frozen=True):
+    """A clause by its content, and whether it denies that."""
+
+    words: frozenset[str]
+    is_negated: bool
+    decides: bool
+
+    def is_about(self, claim: "Claim") -> bool:
+        """Whether it has the content of the claim, and nothing else; a decision may say a little more."""
+        if not claim.words <= self.words or (len(claim.words) == 1 and not self.decides):
+            return False
+        slack = min(_MAX_MORE, len(claim.words)) if self.decides and claim.decides else 0
+        return len(self.words) <= len(claim.words) + slack
+
+
+def claim_of(sentence: str) -> Claim | None:
+    """The claim of a sentence; None for questions, and where it claims several things and denies some of them."""
+    text = normalize_fact_text(sentence)
+    claims = _claims(text[label.end() :] if (label := _CLAIM_LABEL.match(text)) else text)
+    if len(claims) != 1 or text.endswith(("?", "？")):
+        return None
+    (claim,) = claims
+    is_short = len(claim.words) == 1
+    return claim if len(claim.words) <= _MAX_CLAIM and (claim.decides or not is_short) else None
+
+
+def _claims(sentence: str) -> list[Claim]:
+    """Its clauses that have content; one for all of them where none denies."""
+    parts = [part for part in _CLAIM_END.split(sentence) if part.strip() and not _CONDITION.match(part)]
+    claims = [claim for claim in map(_claim, parts) if claim.words]
+    if not any(claim.is_negated for claim in claims):
+        whole = frozenset[str]().union(*(claim.words for claim in claims))
+        return [Claim(whole, False, any(claim.decides for claim in claims))] if whole else []
+    return claims
+
+
+def _claim(clause: str) -> Claim:
+    denies = not _NEGATIONS.isdisjoint(_WORDS.findall(clause)) or _DENIES.search(clause) is not None
+    rejects = _REJECTS.search(clause) is not None
+    words = {word for word in content_terms(clause) if not _has_no_content(word)}
+    return Claim(frozenset(words), denies != rejects, rejects or _ADOPTS.search(clause) is not None)
+
+
+def _has_no_content(word: str) -> bool:
+    return word in _NO_CONTENT or word in _NEGATIONS or bool(_ADOPTS.match(word) or _REJECTS.match(word))
 
 
 def _noun(word: str) -> str:
