@@ -133,8 +133,8 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
     assert ledger.splitlines() == [
         "Said besides, word for word:",
-        "#5  Never call the hotel before 9:30; it is closed",
-        "#7  Actually, the budget is 350 euros",
+        "#5 you  Never call the hotel before 9:30; it is closed",
+        "#7 you  Actually, the budget is 350 euros",
     ]
     assert re.match(r"0 of \d+ facts kept, \d+ in the ledger, \d+ only in the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")

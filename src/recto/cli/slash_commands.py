@@ -172,9 +172,9 @@ def summary(chat: ChatState, argument: str) -> None:
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()
     chat.console.print(Page(visible(block.summary) or NO_SUMMARY))
-    if items := chat.talk.ledger():
+    if block.ledger:
         chat.console.print(f"\n{LEDGER}")
-        for line in ledger_in_words(items):
+        for line in ledger_in_words(block.ledger):
             chat.console.print(visible(line), soft_wrap=True)
     if counts := counts_in_words(block.checks):
         chat.console.print(f"\n{counts}.")

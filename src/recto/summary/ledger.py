@@ -51,7 +51,7 @@ class LedgerEntry(NamedTuple):
     text: str
     """The item that quotes it. Several facts may share one."""
     number: int
-    """The number of the last message that says it."""
+    """The number of the message that it quotes."""
     mentions: int = 1
     role: str = "assistant"
     is_listed: bool = False
@@ -70,11 +70,10 @@ class LedgerEntry(NamedTuple):
         return (kind, f"{normal} {' '.join(sorted(_topic(self.text)))}") if kind in _FIGURES else (kind, normal)
 
     def merge(self, other: "LedgerEntry") -> "LedgerEntry":
-        """The same fact said twice: in the wording of the later message, with the role that weighs more."""
-        newer = self if self.number >= other.number else other
-        return newer._replace(
+        """The same fact said twice: in the words of the role that weighs more, and of those in the later ones."""
+        told = max(self, other, key=lambda entry: (_ROLE_RANKS.get(entry.role, 0), entry.number))
+        return told._replace(
             mentions=self.mentions + other.mentions,
-            role=max(self.role, other.role, key=lambda role: _ROLE_RANKS.get(role, 0)),
             is_listed=self.is_listed or other.is_listed,
         )
 
@@ -109,11 +108,11 @@ class LedgerEntry(NamedTuple):
 
 def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
     """The items of a ledger's lines, each with the number of its message."""
-    return [(number, item) for number, _, item in _read(lines)]
+    return [(number, item) for number, _, item in ledger_quotations(lines)]
 
 
-def _read(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """Number, speaker and item."""
+def ledger_quotations(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """The number of a message, who says it, and an item of it."""
     for line in lines:
         if match := _LINE.fullmatch(line):
             for item in match[3].split(ITEM_SEPARATOR):
@@ -127,7 +126,7 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
     """The facts in a ledger's lines."""
     found: list[LedgerEntry] = []
     asked: AskedQuestion | None = None
-    for number, role, item in _read(lines):
+    for number, role, item in ledger_quotations(lines):
         is_answer = asked is not None and asked.number < number <= asked.number + _MAX_DISTANCE
         if asked and not (is_answer and role == "user" and len(item) <= _MAX_ANSWER):
             found += parse_item(asked.text, asked.number)

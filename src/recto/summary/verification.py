@@ -209,7 +209,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
 
 
 def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """Each fact once, with the number of the last message that says it."""
+    """Each fact once, as the user says it last, or else the assistant, or else a tool."""
     merged: dict[tuple[str, str], LedgerEntry] = {}
     for entry in chain(*groups):
         _merge_entry(merged, entry)

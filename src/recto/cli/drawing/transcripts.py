@@ -39,6 +39,7 @@ MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
 UNVERIFIED = "[unverified]"
+SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
 NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
@@ -86,14 +87,21 @@ def counts_in_words(checks: Mapping[str, int]) -> str:
     return f"{', '.join([kept, *others])}; {marked}"
 
 
-def ledger_in_words(items: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """The items of a ledger in columns: the number of a message, and what it says, a line each."""
-    wanted = list(items)
-    width = max((len(f"#{number}") for number, _ in wanted), default=0)
+def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
+    """The items of a ledger, with who said them."""
+    from recto.summary.ledger import ledger_quotations  # compiles patterns: a tenth of a second
+
+    return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_quotations(lines))
+
+
+def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
+    """In columns: the number of a message, who says it if that is given, and the words, a line each."""
+    wanted = [(f"#{number} {speaker}".rstrip(), item) for number, speaker, item in quotations]
+    width = max((len(head) for head, _ in wanted), default=0)
     before = None
-    for number, item in wanted:
-        yield f"{f'#{number}' if number != before else '':<{width}}  {item}"
-        before = number
+    for head, item in wanted:
+        yield f"{head if head != before else '':<{width}}  {item}"
+        before = head
 
 
 def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
