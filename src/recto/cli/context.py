@@ -10,7 +10,6 @@ from recto.cli import options, show
 from recto.cli.ask import open_listener
 from recto.cli.drawing.transcripts import (
     LEDGER,
-    NO_SUMMARY,
     NOTHING_COMPACTED,
     NOTHING_LOST,
     UNVERIFIED,
@@ -20,6 +19,7 @@ from recto.cli.drawing.transcripts import (
     counts_in_words,
     in_one_line,
     ledger_in_words,
+    no_summary_in_words,
     progress_in_words,
     quoted_in_words,
     remarks,
@@ -204,7 +204,7 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
         for line in block.summary.splitlines():
             show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
     else:
-        show.say(NO_SUMMARY, dim=True)
+        show.say(no_summary_in_words(block), dim=True)
     if block.ledger:
         show.say(f"\n{LEDGER}")
         for line in ledger_in_words(block.ledger):

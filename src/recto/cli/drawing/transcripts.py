@@ -20,6 +20,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
+from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested
@@ -43,6 +44,8 @@ SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
 NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
+CLEARED = "There is no summary: what was said before the clear is not sent."
+NOTHING_ARCHIVED = "There is no summary: nothing is archived; what is long is sent as an excerpt."
 
 
 def event_in_words(event: ContextCompacted, writer: str = "") -> str:
@@ -161,7 +164,9 @@ def in_one_line(block: Compaction) -> str:
 def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
     """All that is known about a compaction, by name. Messages are ids here: `Talk.numbered` gives their numbers."""
     yield "compaction", f"{block.compaction_number}, {show.when(block.timestamp)}" + _action(block)
-    yield "covers", f"{show.counted(block.messages_archived + len(block.lifted), 'message')}, up to {block.last}"
+    covered = block.messages_archived + len(block.lifted)
+    # `last` may be a Compaction, which has no number
+    yield "covers", f"{show.counted(covered, 'message')}, up to #{covered}" if covered else "no messages"
     if block.lifted:
         yield "still sent", f"{show.counted(len(block.lifted), 'message')}: {', '.join(block.lifted)}"
     if block.context_size_before or block.context_size_after:
@@ -177,6 +182,19 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
         yield "pins", ", ".join(block.pinned)
     if block.excerpts:
         yield "excerpts", ", ".join(f"{key} ({len(text):,} characters)" for key, text in block.excerpts.items())
+
+
+def no_summary_in_words(block: Compaction) -> str:
+    if block.last is None:
+        return NOTHING_ARCHIVED
+    return CLEARED if block.made_by == "clear" else NO_SUMMARY
+
+
+def branch_in_words(message: Message) -> str:
+    """What the end of a branch says, or did if nobody said it."""
+    block = message.compaction
+    said = f"{message.role}: {show.shortened(message.text, BRANCH_WIDTH)}"
+    return said if block is None else f"{block_in_words(block)}{_action(block)}"
 
 
 def _ranges(ranges: Sequence[MessageRange]) -> str:
@@ -204,7 +222,7 @@ def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
     return {"conversation": talk.id, "head": talk.head, "compaction": wire.block_to_json(block)}
 
 
-RESULT_WIDTH = 200
+RESULT_WIDTH, BRANCH_WIDTH = 200, 50
 INDENT = "  "
 USUAL_PRIORITY = 5
 APPROVALS = {
