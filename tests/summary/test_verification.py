@@ -123,6 +123,7 @@ def test_a_reversed_decision_is_marked(said: str, summary: str) -> None:
         ("I don't eat meat.", "The user eats no meat."),
         ("I can't wait to see Anna in Paris.", "The user will see Anna in Paris."),
         ("No problem, we will use Redis.", "We will use Redis."),
+        ("We will not use Redis in tests. We will use Redis for the cache, the queue and all jobs.", "We use Redis."),
         ("If we don't use Redis, sessions are slow.", "Redis is used."),
         ("Not only Anna but also Ben comes to Paris.", "Anna comes to Paris."),
     ],

@@ -43,14 +43,14 @@ _DENIES = re.compile(r"n['’]t\b")
 _NO_CONTENT = word_set(
     "user assistant team group decisio wurde werden kein keine nicht nunca und aber sino pero vamos not"
 )
-_CLAIM_LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
-_CLAIM_END = re.compile(
+_LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
+_CLAUSE_END = re.compile(
     r"[,;:()–—…]|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
     r"|obwohl|stattdessen|statt|pero|sino|porque|aunque|mais|parce|car)\b"
 )
 _SENTENCES = re.compile(r"[^.!?。！？]+(?:[.!?](?!\s)[^.!?。！？]*)*[.!?。！？]*")
 _CONDITION = re.compile(r"\W*(?:if|unless|whether|wenn|falls|ob|si|cuando|quand)\b")
-_MAX_CLAIM, _MAX_MORE = 10, 2
+_MAX_ASSERTED, _MAX_MORE = 10, 2
 _NEGATIONS = word_set(
     "not no never none without don't doesn't won't can't cannot mustn't avoid stop nothing nobody nicht kein keine "
     "keinen nie niemals ohne ne pas jamais sans ni nunca jamás sin nada nadie forbidden prohibited verboten interdit "
@@ -216,16 +216,18 @@ class Evidence(Struct):
 
     # -- polarity
 
-    def stances(self, claim: "Claim") -> Iterator[bool]:
-        """For each sentence of the texts with the content of the claim, whether it says the same or the opposite."""
+    def stances(self, assertion: "Assertion") -> Iterator[bool]:
+        """For each sentence of the texts with this content: whether it says the same, or else the opposite."""
         if self._written is None:
             self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
-        longest = max(claim.words, key=len)
+        longest = max(assertion.words, key=len)
         for part in [part for part in self._written if longest in part]:
-            if not part.endswith(("?", "？")) and all(word in part for word in claim.words):
-                for other in _claims(part):
-                    if other.is_about(claim):
-                        yield other.is_negated == claim.is_negated
+            if not part.endswith(("?", "？")) and all(word in part for word in assertion.words):
+                for other in filter(assertion.is_covered_by, _assertions(part)):
+                    if other.is_negated == assertion.is_negated:
+                        yield True
+                    elif assertion.is_opposed_by(other):
+                        yield False
 
     # -- statement
 
@@ -270,47 +272,49 @@ class Evidence(Struct):
         return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
 
 
-class Claim(Struct, frozen=True):
+class Assertion(Struct, frozen=True):
     """A clause by its content, and whether it denies that."""
 
     words: frozenset[str]
     is_negated: bool
     decides: bool
 
-    def is_about(self, claim: "Claim") -> bool:
-        """Whether it has the content of the claim, and nothing else; a decision may say a little more."""
-        if not claim.words <= self.words or (len(claim.words) == 1 and not self.decides):
-            return False
-        slack = min(_MAX_MORE, len(claim.words)) if self.decides and claim.decides else 0
-        return len(self.words) <= len(claim.words) + slack
+    def is_covered_by(self, other: "Assertion") -> bool:
+        """Whether the other has its content; a single word is enough only where both decide about it."""
+        return self.words <= other.words and (len(self.words) > 1 or other.decides)
+
+    def is_opposed_by(self, other: "Assertion") -> bool:
+        """Whether one with all of its content says nothing else; a decision may say a little more."""
+        slack = min(_MAX_MORE, len(self.words)) if self.decides and other.decides else 0
+        return len(other.words) <= len(self.words) + slack
 
 
-def claim_of(sentence: str) -> Claim | None:
-    """The claim of a sentence; None for questions, and where it claims several things and denies some of them."""
+def assertion_of(sentence: str) -> Assertion | None:
+    """The assertion of a sentence; None for questions, and where it asserts several things and denies some of them."""
     text = normalize_fact_text(sentence)
-    claims = _claims(text[label.end() :] if (label := _CLAIM_LABEL.match(text)) else text)
-    if len(claims) != 1 or text.endswith(("?", "？")):
+    assertions = _assertions(text[label.end() :] if (label := _LABEL.match(text)) else text)
+    if len(assertions) != 1 or text.endswith(("?", "？")):
         return None
-    (claim,) = claims
-    is_short = len(claim.words) == 1
-    return claim if len(claim.words) <= _MAX_CLAIM and (claim.decides or not is_short) else None
+    (assertion,) = assertions
+    is_short = len(assertion.words) == 1
+    return assertion if len(assertion.words) <= _MAX_ASSERTED and (assertion.decides or not is_short) else None
 
 
-def _claims(sentence: str) -> list[Claim]:
+def _assertions(sentence: str) -> list[Assertion]:
     """Its clauses that have content; one for all of them where none denies."""
-    parts = [part for part in _CLAIM_END.split(sentence) if part.strip() and not _CONDITION.match(part)]
-    claims = [claim for claim in map(_claim, parts) if claim.words]
-    if not any(claim.is_negated for claim in claims):
-        whole = frozenset[str]().union(*(claim.words for claim in claims))
-        return [Claim(whole, False, any(claim.decides for claim in claims))] if whole else []
-    return claims
+    parts = [part for part in _CLAUSE_END.split(sentence) if part.strip() and not _CONDITION.match(part)]
+    assertions = [assertion for assertion in map(_assertion, parts) if assertion.words]
+    if not any(assertion.is_negated for assertion in assertions):
+        whole = frozenset[str]().union(*(assertion.words for assertion in assertions))
+        return [Assertion(whole, False, any(assertion.decides for assertion in assertions))] if whole else []
+    return assertions
 
 
-def _claim(clause: str) -> Claim:
+def _assertion(clause: str) -> Assertion:
     denies = not _NEGATIONS.isdisjoint(_WORDS.findall(clause)) or _DENIES.search(clause) is not None
     rejects = _REJECTS.search(clause) is not None
     words = {word for word in content_terms(clause) if not _has_no_content(word)}
-    return Claim(frozenset(words), denies != rejects, rejects or _ADOPTS.search(clause) is not None)
+    return Assertion(frozenset(words), denies != rejects, rejects or _ADOPTS.search(clause) is not None)
 
 
 def _has_no_content(word: str) -> bool:

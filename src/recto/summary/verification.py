@@ -13,7 +13,7 @@ from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
-from recto.summary.evidence import Evidence, claim_of
+from recto.summary.evidence import Evidence, assertion_of
 from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
 from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
@@ -271,24 +271,24 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
             continue
         if not any(evidence.supports(fact) for evidence in known):
             found[fact.key] = fact
-    facts = [*found.values(), *(fact for fact in _find_claims(plain) if _is_reversed(fact, known))]
+    facts = [*found.values(), *(fact for fact in _find_assertions(plain) if _is_reversed(fact, known))]
     outer = [fact for fact in facts if fact.kind in _OUTER_KINDS]
     inner = [fact for fact in facts if fact.kind != "decision" and not any(_is_inside(fact, other) for other in outer)]
     decisions = [fact for fact in facts if fact.kind == "decision" and not any(_is_inside(one, fact) for one in inner)]
     return [*inner, *decisions]
 
 
-def _find_claims(plain: str) -> Iterator[Fact]:
-    """Sentences that claim one thing."""
+def _find_assertions(plain: str) -> Iterator[Fact]:
+    """Sentences that assert one thing."""
     for start, sentence in sentence_positions(plain):
-        if claim := claim_of(sentence):
-            yield Fact("decision", sentence, " ".join(sorted(claim.words)), start, start + len(sentence))
+        if assertion := assertion_of(sentence):
+            yield Fact("decision", sentence, " ".join(sorted(assertion.words)), start, start + len(sentence))
 
 
 def _is_reversed(fact: Fact, known: Sequence[Evidence]) -> bool:
     """Whether the sources say the opposite, and never the same."""
-    claim = claim_of(fact.text)
-    return claim is not None and {stance for evidence in known for stance in evidence.stances(claim)} == {False}
+    assertion = assertion_of(fact.text)
+    return assertion is not None and {stance for evidence in known for stance in evidence.stances(assertion)} == {False}
 
 
 def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
@@ -324,7 +324,7 @@ def _parse_marks(summary: str) -> _ParsedMarks:
     if MARK.strip() not in summary:
         return _ParsedMarks(summary)
     plain, positions = _strip_and_locate_marks(summary)
-    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_claims(plain)]
+    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_assertions(plain)]
     keys = {fact.key for fact in facts if _mark_position(plain, fact) in positions}
     unverified = [fact for fact in facts if fact.key in keys]
     verified, end = "", 0
