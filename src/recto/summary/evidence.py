@@ -8,6 +8,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -45,7 +46,7 @@ _NO_CONTENT = word_set(
 )
 _LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
 _CLAUSE_END = re.compile(
-    r"[,;:()–—…]|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
+    r"[;()–—…]|[,:](?!\d)|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
     r"|obwohl|stattdessen|statt|pero|sino|porque|aunque|mais|parce|car)\b"
 )
 _SENTENCES = re.compile(r"[^.!?。！？]+(?:[.!?](?!\s)[^.!?。！？]*)*[.!?。！？]*")
@@ -221,8 +222,8 @@ class Evidence(Struct):
         if self._written is None:
             self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
         longest = max(assertion.words, key=len)
-        for part in [part for part in self._written if longest in part]:
-            if not part.endswith(("?", "？")) and all(word in part for word in assertion.words):
+        for part in self._written:
+            if longest in part and all(word in part for word in assertion.words):
                 for other in filter(assertion.is_covered_by, _assertions(part)):
                     if other.is_negated == assertion.is_negated:
                         yield True
@@ -289,25 +290,24 @@ class Assertion(Struct, frozen=True):
         return len(other.words) <= len(self.words) + slack
 
 
-def assertion_of(sentence: str) -> Assertion | None:
-    """The assertion of a sentence; None for questions, and where it asserts several things and denies some of them."""
+def assertions_of(sentence: str) -> list[Assertion]:
+    """What a sentence asserts, by clause; a question nothing. A single word is an assertion if the clause decides."""
     text = normalize_fact_text(sentence)
-    assertions = _assertions(text[label.end() :] if (label := _LABEL.match(text)) else text)
-    if len(assertions) != 1 or text.endswith(("?", "？")):
-        return None
-    (assertion,) = assertions
-    is_short = len(assertion.words) == 1
-    return assertion if len(assertion.words) <= _MAX_ASSERTED and (assertion.decides or not is_short) else None
+    found = _assertions(text[label.end() :] if (label := _LABEL.match(text)) else text)
+    return [each for each in found if len(each.words) <= _MAX_ASSERTED and (len(each.words) > 1 or each.decides)]
 
 
-def _assertions(sentence: str) -> list[Assertion]:
-    """Its clauses that have content; one for all of them where none denies."""
+@lru_cache(1024)
+def _assertions(sentence: str) -> tuple[Assertion, ...]:
+    """Its clauses that have content, and all of them together where none denies."""
+    if sentence.endswith(("?", "？")):
+        return ()
     parts = [part for part in _CLAUSE_END.split(sentence) if part.strip() and not _CONDITION.match(part)]
-    assertions = [assertion for assertion in map(_assertion, parts) if assertion.words]
-    if not any(assertion.is_negated for assertion in assertions):
-        whole = frozenset[str]().union(*(assertion.words for assertion in assertions))
-        return [Assertion(whole, False, any(assertion.decides for assertion in assertions))] if whole else []
-    return assertions
+    clauses = [clause for clause in map(_assertion, parts) if clause.words]
+    if len(clauses) < 2 or any(clause.is_negated for clause in clauses):
+        return tuple(clauses)
+    words = frozenset[str]().union(*(clause.words for clause in clauses))
+    return (*clauses, Assertion(words, False, any(clause.decides for clause in clauses)))
 
 
 def _assertion(clause: str) -> Assertion:

@@ -13,7 +13,7 @@ from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
-from recto.summary.evidence import Evidence, assertion_of
+from recto.summary.evidence import Assertion, Evidence, assertions_of
 from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
 from recto.summary.ledger import AskedQuestion, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import entries_of_output, entries_of_prose, last_question, readable_arguments
@@ -279,16 +279,25 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
 
 
 def _find_assertions(plain: str) -> Iterator[Fact]:
-    """Sentences that assert one thing."""
+    """Sentences that assert something."""
     for start, sentence in sentence_positions(plain):
-        if assertion := assertion_of(sentence):
-            yield Fact("decision", sentence, " ".join(sorted(assertion.words)), start, start + len(sentence))
+        if found := assertions_of(sentence):
+            words = {word for assertion in found for word in assertion.words}
+            yield Fact("decision", sentence, " ".join(sorted(words)), start, start + len(sentence))
 
 
 def _is_reversed(fact: Fact, known: Sequence[Evidence]) -> bool:
-    """Whether the sources say the opposite, and never the same."""
-    assertion = assertion_of(fact.text)
-    return assertion is not None and {stance for evidence in known for stance in evidence.stances(assertion)} == {False}
+    """Whether of something in it the sources say the opposite, and never the same."""
+    return any(_is_opposed(assertion, known) for assertion in assertions_of(fact.text))
+
+
+def _is_opposed(assertion: Assertion, known: Sequence[Evidence]) -> bool:
+    is_opposed = False
+    for stance in chain.from_iterable(evidence.stances(assertion) for evidence in known):
+        if stance:
+            return False
+        is_opposed = True
+    return is_opposed
 
 
 def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
