@@ -15,6 +15,7 @@ from typing import NamedTuple
 from recto.summary.decisions import content_terms, corrects, find_decisions, without_correction
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
+from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.truncation import CountTokens
 
@@ -145,7 +146,7 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
         return [LedgerEntry(Fact("row", item, item.lower(), 0, len(item)), item, number, role=role, is_listed=True)]
     facts = [fact for fact in find_facts(item, author=PROSE) if fact.is_significant]
     found = [*find_decisions(item), *facts] or [Fact("quote", item, item.lower(), 0, len(item))]
-    lowered = int(item.endswith(("?", "？")))
+    lowered = int(item.endswith(("?", "？"))) + 2 * is_labelled(item)
     return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact in found]
 
 

@@ -16,6 +16,7 @@ from itertools import chain
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
+from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.sentences import (
     PRONOUNS,
     UNSPACED_NUMBER,
@@ -50,6 +51,9 @@ _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
 _SMALL_TALK_FACTOR = 0.01
 _PASTED_OUTPUT_FACTOR = 0.5
+# What others said is told after what its author says of it, and their orders to a model bind nobody.
+_QUOTED_FACTOR = 0.4
+_ORDER_FACTOR = 0.002
 _LISTING_FACTOR = 0.35
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
@@ -70,7 +74,7 @@ _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
 _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
-_NUMBERED = re.compile(r"\d+:")
+_NUMBERED = re.compile(r"#?\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
     r"(?:(?:yeah|yes|wow|oh|aw+|hey|sure|absolutely|definitely|thanks|ja|klar|sí|claro|oui)\b[^.!?]{0,16}[,!] ?)?"
@@ -85,15 +89,6 @@ _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
     r"|我会|我来|我将|では|それでは)",
-    re.IGNORECASE,
-)
-_DUTY = r"\b(?:must|should|always|exactly|only|every|each)\b"
-_PROMPT_FRAME = re.compile(
-    rf"\b(?:tool|function)[ _-]?calls?\b.*{_DUTY}|{_DUTY}.*\b(?:tool|function)[ _-]?calls?\b"
-    r"|\b(?:your|each|every) (?:response|reply|output|turn)s? (?:must|should|has to|needs to|will)\b"
-    r"|\byou are an? (?:\w+ ){0,3}(?:assistant|agent|programmer|model)\b"
-    r"|\byou have access to (?:the following|several|tools)\b"
-    r"|\b(?:respond|reply|answer) (?:only )?(?:in|with) (?:the following format|valid json|json)\b",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
@@ -147,22 +142,20 @@ def score_sentence(
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
-        score = _score_speech(score, start, label)
+        score = _score_speech(score, start, label, is_quoted=sentence.speaker is not None)
         score *= _BOILERPLATE_FACTOR if is_repeated or is_prompt_frame(start) else 1
-    score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL)
+    is_own_task = line.is_task and label != TOOL and sentence.speaker is None
+    score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
+    if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
+        score *= _ORDER_FACTOR
     return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
 
 
 def is_announcement(text: str) -> bool:
     """Whether it says what the speaker does next."""
     return _ANNOUNCEMENT.match(text) is not None
-
-
-def is_prompt_frame(text: str) -> bool:
-    """Whether it tells a model how to answer, as in the prompts of programs."""
-    return _PROMPT_FRAME.search(text) is not None
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
@@ -186,8 +179,11 @@ def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bo
     return _FREQUENT_FACTOR * score if is_frequent else score
 
 
-def _score_speech(score: float, start: str, label: str) -> float:
+def _score_speech(score: float, start: str, label: str, *, is_quoted: bool) -> float:
     priority = rate_sentence(start)
+    if is_quoted:
+        score *= _QUOTED_FACTOR
+        priority = min(priority, TELLING)
     if priority == CHATTER:
         return _SMALL_TALK_FACTOR * score
     if label == ASSISTANT and is_announcement(start):
@@ -390,8 +386,9 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
 def _required_groups(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[list[int]]:
     """The summary needs one of each group: the task, and each third of the lines, or of the sentences of few lines."""
     task = [at for at, sentence in enumerate(pool) if lines[sentence.line].is_task]
-    leading = [at for at in task if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
+    own = [at for at in task if pool[at].speaker is None]
+    leading = [at for at in own if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
     thirds: list[list[int]] = [[], [], []]
     for at, sentence in enumerate(pool):
         thirds[sentence.line * 3 // len(lines) if len(lines) >= 3 else at * 3 // len(pool)].append(at)
-    return [group for group in (leading or task, *thirds) if group]
+    return [group for group in (leading or own or task, *thirds) if group]

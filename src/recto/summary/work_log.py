@@ -16,7 +16,8 @@ from recto.chat.message import Message
 from recto.chat.priority import CHATTER, NORMAL
 from recto.sources.tools import RECALL
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
-from recto.summary.sentence_score import is_announcement, is_prompt_frame
+from recto.summary.model_orders import is_prompt_frame
+from recto.summary.sentence_score import is_announcement
 from recto.summary.sentences import is_question, rate_sentence, tagged_sentences
 from recto.summary.tool_use import ToolUse, is_path, read_tool_use, read_written_command
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit
