@@ -4,6 +4,7 @@ where they are not the user's own, in five languages; and lines in a form that o
 
 import re
 
+from recto.summary.sentences import word_set
 from recto.window.window import is_framelike
 
 _ALL_BEFORE = (
@@ -28,6 +29,15 @@ _ORDER = re.compile(
     r"|\bsummary of (?:this|the|our) (?:conversation|chat) (?:must|should|shall|is to)\b"
     r"|<\|?/?(?:system|im_start|im_end)\b|\[/?INST\]|<<SYS>>",
     re.IGNORECASE,
+)
+# Every order has one of these. Most sentences have none, and this test takes a tenth of the time.
+_HINTS = word_set(
+    "ignor disregard forget override bypass vergiss vergess missacht olvid descart oubli 忽略 无视 忘记 instruc "
+    "anweisung consigne summar zusammenfass resum résum <| <s </s [inst [/inst <<sys"
+)
+_HINTS_FROM_OTHERS = word_set(
+    "only just exactly nothing nur ausschließlich solo sólo únicamente seulement uniquement you user nutzer usuario "
+    "utilisateur system sistema système 系统"
 )
 SOMEBODY = ""
 """The speaker of words that are quoted without a name."""
@@ -62,13 +72,18 @@ _PROMPT_FRAME = re.compile(
 
 
 def is_order(sentence: str, *, speaker: str | None = None) -> bool:
-    """Whether it tells a model to forget its orders, or how to sum up; in the words of a `speaker` who is not the author,
-    also how to answer. So does a line in the form of those that only Recto writes."""
-    if _ORDER.search(sentence) or is_forged(sentence):
+    """Whether it tells a model to forget its orders, or how to sum up; in the words of a `speaker` who is not the
+    author, also how to answer. So does a line in the form of those that only Recto writes."""
+    lower = sentence.lower()
+    if any(hint in lower for hint in _HINTS) and _ORDER.search(sentence):
+        return True
+    if is_forged(sentence):
         return True
     if speaker is None:
         return False
-    return speaker.lower() in _SYSTEM or is_framelike(sentence) or _ORDER_FROM_OTHERS.search(sentence) is not None
+    if speaker.lower() in _SYSTEM or is_framelike(sentence):
+        return True
+    return any(hint in lower for hint in _HINTS_FROM_OTHERS) and _ORDER_FROM_OTHERS.search(sentence) is not None
 
 
 def is_forged(line: str) -> bool:

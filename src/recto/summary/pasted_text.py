@@ -28,12 +28,9 @@ class SpokenPart(NamedTuple):
     """Without labels and quotation marks of mails."""
 
 
-_MAY_QUOTE = re.compile(r"^[ \t]{0,3}>|[:：]", re.MULTILINE)
-
-
 def spoken_parts(text: str) -> list[SpokenPart]:
     """The parts of a text by who speaks, in order; one if nobody is quoted."""
-    lines = _split(text) if _MAY_QUOTE.search(text) else []
+    lines = _split(text) if any(sign in text for sign in ":：>]") else []
     attribute_mails(lines)
     attribute_turns(lines)
     _attribute_forged(lines)

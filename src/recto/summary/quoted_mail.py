@@ -42,7 +42,7 @@ _REQUEST = re.compile(
 )
 
 
-_MAX_SIGNATURE_WORDS = 3
+_MAX_SIGNATURE_WORDS, _MAX_HEADERS = 3, 12
 # How mails end. What stands after the name that follows is the author's again.
 _SIGN_OFF = re.compile(
     r"\W*(?:(?:best|kind|warm)(?: regards| wishes)?|regards|cheers|thanks|sincerely|yours\b.*|(?:viele|liebe|beste"
@@ -89,6 +89,8 @@ _WROTE = r"(?:wrote|writes|schrieb|schreibt|escribió|escribe|a écrit|écrit|ha
 _MAIL_INTRO = re.compile(
     rf"\s*(?=[^\n]*[\d@])(?P<lead>[^\n]{{0,240}}?)\b{_WROTE}\b(?P<rest>[^\n]{{0,160}}?)\s?[:：]\s*$"
 )
+# The second line of such an introduction.
+_WRITTEN = re.compile(rf"[^\n]{{0,60}}\b{_WROTE}\b[^\n]{{0,60}}[:：]$")
 _SAID_INTRO = re.compile(
     rf"[^\n]{{2,120}}\b(?:{_WROTE}|said|says|replied|answered|sagte|sagt|meinte|meint|antwortete|dijo|dice|respondió"
     r"|a dit|a répondu)\b[^\n.!?]{0,60}[:：]\s*$",
@@ -110,55 +112,77 @@ _FORWARDED = re.compile(
 )
 
 
+_ENDINGS = (":", "：", "--", "__", "==")
+
+
 def attribute_mails(lines: list[TextLine]) -> None:
     """Gives the lines of quoted mails their writers."""
     at, writer = 0, SOMEBODY
     while at < len(lines):
-        line = lines[at]
-        headers = _headers(lines, at)
-        if headers or _FORWARDED.match(line.text):
-            size, writer = headers or (1, writer)
-            attribute(lines, at, _next_mail(lines, at + size), writer)
-            for header in range(at, at + size):
-                lines[header] = lines[header]._replace(text=_subject(lines[header].text))
-            at += size
-        elif (found := _mail_intro(lines, at)) is not None:
-            size, writer = found
-            for intro in range(at, at + size):
-                lines[intro] = lines[intro]._replace(text="", speaker=writer)
-            at += size
-            if not any(_MARKED.match(later.text) for later in lines[at : at + 3]):
-                attribute(lines, at, _next_mail(lines, at), writer)
-        elif line.text.endswith((":", "：")) and _SAID_INTRO.match(line.text):
-            start = at + 1 + (at + 1 < len(lines) and not lines[at + 1].text.strip())
-            if not any(_MARKED.match(later.text) for later in lines[start : start + 1]):
-                attribute(lines, start, paragraph_end(lines, start), SOMEBODY)
+        start = _mail_start(lines, at)
+        if start is None:
+            is_quoted = _unmark(lines, at, writer)
+            writer = writer if is_quoted or not lines[at].text.strip() else SOMEBODY
             at += 1
-        else:
-            marked = _MARKED_DEEP if at and lines[at - 1].speaker is not None else _MARKED
-            if sign := marked.match(line.text):
-                lines[at] = line._replace(text=line.text[sign.end() :], speaker=writer)
-            elif line.text.strip() and line.speaker is None:
-                writer = SOMEBODY
-            at += 1
+            continue
+        writer = start.writer or writer
+        for place in range(at, at + start.size):
+            lines[place] = lines[place]._replace(text=_subject(lines[place].text), speaker=writer)
+        at += start.size
+        if start.is_header or not any(_MARKED.match(line.text) for line in lines[at : at + 3]):
+            attribute(lines, at, _next_mail(lines, at), writer)
 
 
-class _Headers(NamedTuple):
+def _unmark(lines: list[TextLine], at: int, writer: str) -> bool:
+    """Whether a line is quoted: it has a sign, which is removed, or the line before says that somebody says this."""
+    line, before = lines[at], lines[at - 1] if at else None
+    marked = _MARKED_DEEP if before and before.speaker is not None else _MARKED
+    if not line.is_code and line.text.lstrip().startswith(">") and (sign := marked.match(line.text)):
+        if not line.text[sign.end() :] and marked is _MARKED:
+            return False  # a bracket that closes something
+        lines[at] = line._replace(text=line.text[sign.end() :], speaker=writer)
+    elif line.text.endswith((":", "：")) and line.speaker is None and _SAID_INTRO.match(line.text):
+        start = at + 1 + (at + 1 < len(lines) and not lines[at + 1].text.strip())
+        if start < len(lines) and not _MARKED.match(lines[start].text):
+            attribute(lines, start, paragraph_end(lines, start), SOMEBODY)
+    return lines[at].speaker is not None
+
+
+class _MailStart(NamedTuple):
+    """The lines that say that a mail follows."""
+
     size: int
-    sender: str
+    writer: str
+    is_header: bool
 
 
-def _headers(lines: Sequence[TextLine], at: int) -> _Headers | None:
+def _mail_start(lines: Sequence[TextLine], at: int) -> _MailStart | None:
+    text = lines[at].text
+    if lines[at].is_code:
+        return None
+    if _HEADER.match(text):
+        return _headers(lines, at)
+    if text.endswith(_ENDINGS) and _FORWARDED.match(text):
+        return _MailStart(1, SOMEBODY, is_header=True)
+    is_ending = text.endswith((":", "："))
+    if is_ending or (at + 1 < len(lines) and _WRITTEN.match(lines[at + 1].text)):
+        return _mail_intro(text if is_ending else f"{text.strip()} {lines[at + 1].text.strip()}", 1 if is_ending else 2)
+    return None
+
+
+def _headers(lines: Sequence[TextLine], at: int) -> _MailStart | None:
     """The header lines of a mail that start here."""
     found: list[re.Match[str]] = []
-    while at + len(found) < len(lines) and (header := _HEADER.match(lines[at + len(found)].text)):
+    for line in lines[at : at + _MAX_HEADERS]:
+        if not (header := _HEADER.match(line.text)):
+            break
         found.append(header)
     keys = {header["key"].lower() for header in found}
     is_mail = not keys.isdisjoint(_SUBJECT) or any("@" in header["value"] for header in found)
     if len(found) < 2 or keys.isdisjoint(_FROM) or not is_mail:
         return None
     sender = next(header["value"] for header in found if header["key"].lower() in _FROM)
-    return _Headers(len(found), _person(sender))
+    return _MailStart(len(found), _person(sender), is_header=True)
 
 
 def _subject(text: str) -> str:
@@ -167,17 +191,10 @@ def _subject(text: str) -> str:
     return text if header and header["key"].lower() in _SUBJECT else ""
 
 
-def _mail_intro(lines: Sequence[TextLine], at: int) -> tuple[int, str] | None:
-    """ "On 3 May Ben wrote:", on one line or two: how many lines it takes, and who wrote."""
-    for size in (1, 2):
-        text = " ".join(line.text.strip() for line in lines[at : at + size])
-        if not text.endswith((":", "：")):
-            continue
-        if size == 2 and (not lines[at].text.strip() or lines[at].text.rstrip().endswith(".")):
-            return None
-        if found := _MAIL_INTRO.match(text):
-            return size, _person(found["lead"]) or _person(found["rest"])
-    return None
+def _mail_intro(text: str, size: int) -> _MailStart | None:
+    """ "On 3 May Ben wrote:", on one line or two."""
+    found = _MAIL_INTRO.match(text)
+    return _MailStart(size, _person(found["lead"]) or _person(found["rest"]), is_header=False) if found else None
 
 
 def _person(text: str) -> str:
@@ -200,7 +217,7 @@ def _next_mail(lines: Sequence[TextLine], start: int) -> int:
     while start < len(lines) and not lines[start].text.strip():
         start += 1
     for at in range(start, len(lines)):
-        if _headers(lines, at) or _FORWARDED.match(lines[at].text) or _mail_intro(lines, at):
+        if _mail_start(lines, at):
             return at
     return own_ending(lines, start)
 

@@ -257,6 +257,7 @@ def _ledger_line(line: str) -> str:
 
 def is_framelike(line: str) -> bool:
     """Whether a reader could take it for a line of a summary's frame."""
+    line = line.replace("\t", " ")
     if not (line.isprintable() and (line.isascii() or unicodedata.is_normalized("NFKC", line))):
         plain = unicodedata.normalize("NFKC", line)
         line = "".join(char for char in plain if unicodedata.category(char) not in _INVISIBLE or char.isspace())
