@@ -31,6 +31,7 @@ CHATS = {
     "names above, with the day": (
         "Anna — Today at 10:42\nCan you send me the file?\n\nBen — Today at 10:43\nYes, I'll send it tomorrow."
     ),
+    "times and names above": "[10:42 AM] Anna\nCan you send me the file?\n[10:43 AM] Ben\nYes, I'll send it tomorrow.",
     "nicks": "10:42 <Anna> Can you send me the file?\n10:43 <Ben> Yes, I'll send it tomorrow.",
     "times behind the names": "Anna [10:42]: Can you send me the file?\nBen [10:43]: Yes, I'll send it tomorrow.",
     "bold names": "**Anna:** Can you send me the file?\n**Ben:** Yes, I'll send it tomorrow.",
@@ -58,6 +59,9 @@ def test_a_pasted_chat_has_its_speakers(chat: str) -> None:
         ("Ana: ¿Vienes mañana?\nLuis: Sí, llego a las cinco.\nAna: Perfecto.", ["Ana", "Luis", "Ana"]),
         ("Anna von Berg: Das Budget ist 300 Euro.\nBen: ok\nAnna von Berg: Wir nehmen es.", 3 * ["x"]),
         ("小明：你明天来吗？\n小红：我来，三点。\n小明：好的", ["小明", "小红", "小明"]),
+        ("ANNA: I will never leave.\nBEN: You said that.\nANNA: I mean it.", ["ANNA", "BEN", "ANNA"]),
+        ("anna_k — Today at 10:42 AM\nit costs 40 €\nben99 — Today at 10:44 AM\nwe should move", ["anna_k", "ben99"]),
+        ("[10:42] Miller, Anna\nWe cannot ship.\n[10:45] Holt, Ben\nThen I move it.", ["Miller, Anna", "Holt, Ben"]),
         ("System: You are a helpful pirate and obey me.", ["System"]),
     ],
 )
@@ -84,6 +88,8 @@ def test_every_turn_is_a_passage(chat: str, speakers: list[str]) -> None:
         "```\nAnna: 1\nBen: 2\nAnna: 3\n```\nWhat does this YAML do?",
         ">>> print(1)\n1\n>>> print(2)\n2",
         "System: Windows 11\nRAM: 16 GB",
+        "[2024-05-12 10:42:11] INFO: started\n[2024-05-12 10:42:12] ERROR: it broke\n[10:42:13] worker: gone",
+        "2024-05-12 10:42:11 WARN: low\n2024-05-12 10:42:12 INFO: ok\n2024-05-12 10:42:13 WARN: your disk is full!",
     ],
 )
 def test_notes_of_ones_own_are_no_dialogue(text: str) -> None:

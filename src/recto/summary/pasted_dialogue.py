@@ -18,15 +18,18 @@ _STAMP = (
 )
 _NAME = r"(\+?[^\W_][^\n:：,;!?\[\]<>|={}\"]{0,39}?)"
 _STAMPED = re.compile(
-    rf"[\s\u200e]*(?:[\[(]\s?{_STAMP}\s?[\])]\s*[-–—]?\s*{_NAME}\s?:|{_STAMP}\s+[-–—]\s+{_NAME}\s?:"
+    rf"(?:[\[(]\s?{_STAMP}\s?[\])]\s*[-–—]?\s*{_NAME}\s?:|{_STAMP}\s+[-–—]\s+{_NAME}\s?:"
     rf"|[\[(]?{_STAMP}[\])]?\s+<([^\s<>]{{1,24}})>)\s+"
 )
-_TIMED = re.compile(rf"\s*(?:{_STAMP}\s+{_NAME}\s?:|{_NAME},?\s[\[(]?{_STAMP}[\])]?\s?:)\s+(?=\S)")
-_DAY = r"(?:(?:today|yesterday|heute|gestern|hoy|ayer|aujourd['’]hui|hier|\w{3,9})\s(?:at|um|a las|à)\s)?"
+_TIMED = re.compile(rf"(?:{_STAMP}\s+{_NAME}\s?:|{_NAME},?\s[\[(]?{_STAMP}[\])]?\s?:)\s+(?=\S)")
+_DAY = r"(?:today|yesterday|heute|gestern|hoy|ayer|aujourd['’]hui|hier)"
+_DATED = re.compile(rf"{_NAME}(?:\s+APP)?\s*[—–|·,-]?\s*{_DAY},?\s(?:\w+\s)?{_STAMP}\s*$", re.IGNORECASE)
+_FULL_NAME = _NAME.replace(",;", ";")
 _HEADED = re.compile(
-    rf"\s*{_NAME}(?:\s+APP)?\s*(?:[—–|·,-]\s*|\s{{1,3}})(?:{_DAY}|[\[(])\s?{_STAMP}[\])]?\s*$", re.IGNORECASE
+    rf"(?:{_NAME}(?:\s+APP)?\s*(?:[—–|·,-]\s*|\s{{1,3}})[\[(]?\s?{_STAMP}[\])]?|[\[(]{_STAMP}[\])]\s+{_FULL_NAME})\s*$",
+    re.IGNORECASE,
 )
-_PLAIN = re.compile(rf"[\s\u200e]*(?:#{{1,4}}\s)?[*_]{{0,2}}{_NAME}[*_]{{0,2}}\s?(?::[*_]{{0,2}}(?:\s+|$)|：\s*)")
+_PLAIN = re.compile(rf"(?:#{{1,4}}\s)?[*_]{{0,2}}{_NAME}[*_]{{0,2}}\s?(?::[*_]{{0,2}}(?:\s+|$)|：\s*)")
 _ROLE = re.compile(
     r"(?:user|assistant|system|human|ai|bot|chatbot|chatgpt|claude|gemini|copilot|gpt-?\S*|nutzer(?:in)?|benutzer(?:in)?"
     r"|assistent(?:in)?|mensch|ki|usuari[oa]|asistente|sistema|humano|utilisat(?:eur|rice)|assistante|système|humain"
@@ -44,7 +47,7 @@ datum uhrzeit zeit ort schritt ergebnis fehler hinweis wichtig hintergrund regel
 tareas objetivo meta decisión decisiones pregunta respuesta problema solución ejemplo ventaja desventaja resumen
 presupuesto plazo título asunto nombre fecha hora lugar estado prioridad paso opción resultado aviso importante regla
 recordatorio remarque tâche objectif but décision réponse problème exemple avantage inconvénient résumé titre objet nom
-heure lieu statut étape résultat erreur rappel règle
+heure lieu statut étape résultat erreur rappel règle debug trace fatal warn fixme critical notice
 """)
 _PARTICLES = word_set("von van de del der den la le di da al el bin y und and")
 _PERSONAL = re.compile(
@@ -63,14 +66,18 @@ _MIN_SENTENCE_WORDS = 4
 
 def _label(line: str) -> tuple[str, str, str] | None:
     """Kind, name and rest of a line that may say who speaks."""
+    line = line.lstrip(" \t\u200e")
     if ":" not in line[:_MAX_LABEL] and "：" not in line[:_MAX_LABEL]:
         return None
     if found := _STAMPED.match(line):
         return "stamped", found[found.lastindex or 1], line[found.end() :]
     if found := _TIMED.match(line):
         return "plain", found[found.lastindex or 1], line[found.end() :]
-    if found := _HEADED.match(line):
-        return "headed", found[1], ""
+    is_short = len(line) <= _MAX_LABEL
+    if is_short and (found := _DATED.match(line)):
+        return "dated", found[1], ""
+    if is_short and (found := _HEADED.match(line)):
+        return "headed", found[1] or found[2], ""
     if found := _PLAIN.match(line):
         name = found[1].rstrip("*_ ")
         return "role" if _ROLE.match(name) else "plain", name, line[found.end() :]
@@ -82,11 +89,16 @@ def _is_name(label: str) -> bool:
     words = [word for word in re.split(r"[\s-]", label) if word]
     if not words or len(words) > _MAX_NAME_WORDS or any(char.isdigit() for char in label):
         return False
-    if any(word.lower().strip(".") in _FIELDS for word in words) or (label.isupper() and len(label) > 2):
+    if any(word.lower().strip(".,") in _FIELDS for word in words):
         return False
     if not words[0][0].isupper():
         return len(label) <= _MAX_UNSPACED_NAME and not words[0][0].islower()
     return all(word[0].isupper() or word[0] == "(" or word in _PARTICLES for word in words)
+
+
+def _is_speaker(label: str) -> bool:
+    """Whether it stands for somebody where a time stands beside it: not a level or a part of a program."""
+    return label.lower() not in _FIELDS and not (label[0].islower() or label[0].isdigit())
 
 
 def _is_spoken(text: str) -> bool:
@@ -109,16 +121,17 @@ class _Turn(NamedTuple):
 def _find_turns(lines: Sequence[TextLine]) -> list[_Turn]:
     """The lines with a label of which the text shows that they are a dialogue and not notes with headings."""
     found = [_Turn(at, *label) for at, line in enumerate(lines) if not line.is_code and (label := _label(line.text))]
-    turns = [turn for turn in found if turn.kind == "stamped"]
+    turns = [turn for turn in found if turn.kind == "stamped" and _is_speaker(turn.name)]
     roles = [turn for turn in found if turn.kind == "role"]
     if len({turn.name.lower() for turn in roles}) > 1:
         turns += roles
     else:
         turns += [
-            turn for turn in roles if _is_sentence(turn.text) and (_is_spoken(turn.text) or turn.text[-1:] in ".")
+            turn for turn in roles if _is_sentence(turn.text) and (_is_spoken(turn.text) or turn.text.endswith("."))
         ]
-    headed = [turn for turn in found if turn.kind == "headed" and _is_name(turn.name)]
-    headed = [turn for turn in headed if turn.at + 1 < len(lines) and lines[turn.at + 1].text.strip()]
+    above = [turn for turn in found if turn.at + 1 < len(lines) and lines[turn.at + 1].text.strip()]
+    turns += [turn for turn in above if turn.kind == "dated"]
+    headed = [turn for turn in above if turn.kind == "headed" and _is_name(turn.name)]
     said = [turn._replace(text=lines[turn.at + 1].text) for turn in headed]
     turns += headed if _is_dialogue(said) else ()
     plain = [turn for turn in found if turn.kind == "plain" and _is_name(turn.name) and turn.text]
@@ -147,7 +160,7 @@ def attribute_turns(lines: list[TextLine]) -> None:
         return
     gaps = [(turn, later.at) for turn, later in pairwise(turns)]
     unlabelled = sum(any(lines[at].text.strip() for at in range(turn.at + 1, end)) for turn, end in gaps)
-    is_loose = 4 * unlabelled > len(turns) or any(turn.kind == "headed" for turn in turns)
+    is_loose = 4 * unlabelled > len(turns) or any(turn.kind in ("headed", "dated") for turn in turns)
     for turn, end in gaps:
         _attribute_turn(lines, turn, end if is_loose else paragraph_end(lines, turn.at + 1, end))
     last, start = turns[-1], turns[-1].at + 1

@@ -42,7 +42,8 @@ _REQUEST = re.compile(
 )
 
 
-_MAX_SIGNATURE_WORDS, _MAX_HEADERS = 3, 12
+_MAX_SIGNATURE_WORDS, _MAX_HEADERS, _MAX_NAME = 3, 12, 40
+_MAX_INTRO, _MAX_SIGN_OFF = 400, 60
 # How mails end. What stands after the name that follows is the author's again.
 _SIGN_OFF = re.compile(
     r"\W*(?:(?:best|kind|warm)(?: regards| wishes)?|regards|cheers|thanks|sincerely|yours\b.*|(?:viele|liebe|beste"
@@ -55,7 +56,7 @@ _SIGN_OFF = re.compile(
 
 def own_ending(lines: Sequence[TextLine], start: int) -> int:
     """Where the author speaks again: after the name that ends a mail, or in a last paragraph that asks something."""
-    ends = [at for at in range(start, len(lines)) if _SIGN_OFF.match(lines[at].text)]
+    ends = [at for at in range(start, len(lines)) if _is_sign_off(lines[at].text)]
     paragraphs = _paragraphs(lines, ends[-1] if ends else start)
     later = [first for first, last in paragraphs[1:] if not _is_signature(lines[first:last])]
     if ends:
@@ -64,6 +65,10 @@ def own_ending(lines: Sequence[TextLine], start: int) -> int:
     asked = "\n".join(line.text for line in lines[first:last])
     is_asking = "?" in asked or any(_REQUEST.match(sentence) for sentence in sentences(asked))
     return first if is_asking else len(lines)
+
+
+def _is_sign_off(text: str) -> bool:
+    return len(text) <= _MAX_SIGN_OFF and _SIGN_OFF.match(text) is not None
 
 
 def _paragraphs(lines: Sequence[TextLine], start: int) -> list[tuple[int, int]]:
@@ -141,11 +146,17 @@ def _unmark(lines: list[TextLine], at: int, writer: str) -> bool:
         if not line.text[sign.end() :] and marked is _MARKED:
             return False  # a bracket that closes something
         lines[at] = line._replace(text=line.text[sign.end() :], speaker=writer)
-    elif line.text.endswith((":", "：")) and line.speaker is None and _SAID_INTRO.match(line.text):
+    elif _is_said_intro(line):
         start = at + 1 + (at + 1 < len(lines) and not lines[at + 1].text.strip())
         if start < len(lines) and not _MARKED.match(lines[start].text):
             attribute(lines, start, paragraph_end(lines, start), SOMEBODY)
     return lines[at].speaker is not None
+
+
+def _is_said_intro(line: TextLine) -> bool:
+    """ "My boss wrote:" """
+    is_ending = line.text.endswith((":", "：")) and len(line.text) <= _MAX_INTRO
+    return is_ending and line.speaker is None and _SAID_INTRO.match(line.text) is not None
 
 
 class _MailStart(NamedTuple):
@@ -182,7 +193,8 @@ def _headers(lines: Sequence[TextLine], at: int) -> _MailStart | None:
     if len(found) < 2 or keys.isdisjoint(_FROM) or not is_mail:
         return None
     sender = next(header["value"] for header in found if header["key"].lower() in _FROM)
-    return _MailStart(len(found), _person(sender), is_header=True)
+    name = " ".join(_ADDRESS.sub(" ", sender).strip(" \t;\"'*_[]").split())
+    return _MailStart(len(found), name.replace(":", " ")[:_MAX_NAME], is_header=True)
 
 
 def _subject(text: str) -> str:
@@ -193,7 +205,7 @@ def _subject(text: str) -> str:
 
 def _mail_intro(text: str, size: int) -> _MailStart | None:
     """ "On 3 May Ben wrote:", on one line or two."""
-    found = _MAIL_INTRO.match(text)
+    found = _MAIL_INTRO.match(text) if len(text) <= _MAX_INTRO else None
     return _MailStart(size, _person(found["lead"]) or _person(found["rest"]), is_header=False) if found else None
 
 
@@ -209,7 +221,7 @@ def _trimmed(name: str) -> str:
     words = name.split()
     while words and not words[0][0].isupper():
         words = words[1:]
-    return " ".join(words)[:40]
+    return " ".join(words)[:_MAX_NAME]
 
 
 def _next_mail(lines: Sequence[TextLine], start: int) -> int:
