@@ -173,6 +173,8 @@ def _mail_start(lines: Sequence[TextLine], at: int) -> _MailStart | None:
         return None
     if _HEADER.match(text):
         return _headers(lines, at)
+    if len(text) > _MAX_INTRO:
+        return None
     if text.endswith(_ENDINGS) and _FORWARDED.match(text):
         return _MailStart(1, SOMEBODY, is_header=True)
     is_ending = text.endswith((":", "："))
