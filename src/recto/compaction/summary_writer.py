@@ -247,7 +247,7 @@ class SummaryWriter(Struct):
             raise NoSummary("it keeps none of the facts")
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        text = _without_work_log(answer.text)
+        text = without_work_log(answer.text)
         if not (text or self._log):
             raise NoSummary("it tells nothing but a work log")
         work = self.source.work_log if self._log else None
@@ -318,7 +318,7 @@ class SummaryWriter(Struct):
         return best
 
 
-def _without_work_log(text: str) -> str:
+def without_work_log(text: str) -> str:
     """A log is read off what was done, never taken from an answer."""
     while (stripped := text.strip()).startswith(WORK_LOG_BEGINS):
         text = split_work_log(stripped)[1]
