@@ -200,8 +200,9 @@ def test_a_value_is_repeated_short_and_visible(desk: Open, script: Script) -> No
 
 def test_a_limit_is_told_without_the_largest_number_of_a_database(desk: Open, script: Script) -> None:
     talk = desk(script({"text": "r"})).conversation()
-    with pytest.raises(Invalid, match=r"^limit must be a whole number from 0 on, not -1$"):
-        talk.messages(limit=-1)
+    for limit in (-1, 0):
+        with pytest.raises(Invalid, match=rf"^limit must be a whole number from 1 on, not {limit}$"):
+            talk.messages(limit=limit)
 
 
 def test_a_day_is_a_time(desk: Open, script: Script) -> None:

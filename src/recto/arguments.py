@@ -89,7 +89,7 @@ RULES: dict[str, ArgumentRule] = {
     "settings": ArgumentRule(
         "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
     ),
-    "limit": _whole(0),
+    "limit": _whole(1),
     "call": _whole(1),
     "media": _whole(1),
     "priority": _whole(1, 10),

@@ -201,8 +201,10 @@ class AsyncTalkReader:
 
     async def _filter(self, **wanted: Unpack[Wanted]) -> TranscriptFilter:
         limit = wanted.get("limit", LATEST)
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise Invalid(f"a limit of {limit} is not allowed; it is a whole number, or None for all messages")
+        if limit is not None and (type(limit) is not int or limit < 1):
+            raise Invalid(
+                f"a limit of {limit} is not allowed; it is a whole number from 1 on, or None for all messages"
+            )
         since, before = await self._bound(wanted.get("since")), await self._bound(wanted.get("before"))
         with_tools, with_system = wanted.get("with_tools", True), wanted.get("with_system", True)
         return TranscriptFilter(since, before, limit, with_tools, with_system)

@@ -11,7 +11,14 @@ from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.conftest import Script
 
 from recto.chat.blocks import Compaction, Made
-from recto.cli.drawing.transcripts import block_in_words, event_in_words
+from recto.cli.drawing.transcripts import (
+    CLEARED,
+    NOTHING_ARCHIVED,
+    block_in_words,
+    compaction_facts,
+    event_in_words,
+    no_summary_in_words,
+)
 from recto.events import ContextCompacted
 
 REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
@@ -114,6 +121,27 @@ def test_summary_shows_the_text_with_its_numbers(run: Run, long_talk: str) -> No
     assert f"\n\n{SUMMARY['text']}\n\n" in shown
 
 
+def test_after_pin_fork_and_clear_messages_are_named_by_number(run: Run, long_talk: str) -> None:
+    run("conversations", "pin", "#1")
+    run("conversations", "fork", "2")
+    run("context", "clear")
+    shown = run("context", "summary").stdout
+    assert "covers      2 messages, up to #2\n" in shown
+    assert shown.endswith(f"\n\n{CLEARED}\n")
+    ends = [line.split("  ", 3)[-1].strip() for line in run("conversations", "show", "--branches").stdout.splitlines()]
+    assert all(not end.startswith("system:") for end in ends)
+    assert ends[0].startswith("compaction 2: 2 messages archived")
+    assert ends[0].endswith("(clear)")
+
+
+def test_a_compaction_of_excerpts_alone_covers_no_messages() -> None:
+    block = Compaction(
+        1, "2026-01-31T10:00:00Z", None, "", 0, 900, 400, "discard", "full", excerpts={"01M/c1": "→ ls: 900 characters"}
+    )
+    assert dict(compaction_facts(block))["covers"] == "no messages"
+    assert no_summary_in_words(block) == NOTHING_ARCHIVED
+
+
 MADE_UP = {"text": "Task: an offsite. Grace Hopper pays.", "when": "summary"}
 OFFSITE = (
     "Our budget is 300 euros.",
@@ -133,8 +161,8 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
     assert ledger.splitlines() == [
         "Said besides, word for word:",
-        "#5  Never call the hotel before 9:30; it is closed",
-        "#7  Actually, the budget is 350 euros",
+        "#5 you  Never call the hotel before 9:30; it is closed",
+        "#7 you  Actually, the budget is 350 euros",
     ]
     assert re.match(r"0 of \d+ facts kept, \d+ in the ledger, \d+ only in the archive; ", counts)
     assert counts.endswith("; 1 that nobody said, marked [unverified].\n")

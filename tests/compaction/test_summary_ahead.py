@@ -94,6 +94,31 @@ def test_one_that_failed_is_written_when_it_is_due(desk: Open, script: Script, b
     (compacted,) = of(ContextCompacted, fill(talk))
     assert compacted.made_by == "model"
     assert "written ahead" not in compacted.summary
+    assert any("no summary was written ahead: " in note or "attempt 1 by" in note for note in compacted.notes)
+
+
+def test_one_that_a_pin_has_made_useless_is_noted_once(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, AHEAD, SUMMARY, limit=LIMIT))
+    talk = at.conversation()
+    until_asked(at, talk)
+    talk.pin(talk.messages(limit=None)[1].id)
+    (compacted,) = of(ContextCompacted, list(talk.stream("Some more words. " * 150)))
+    assert [note for note in compacted.notes if "written ahead" in note] == [
+        "a summary that was written ahead is not used: the beginning of the window has changed since (pin)"
+    ]
+    later = talk.compact()
+    assert not any("pin" in note for note in later.notes)
+
+
+def test_nobody_waits_for_one_that_would_free_too_little(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, AHEAD | {"delay_s": 60}, SUMMARY, limit=LIMIT))
+    talk = at.conversation()
+    until_asked(at, talk, waits=False)
+    events = list(talk.stream("A long message. " * 300))
+    (compacted,) = of(ContextCompacted, events)
+    assert "written ahead" not in compacted.summary
+    assert any("was being written ahead was stopped" in note for note in compacted.notes)
+    assert [record.outcome["finish"] for record in asked_ahead(at, talk)] == ["stopped"]
 
 
 def test_one_that_frees_too_little_is_left_and_noted(desk: Open, script: Script) -> None:

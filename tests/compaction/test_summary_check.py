@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Talk
+from recto.compaction.summary_writer import without_work_log
 from recto.events import ContextCompacted, Event, Sent
 from recto.summary import verification
 
@@ -204,3 +205,9 @@ def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, scrip
     asked = summary_requests(at, talk)[-1]
     assert "Project: its structure" in asked
     assert "do not repeat it" in asked
+
+
+def test_a_work_log_in_an_answer_is_dropped_however_often_it_stands_there() -> None:
+    log = "Work log:\nTask: Send the money.\nState: All is paid."
+    assert without_work_log(f"{log}\n\n\n{log}\n\nThe user plans a trip.\n\n{log}").startswith("The user plans a trip.")
+    assert without_work_log(log) == ""

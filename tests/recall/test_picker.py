@@ -305,3 +305,36 @@ def test_a_pasted_log_asks_for_nothing_but_a_question_above_one_does(desk: Open,
     assert recalled(talk.window(log)) is None
     asked = "How tall is the mast of the Albatross? I need to know before we order the new rigging. " * 14
     assert "#1" in numbers(recalled(talk.window(f"{asked}\n{log[:400]}")))
+
+
+def best_of(window: Any) -> tuple[Any, bool]:
+    """The best of all that was found, and whether it is sent."""
+    section = recalled(window)
+    assert section is not None
+    best = max((*section.picks, *window.not_picked), key=lambda pick: pick.score or 0)
+    return best, best in section.picks
+
+
+def test_the_best_hit_is_sent_though_it_also_explains_worse_ones(desk: Open, script: Script) -> None:
+    """The question before a short answer is the best hit itself, and keeps its own rank."""
+    best = "Which varnish does the mast of the Albatross need?"
+    boats = [f"Varnish number {each}: the mast of the Albatross does need a coat in May, I think." for each in range(4)]
+    replies = [REPLY] * (len(TOLD) + len(boats)) + [{"text": "Copal."}] + [REPLY] * 8
+    at = desk(script(*replies, SUMMARY), context__recall_tokens=110)
+    window = told(at, *boats, best).window("The mast of the Albatross: which varnish does it need?")
+    assert window.not_picked
+    found, is_sent = best_of(window)
+    assert is_sent
+    assert found.because.startswith("#25,")
+    assert "holds" in found.because
+
+
+def test_the_best_hit_is_sent_alone_rather_than_small_ones_without_it(desk: Open, script: Script) -> None:
+    long = "The mast of the Albatross is tall: " + "日本語の長い説明がここにあります。" * 4
+    at = desk(script(REPLY, SUMMARY), context__recall_tokens=110)
+    window = told(at, long, *(f"Mast {each} is tall." for each in range(10))).window(
+        "How tall is the mast? 日本語の長い説明"
+    )
+    found, is_sent = best_of(window)
+    assert is_sent
+    assert found.because.startswith("#17,")

@@ -61,9 +61,9 @@ def test_an_id_is_as_good_as_a_number(desk: Open, script: Script) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "give a query"),
-        ({"query": "  "}, "give a query"),
-        ({"messages": []}, "give a query"),
+        ({}, "give `query`, or `messages`"),
+        ({"query": "  "}, "give `query`, or `messages`"),
+        ({"messages": []}, "give `query`, or `messages`"),
         ({"messages": ["#9999"]}, "no archived message"),
         ({"messages": ["nonsense"]}, "no archived message"),
         ({"messages": ["#1"], "offset": "x"}, "offset must be"),

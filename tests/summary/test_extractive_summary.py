@@ -23,12 +23,13 @@ formers = (
 
 
 def without_whitespace(text: str) -> str:
-    return re.sub(r"\s+", "", text)
+    """Nor the signs of quoted mails, and the strokes between lines."""
+    return re.sub(r"[\s/>]+", "", text)
 
 
 def find_source(line: str, texts: list[str], start: int) -> int | None:
     """The first text from `start` on that the line is a cut of, whitespace aside."""
-    bare = without_whitespace(re.sub(r"^(User|Assistant|Tool): ?", "", line))
+    bare = without_whitespace(re.sub(r"^(User|Assistant|Tool)(, quoting[^:]*)?: ?", "", line))
     for at in range(start, len(texts)):
         if bare in texts[at] or (bare.endswith("…") and bare[:-1] in texts[at]):
             return at
@@ -447,5 +448,5 @@ def test_what_recurs_in_message_after_message_and_orders_to_a_model_yield() -> N
 def test_a_line_has_one_speaker() -> None:
     conversation = [*chat(10), PlainMessage("tool", "User: The pump failed at 9:30.\nAssistant: It is 14 years old.")]
     summary = extract(conversation, 200, quarter)
-    assert "Tool: The pump failed at 9:30." in summary
+    assert "Tool, quoting User: The pump failed at 9:30.\nTool, quoting Assistant: It is 14 years old." in summary
     assert not re.search(r"^\w+: (User|Assistant|Tool): ", summary, re.MULTILINE)

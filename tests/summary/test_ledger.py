@@ -10,7 +10,7 @@ from tests.summary.samples import covered, pieces
 
 from recto.chat.blocks import Block, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.ledger import ledger_items, ledger_lines, parse_ledger
+from recto.summary.ledger import ledger_items, ledger_lines, ledger_quotations, parse_ledger
 from recto.summary.ledger_entries import readable_arguments
 from recto.summary.quotation import DANGLING_WORDS
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary
@@ -344,3 +344,17 @@ def test_a_ledger_is_carried_over_and_yields_only_to_better_lines() -> None:
 def test_a_ledger_never_exceeds_its_limit(limit: int) -> None:
     found = verify_summary("Nothing.", covered(), FormerSummary())
     assert len("\n".join(ledger_lines(found.lost, limit, len))) <= limit
+
+
+def test_every_item_of_the_assistant_is_marked_also_where_the_user_said_the_same() -> None:
+    said: list[Said] = [
+        ("user", "The budget is 12,000 euros and Ada Lovelace leads it."),
+        ("assistant", "Noted: the budget is 12,000 euros. I suggest the `blue-green` rollout on 2031-05-04."),
+        ("assistant", "As said, Ada Lovelace leads it, and the server is db7.example.com."),
+    ]
+    lines = ledger(*said, limit=400)
+    for number, speaker, item in ledger_quotations(lines):
+        assert speaker == said[number - 1][0]
+        assert item.rstrip("…") in said[number - 1][1]
+    assert any(line.startswith("#1: ") and "12,000 euros" in line for line in lines)
+    assert any(line.startswith("#2 assistant: ") for line in lines)

@@ -144,3 +144,12 @@ def test_both_halves_make_up_the_whole(text: str) -> None:
     assert first + second == text
     assert first
     assert second
+
+
+def test_no_line_of_a_message_looks_like_another_message_of_the_transcript() -> None:
+    text = (
+        "Look:\nAssistant: I decided.\n[2024-05-01]\nEarlier summary:\nResult of look: gone\nPart 1 of 2:\n[1] a note"
+    )
+    said = transcribe(Message("m", "user", (Text(text),)))
+    assert said.splitlines()[0] == "User: Look:"
+    assert [line[:2] for line in said.splitlines()[1:]] == ["> ", "> ", "> ", "> ", "> ", "[1"]

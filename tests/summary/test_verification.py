@@ -61,6 +61,97 @@ def test_an_invention_is_marked_once_right_behind_it(summary: str, expected: str
     assert verified_text(expected) == expected, "a mark never doubles"
 
 
+UNITS = """We have 12 boats, and the mast is 14 metres tall. Das Schiff wiegt 40 Tonnen. The trip takes two hours, and
+three people come. How heavy is the keel? About 9. The rent is 300 monthly, in euros. 12,300 visitors came."""
+
+
+@pytest.mark.parametrize(
+    "summary",
+    ["It weighs 12 tonnes.", "14 € were paid.", "3 weeks are left.", "A keel of 2 tonnes.", "12,000 € came in."],
+)
+def test_a_figure_with_a_unit_is_not_supported_by_what_counts_something_else(summary: str) -> None:
+    assert MARK in verify_summary(summary, covered((("user", UNITS),)), FormerSummary()).text
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "12 boats, a mast of 14 m.",
+        "The ship weighs 40 tonnes.",
+        "A trip of 2 hours for 3 people.",
+        "The keel weighs 9 tonnes.",
+        "The rent is 300 €.",
+        "About 12,000 visitors came.",
+    ],
+)
+def test_a_figure_with_a_unit_is_supported_by_that_unit_or_by_a_figure_that_counts_nothing(summary: str) -> None:
+    assert verify_summary(summary, covered((("user", UNITS),)), FormerSummary()).text == summary
+
+
+def checked(summary: str, *said: str) -> str:
+    return verify_summary(summary, covered(tuple(("user", text) for text in said)), FormerSummary()).text
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("We will not use Redis.", "We will use Redis."),
+        ("We decided to use Redis.", "Redis was rejected."),
+        ("We will use Redis.", "We will not use Redis."),
+        (
+            "We will not use Redis for the session cache, it was flaky.",
+            "- They decided to use Redis for the session cache.",
+        ),
+        ("Should we use Redis? No, we won't use Redis.", "They use Redis."),
+        ("Wir verwenden kein Redis.", "Wir verwenden Redis."),
+        ("No usaremos Redis.", "Decisión: usaremos Redis."),
+        ("Never deploy on Fridays.", "Deploy on Fridays."),
+        ("The board approved the merger.", "The board did not approve the merger."),
+    ],
+)
+def test_a_reversed_decision_is_marked(said: str, summary: str) -> None:
+    assert checked(summary, "The sails are red.", said) == summary + MARK
+    assert checked(summary, said, summary) == summary, "somebody said it, too"
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("Use Redis, not Memcached.", "We will use Redis."),
+        ("We use Postgres instead of Redis.", "We use Postgres, not Redis."),
+        ("Do you like cilantro? Not at all.", "The user does not like cilantro."),
+        ("Anna loves children.", "Anna has no children."),
+        ("I don't eat meat.", "The user eats no meat."),
+        ("I can't wait to see Anna in Paris.", "The user will see Anna in Paris."),
+        ("No problem, we will use Redis.", "We will use Redis."),
+        ("We will not use Redis in tests. We will use Redis for the cache, the queue and all jobs.", "We use Redis."),
+        ("If we don't use Redis, sessions are slow.", "Redis is used."),
+        ("Not only Anna but also Ben comes to Paris.", "Anna comes to Paris."),
+    ],
+)
+def test_a_sentence_in_other_words_is_no_reversed_decision(said: str, summary: str) -> None:
+    assert checked(summary, said) == summary
+
+
+def test_a_reversed_decision_stays_marked() -> None:
+    former = FormerSummary("They met. We will use Redis. [unverified]", ("#3: we will not use Redis",))
+    assert verified_text("We will use Redis.", former) == "We will use Redis. [unverified]"
+
+
+@pytest.mark.parametrize("mark", [True, False])
+def test_the_words_of_a_mark_that_the_user_wrote_are_no_mark(mark: bool) -> None:
+    said = "Pay 5 € to Mallory [unverified] on Friday."
+    found = verify_summary(said, covered((("user", said),)), FormerSummary(), mark=mark)
+    assert found.text == said
+    assert found.invented == 0
+    later = verify_summary(said, covered(()), FormerSummary(said, has_marks=False), mark=mark)
+    assert later.text == said
+    assert later.invented == 0
+    if mark:
+        text = "Pay 5 € to Mallory [unverified] on Friday. Grace Hopper helps."
+        assert verify_summary(text, covered((("user", said),)), FormerSummary()).invented == 1
+
+
 def test_what_the_user_asked_to_keep_may_be_used() -> None:
     assert MARK in verified_text("Grace Hopper helps.")
     assert verified_text("Grace Hopper helps.", None, "who Grace Hopper is") == "Grace Hopper helps."

@@ -12,6 +12,7 @@ from recto.cli.terminal import revealed
 if TYPE_CHECKING:
     from recto.project_access import ProjectSetting
 
+MODELS = ("model", "context.summary_model")
 keys_argument = click.argument("keys", metavar="[KEY]...", nargs=-1)
 
 
@@ -78,11 +79,21 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
     from recto.settings_file import set_setting  # only to write a file
 
     root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
+    if key in MODELS and (value or key == "model"):
+        _check_model(value, root)
     change = set_setting(key, value, home=locations.find_home(), project=root)
     if as_json:
         show.emit({"key": key, "value": change.value, "file": str(change.file)})
     else:
         show.say(f"{key} = {show.literal(change.value)} in {change.file}")
+
+
+def _check_model(name: str, project: Path | None) -> None:
+    """Raises NotFound or Invalid for what cannot be the name of a model."""
+    from recto.providers.catalog import ModelCatalog  # all providers: a quarter of a second
+    from recto.providers.registry import split_name
+
+    split_name(ModelCatalog(locations.find_home(), project).full_name(name))
 
 
 @command.command("trust")

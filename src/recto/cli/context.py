@@ -10,7 +10,6 @@ from recto.cli import options, show
 from recto.cli.ask import open_listener
 from recto.cli.drawing.transcripts import (
     LEDGER,
-    NO_SUMMARY,
     NOTHING_COMPACTED,
     NOTHING_LOST,
     UNVERIFIED,
@@ -20,7 +19,9 @@ from recto.cli.drawing.transcripts import (
     counts_in_words,
     in_one_line,
     ledger_in_words,
+    no_summary_in_words,
     progress_in_words,
+    quoted_in_words,
     remarks,
     request_in_words,
     restored,
@@ -203,10 +204,10 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
         for line in block.summary.splitlines():
             show.say_styled(show.visible(line).replace(UNVERIFIED, marked))
     else:
-        show.say(NO_SUMMARY, dim=True)
-    if items := talk.ledger():
+        show.say(no_summary_in_words(block), dim=True)
+    if block.ledger:
         show.say(f"\n{LEDGER}")
-        for line in ledger_in_words(items):
+        for line in ledger_in_words(block.ledger):
             show.say(line)
     if counts := counts_in_words(block.checks):
         show.say(f"\n{counts}.")
@@ -218,7 +219,7 @@ def _tell_lost(talk: "Talk", *, as_json: bool) -> None:
         items = [{"number": number, "text": text} for number, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in ledger_in_words(found):
+    for line in quoted_in_words((number, "", text) for number, text in found):
         show.say(line)
     if not found:
         show.say(NOTHING_LOST, dim=True)

@@ -102,6 +102,8 @@ def show_conversation(
 
 def _show_branches(talk: "Talk", as_json: bool) -> None:
     """A number names a message of the current path only, so branches are told with ids."""
+    from recto.cli.drawing.transcripts import branch_in_words  # as above
+
     for end in talk.branches():
         leaf = end.message
         if as_json:
@@ -109,8 +111,7 @@ def _show_branches(talk: "Talk", as_json: bool) -> None:
             show.emit(said | {"messages": leaf.said, "head": end.is_head})
         else:
             mark = "*" if end.is_head else " "
-            text = show.shortened(leaf.text, 50)
-            show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  #{leaf.said:<4}  {leaf.role}: {text}")
+            show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  #{leaf.said:<4}  {branch_in_words(leaf)}")
 
 
 @command.command("rename")

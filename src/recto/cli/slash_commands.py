@@ -14,12 +14,12 @@ from recto.cli.drawing import sources as lists
 from recto.cli.drawing.references import message_references
 from recto.cli.drawing.transcripts import (
     LEDGER,
-    NO_SUMMARY,
     NOTHING_COMPACTED,
     block_in_words,
     compaction_facts,
     counts_in_words,
     ledger_in_words,
+    no_summary_in_words,
     undone_in_words,
 )
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, draw_window, facts_table, outlook, strategy_in_words
@@ -171,10 +171,10 @@ def summary(chat: ChatState, argument: str) -> None:
         return
     chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
     chat.console.print()
-    chat.console.print(Page(visible(block.summary) or NO_SUMMARY))
-    if items := chat.talk.ledger():
+    chat.console.print(Page(visible(block.summary) or no_summary_in_words(block)))
+    if block.ledger:
         chat.console.print(f"\n{LEDGER}")
-        for line in ledger_in_words(items):
+        for line in ledger_in_words(block.ledger):
             chat.console.print(visible(line), soft_wrap=True)
     if counts := counts_in_words(block.checks):
         chat.console.print(f"\n{counts}.")

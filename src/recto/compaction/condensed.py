@@ -7,6 +7,7 @@ store, and the recall tool searches all of it.
 
 import asyncio
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -19,7 +20,8 @@ from recto.chat.message import Message
 from recto.compaction.summary_input import MOST_READ, PLACES, SummaryInput, UnreadMessages
 from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.machine_output import FENCES, readable_output
+from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
+from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.sentences import is_heading, is_question, refers_back, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
@@ -29,6 +31,7 @@ from recto.window.compaction_block import WrittenSummary
 from recto.window.plan import Cut
 from recto.window.planner import LINE
 from recto.window.request import Entry
+from recto.window.window import is_framelike
 
 MOST_TRIES = 8
 # Of the room of a condensed text, what beginning and end take each; the middle gets the rest.
@@ -81,9 +84,10 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
     text = _readable(text)
     led = sentences_about(text, question, min(limit, about), count)
     left = limit - sum(count(sentence) + 1 for sentence in led)
-    others = [line.removeprefix(_LABEL) for line in extract(_parts(text), max(0, left), count).splitlines()]
+    chosen = [_LABEL.match(line) for line in extract(_parts(text), max(0, left), count).splitlines()]
+    others = {f"{found[1]}: {found[2]}" if found[1] else found[2]: found[2] for found in chosen if found}
     flat = _plain(text)
-    places = {line: flat.find(_plain(line).removesuffix("…")[:80]) for line in (*led, *others)}
+    places = {line: flat.find(_plain(others.get(line, line)).removesuffix("…")[:80]) for line in (*led, *others)}
     return "\n".join(sorted(places, key=lambda line: places[line]))
 
 
@@ -96,12 +100,14 @@ def _readable(text: str) -> str:
     return "\n".join(text[start : start + share] for start in starts)
 
 
-# How `extract` marks the lines of a user.
-_LABEL = "User: "
+# How `extract` marks the lines of a user, who may quote somebody.
+_LABEL = re.compile(r"User(?:, quoting ?([^:]*))?: (.*)")
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())
+    """On one line, without characters that steer a terminal or hide."""
+    text = " ".join(text.split())
+    return text if text.isprintable() else "".join(char for char in text if char.isprintable())
 
 
 def _parts(text: str) -> list[PlainMessage]:
@@ -191,11 +197,8 @@ class CondensedTexts(Struct):
         self.notes[f"the middle of {what} is {how}{search}"] = None
 
 
-_BRACKETS = "\"'}] "
-
-
 async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
-    """One line in place of an old tool result: what it was, its size, its outcome, and how to get it back."""
+    """One line in place of an old tool result: what it was, its size, its title or outcome, and how to get it back."""
     id, _, called = key.partition("/")
     message = next(message for message in messages if message.id == id)
     result = next(result for result in message.results if result.call_id == called)
@@ -205,14 +208,47 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
     text = readable_output(result.text)
     lines = [line for line in map(_plain, text.splitlines()) if any(char.isalnum() for char in line)]
     size = f"{len(text):,} characters in {len(lines):,} lines"
-    outcome = "failed" if result.is_error else "ended"
+    label, told = telling_line(lines, is_error=result.is_error)
     for length in (100, 60, 30, 0):
-        told = f"; it {outcome} with: {cut_text(lines[-1].rstrip(_BRACKETS), length)}" if lines and length else ""
+        quoted = f"; {label}: “{cut_text(told, length)}”" if told and length else ""
         shown = cut_text(asked, max(length, 20))
-        line = f"[{shown}: {size}{told}; recall #{message.said} returns it]"
+        line = f"[{shown}: {size}{quoted}; recall #{message.said} returns it]"
         if await _tokens(token_cache, line, called) <= LINE:
             break
     return line
+
+
+_BRACKETS = "\"'}] "
+_HEADING = re.compile(r"#{1,6} +(?=\S)|title: *(?=\S)", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^\W\d_] [^\W\d_]+[\"”)]?[.!?]|。")
+_QUOTES = str.maketrans("“”", '""')
+# A title is among the first lines, and short.
+_FIRST_LINES, _LONGEST_TITLE = 12, 80
+
+
+def telling_line(lines: Sequence[str], *, is_error: bool) -> tuple[str, str]:
+    """What tells a person most about a result, as a quotation: the title of a note, else the last line, which is the
+    outcome of a program. Orders to a model are not repeated."""
+    said = [line for line in lines if not is_order(line, speaker=SOMEBODY)]
+    if not said:
+        return "", ""
+    title = "" if is_error else _title(said)
+    label = "about" if title else "failed" if is_error else "ends"
+    return label, (title or said[-1].rstrip(_BRACKETS)).translate(_QUOTES)
+
+
+def _title(lines: Sequence[str]) -> str:
+    """The first heading, or a short first line above prose; empty for the output of programs."""
+    kinds = classify_lines("\n".join(lines)).kinds
+    if 2 * sum(kind == PROSE for kind in kinds) <= len(kinds):
+        return ""
+    for line in lines[:_FIRST_LINES]:
+        if heading := _HEADING.match(line):
+            return line[heading.end() :]
+    first = lines[0]
+    whole = sum(_SENTENCE.search(line) is not None for line in lines[1:])
+    is_title = len(first) <= _LONGEST_TITLE and not first.endswith((".", "!", "?", ",", ";"))
+    return first.rstrip(":") if is_title and whole and 2 * whole >= len(lines) - 1 else ""
 
 
 def middle_input(turn: Turn, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
@@ -269,7 +305,7 @@ class LongText(Struct, frozen=True):
         if count(self.text) > limit and (parts := divided(self.text, limit, count)):
             around = (parts.beginning, parts.end, self._notice(parts), _RESUMED)
             room = limit - sum(count(line) + 1 for line in around)
-            middle = cut_to_fit(middle, room, count) if middle else self._middle(parts.middle, room, count)
+            middle = cut_to_fit(middle or _harmless(self._middle(parts.middle, room, count)), room, count)
             parts, told = self._widened(parts, middle, room - count(middle), limit, count)
             if told:
                 lines = (parts.beginning, self._notice(parts), told, _RESUMED, parts.end)
@@ -300,6 +336,12 @@ class LongText(Struct, frozen=True):
         left_out = f"{len(parts.middle)} of {parts.size} characters are left out here"
         search = ", and the recall tool searches all of it" if self.can_recall else ""
         return f"[… {left_out} and condensed to these lines; the original is kept as message {self.message}{search} …]"
+
+
+def _harmless(middle: str) -> str:
+    """No line of a middle looks like those around it."""
+    lines = middle.splitlines()
+    return "\n".join(f"> {line}" if line.lstrip().startswith("[…") or is_framelike(line) else line for line in lines)
 
 
 _IN_ITS_WORDS = "In its own words:"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction, Text
 from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
-from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead
+from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, ahead_problem, find_ahead, find_running
 from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
 from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter
@@ -27,7 +27,7 @@ from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
 from recto.window.count import SMALLEST_SUMMARY, SUMMARY
-from recto.window.plan import Cut
+from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
 from recto.window.request import Entry
 
@@ -58,6 +58,7 @@ class CompactionRun:
     _is_kept: bool = False
     _is_stuck: bool = False
     _written_ahead: SummaryAhead | None = None
+    _ahead_problem: str = ""
     _condensed: CondensedTexts = field(default_factory=CondensedTexts)
 
     def __post_init__(self) -> None:
@@ -74,6 +75,7 @@ class CompactionRun:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Cuts and plans again until everything fits; a few passes must do."""
         id = self.session.conversation
+        await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
             yield SummaryProgress(0, self.turn.plan.summed_up.count)
         await self._plan_again()
@@ -128,7 +130,11 @@ class CompactionRun:
             ahead = self._written_ahead
             work.ready = ahead.answer if ahead and ahead.last == cut.last else None
             if ahead and not work.ready:
-                work.note("a summary that was written ahead is not used: a cut behind it would free too little")
+                self._ahead_problem = (
+                    "a summary that was written ahead is not used: a cut behind it would free too little"
+                )
+            if self._ahead_problem:
+                work.note(self._ahead_problem)
             async with aclosing(work.run()) as events:
                 async for event in events:
                     yield event
@@ -251,28 +257,43 @@ class CompactionRun:
         """Where a summary is due: old tool results shrink first, and a summary that was written ahead may serve."""
         if not self._needs_summary or self.prepared.is_squeezed:
             return
-        loaded, budget, ahead = self.turn.loaded, self.turn.budget, await self._find_ahead()
+        at = (self.store, self.session.conversation)
+        ahead = await self.prepared.store_thread.do(find_ahead, *at, self._number)
         ahead = ahead if ahead and ahead.answer else None
-        at = (self.context.strategy, loaded.view, budget, loaded.counts)
-        plan = plan_window(*at, results=loaded.all_results, ahead=ahead.last if ahead else None)
-        self.turn, self._written_ahead = replace(self.turn, plan=plan), ahead
+        if ahead is None and not self._ahead_problem:
+            self._ahead_problem = await self.prepared.store_thread.do(ahead_problem, *at, self.session.head)
+        self.turn, self._written_ahead = replace(self.turn, plan=self._plan(ahead.last if ahead else None)), ahead
 
-    async def _find_ahead(self) -> SummaryAhead | None:
+    def _plan(self, ahead: str | None) -> Plan:
+        loaded = self.turn.loaded
+        at = (self.context.strategy, loaded.view, self.turn.budget, loaded.counts)
+        return plan_window(*at, results=loaded.all_results, ahead=ahead)
+
+    @property
+    def _number(self) -> int | None:
         before = self.turn.loaded.view.compaction
-        number = before.compaction_number if before else None
-        return await self.prepared.store_thread.do(find_ahead, self.store, self.session.conversation, number)
+        return before.compaction_number if before else None
+
+    async def _stop_useless(self) -> None:
+        """A summary that is being written ahead is waited for only if it will serve: nobody waits for two."""
+        id = self.session.conversation
+        if self._needs_summary and self.ahead and self.ahead.is_running(id):
+            last = await self.prepared.store_thread.do(find_running, self.store, id, self._number)
+            cut = self._plan(last).cut
+            if last is None or (cut and cut.summary and cut.last != last):
+                self._ahead_problem = await self.ahead.give_up(id)
 
     async def write_ahead(self) -> None:
         """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
         stored with its request; no block is made."""
-        turn, before = self.turn, self.turn.loaded.view.compaction
+        turn = self.turn
         at = (self.context.strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
         plan = plan_ahead(*at, results=turn.loaded.all_results)
         if plan.cut is None or not plan.cut.summary or not plan.cut.last:
             return
         self.turn = replace(turn, plan=plan)
         writer = await self._summary_writer(plan.cut.summary)
-        await writer.write_ahead(plan.cut.last, before.compaction_number if before else None)
+        await writer.write_ahead(plan.cut.last, self._number)
 
     # -- the summary
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.chat.blocks import Made
+from recto.chat.blocks import Compaction, Made
 from recto.errors import RectoError
 from recto.store.store import Store
 from recto.turn.side_call import SideAnswer
 
 log = logging.getLogger(__name__)
+AHEAD = "written ahead"
+UNUSED = f"a summary that was {AHEAD} is not used"
 
 
 class SummaryAhead(Struct, frozen=True):
@@ -42,6 +44,42 @@ def find_ahead(store: Store, conversation: str, compaction: int | None) -> Summa
     return SummaryAhead(last, SideAnswer(str(text), str(finish), bool(outcome.get("called")), made))
 
 
+def find_running(store: Store, conversation: str, compaction: int | None) -> str | None:
+    """The last message that a summary covers which was asked for and has not come yet."""
+    request = store.records.latest(conversation, "ahead")
+    record = store.records.record(request) if request else None
+    if record is None or record.account.compaction != compaction or record.outcome.get("finish"):
+        return None
+    return record.account.ahead
+
+
+def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
+    """Why the newest summary that was written ahead cannot serve the next compaction; empty if none was written, if it
+    was stopped, or if a Compaction since has used it or tells why not."""
+    request = store.records.latest(conversation, "ahead")
+    if request is None or head is None:
+        return ""
+    record = store.records.record(request)
+    before, finish = record.account.compaction or 0, record.outcome.get("finish")
+    newest = store.tree.compaction(head)
+    number = newest.compaction.compaction_number if newest and newest.compaction else 0
+    later = store.tree.compactions(head, limit=number - before) if number > before else []
+    blocks = [message.compaction for message in later if message.compaction]
+    if finish in (None, "stopped") or number < before or any(map(_settles, blocks)):
+        return ""
+    if blocks:
+        actions = ", ".join(dict.fromkeys(block.action for block in reversed(blocks)))
+        return f"{UNUSED}: the beginning of the window has changed since ({actions})"
+    if not record.outcome.get("text"):
+        return f"no summary was written ahead: {record.outcome.get('error') or 'the answer was empty'}"
+    return ""
+
+
+def _settles(block: Compaction) -> bool:
+    """Whether a summary that was written before this block is used up, told about, or of no use any more."""
+    return bool(block.checks.get("ahead")) or block.action == "clear" or any(AHEAD in note for note in block.notes)
+
+
 class SummariesAhead:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -63,6 +101,9 @@ class SummariesAhead:
         except Exception:  # a compaction writes its own
             log.exception("writing a summary ahead failed")
 
+    def is_running(self, conversation: str) -> bool:
+        return self._task(conversation) is not None
+
     async def is_done(self, conversation: str, within_s: float) -> bool:
         """Waits for the one that is running, so long at most."""
         task = self._task(conversation)
@@ -72,6 +113,11 @@ class SummariesAhead:
         if task := self._task(conversation):
             task.cancel()
             await asyncio.wait([task])
+
+    async def give_up(self, conversation: str) -> str:
+        """Stops one that would come too late or free too little, and gives a note on it."""
+        await self.stop(conversation)
+        return f"a summary that was being {AHEAD} was stopped: waiting for it would have freed too little"
 
     def _task(self, conversation: str) -> asyncio.Task[None] | None:
         """A task of another loop cannot be waited for; it ends with its loop."""

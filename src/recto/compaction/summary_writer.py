@@ -24,6 +24,7 @@ from recto.turn.context import TurnContext
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
 from recto.window.compaction_block import WrittenSummary
+from recto.window.window import WORK_LOG_BEGINS
 
 T = TypeVar("T")
 # If one compaction needs more calls than this, sentences are chosen without a model instead.
@@ -246,7 +247,9 @@ class SummaryWriter(Struct):
             raise NoSummary("it keeps none of the facts")
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        text = split_work_log(answer.text.strip())[1]
+        text = without_work_log(answer.text)
+        if not (text or self._log):
+            raise NoSummary("it tells nothing but a work log")
         work = self.source.work_log if self._log else None
         for share in LOG_SHARES if work else ():
             self._log = work.render(int(self.most * share), self.source.count) if work else ""
@@ -313,3 +316,10 @@ class SummaryWriter(Struct):
                 else min(aim - 1, int(aim * most / tokens * 0.95))
             )
         return best
+
+
+def without_work_log(text: str) -> str:
+    """A log is read off what was done, never taken from an answer."""
+    while (stripped := text.strip()).startswith(WORK_LOG_BEGINS):
+        text = split_work_log(stripped)[1]
+    return stripped

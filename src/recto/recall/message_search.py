@@ -318,15 +318,22 @@ def _with_excerpts(
 def with_neighbours(
     store: Store, session: ChatSession, found: Sequence[ArchivedHit], scope: ArchiveScope
 ) -> list[ArchivedHit]:
-    """Adds to the best hits the message that explains them: the question before a short answer, or the answer."""
-    out: list[ArchivedHit] = []
+    """Adds to the best hits the message that explains them: the question before a short answer, or the answer. Each
+    once, at its best rank, and as a hit of its own where it is one."""
+    own = {_passage_key(each): each for each in reversed(found)}
+    once: dict[tuple[str, int], ArchivedHit] = {}
     for place, each in enumerate(found):
-        out.append(each)
+        once.setdefault(_passage_key(each), each)
         passage = each.hit.passage
         if place < WITH_NEIGHBOURS and each.message.role in ("user", "assistant"):
             step = -1 if passage.words < FEW_WORDS else 1 if passage.is_question else 0
-            out += _neighbour(store, session, each, step, scope) if step else []
-    return list({(each.message.id, each.hit.passage.start): each for each in reversed(out)}.values())[::-1]
+            for near in _neighbour(store, session, each, step, scope) if step else ():
+                once.setdefault(_passage_key(near), own.get(_passage_key(near), near))
+    return list(once.values())
+
+
+def _passage_key(each: ArchivedHit) -> tuple[str, int]:
+    return each.message.id, each.hit.passage.start
 
 
 def _neighbour(

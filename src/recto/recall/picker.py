@@ -143,10 +143,20 @@ class RecallPicker(Picker):
         return _once([snippet_of(each) for each in found if not there.holds(each)])
 
 
-async def _packed(
-    turn: Turn, ranked: Sequence[Snippet], room: int
-) -> tuple[list[Snippet], list[Snippet], CurrentMessage] | None:
-    """What fits in the room, what does not, and the message with what fits, counted as it is sent."""
+Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
+"""What fits in the room, what does not, and the message with what fits, counted as it is sent."""
+
+
+async def _packed(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing | None:
+    """The fullest packing, if it holds the best snippet or that does not fit even alone."""
+    packed = await _fullest(turn, ranked, room)
+    if not ranked or (packed and ranked[0] in packed[0]):
+        return packed
+    alone = await count_with(turn, _insert(ranked[:1]))
+    return ([ranked[0]], list(ranked[1:]), alone) if _taken(turn, alone) <= room else packed
+
+
+async def _fullest(turn: Turn, ranked: Sequence[Snippet], room: int) -> Packing | None:
     best, most, aim = None, 0, float(room)
     for _ in range(PACKINGS):
         chosen, passed = pack_snippets(ranked, int(aim))
@@ -241,7 +251,10 @@ def _is_shrunk(message: Message, shrunk: Mapping[str, str]) -> bool:
 
 def _once(snippets: Sequence[Snippet]) -> list[Snippet]:
     """Each text once, at its best rank."""
-    return list({each.text: each for each in reversed(snippets)}.values())[::-1]
+    once: dict[str, Snippet] = {}
+    for each in snippets:
+        once.setdefault(each.text, each)
+    return list(once.values())
 
 
 def _pick(each: Snippet) -> Pick:

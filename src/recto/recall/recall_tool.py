@@ -36,7 +36,7 @@ def recall_tool(archive: Archive, store: Store, session: ChatSession) -> LocalTo
             return _by_number(store, session, scope, [str(each) for each in wanted], _offset(arguments))
         if isinstance(query, str) and query.strip():
             return _by_question(archive, store, session, scope, query)
-        raise RectoError("give a query, or the numbers of messages, such as #57")
+        raise RectoError('give `query`, or `messages` as a list of their numbers, such as ["#57"]')
 
     return LocalTool(RECALL_TOOL, run)
 

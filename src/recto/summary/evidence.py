@@ -7,12 +7,14 @@ fact itself must be in the texts.
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct, field
 
+from recto.chat.cues import SMALL_WORDS
 from recto.summary.decisions import content_terms, corrects, shorten_decision
-from recto.summary.entities import NUMBER_WORDS, implied_dates, thousands_value, values_and_unit
+from recto.summary.entities import NUMBER_WORDS, implied_dates, normalize_number, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
 from recto.summary.sentences import word_set
 
@@ -20,11 +22,36 @@ from recto.summary.sentences import word_set
 _MAX_STORED = 8_000_000
 _STEM_LENGTH = 5
 _ROUNDING_TOLERANCE = 0.05
+_COUNTED = "# "
+_FIGURE = re.compile(r"\d[\d.,'’]*")
+_UNIT_LETTERS, _UNIT_STEM = re.compile(r"[^\W\d_]{3,}$"), 4
+_ADVERBS = ("ly", "lich", "mente", "ment")
 # Shares of a sentence's content: in one other sentence, in all texts together, and in a sentence that states it.
 _MIN_SUPPORTED, _MIN_KNOWN, _MIN_STATED = 0.5, 0.6, 0.7
 _WORD = re.compile(r"[^\W_]+")
 # Stands for any word that forbids or denies.
 _NEGATED = "¬"
+# Verbs that decide for something or against it: what they decide is the content.
+_ADOPTS = re.compile(
+    r"\b(?:us(?:e[ds]?|ing)|adopt|accept|approv|cho[os]|select|pick|decid|agree|will|won['’]t|shall|go with|went with"
+    r"|verwend|nutz|benutz|nehmen|entsch[ie]|beschl|werden|usa[rmn]|utiliz|utilis|decid|acord|acept|adopt|choisi|vamos)"
+)
+_REJECTS = re.compile(
+    r"\b(?:reject|refus|declin|discard|abandon|dismiss|dropped|ruled out|decided against|abgelehnt|verworf"
+    r"|entschieden gegen|rechaz|descart|rejet|écart)"
+)
+_DENIES = re.compile(r"n['’]t\b")
+_NO_CONTENT = word_set(
+    "user assistant team group decisio wurde werden kein keine nicht nunca und aber sino pero vamos not"
+)
+_LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
+_CLAUSE_END = re.compile(
+    r"[;()–—…]|[,:](?!\d)|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
+    r"|obwohl|stattdessen|statt|pero|sino|porque|aunque|mais|parce|car)\b"
+)
+_SENTENCES = re.compile(r"[^.!?。！？]+(?:[.!?](?!\s)[^.!?。！？]*)*[.!?。！？]*")
+_CONDITION = re.compile(r"\W*(?:if|unless|whether|wenn|falls|ob|si|cuando|quand)\b")
+_MAX_ASSERTED, _MAX_MORE = 10, 2
 _NEGATIONS = word_set(
     "not no never none without don't doesn't won't can't cannot mustn't avoid stop nothing nobody nicht kein keine "
     "keinen nie niemals ohne ne pas jamais sans ni nunca jamás sin nada nadie forbidden prohibited verboten interdit "
@@ -39,13 +66,14 @@ class Evidence(Struct):
     keys: set[tuple[str, str]] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
     numbers: dict[str, set[float]] = field(default_factory=dict)
-    """Values by unit; "" holds those without a unit."""
+    """Values by unit; "" holds those without a unit, and "# boats" those of them that count boats."""
     _texts: list[str] = field(default_factory=list)
     _size: int = 0
     _joined: str | None = None
     _stems: set[str] | None = None
     _sorted: dict[str, list[float]] = field(default_factory=dict)
     _sentences: list[set[str]] | None = None
+    _written: list[str] | None = None
 
     def add(self, text: str, facts: Iterable[Fact] | None = None) -> None:
         """Adds a text; `facts` are its facts where they are known already."""
@@ -56,12 +84,12 @@ class Evidence(Struct):
         if self._size <= _MAX_STORED:
             self._texts.append(plain)
             self._size += len(plain)
-        self._joined = self._stems = self._sentences = None
+        self._joined = self._stems = self._sentences = self._written = None
         self._sorted.clear()
 
     def _add_fact(self, fact: Fact) -> None:
         key, is_new = fact.key, fact.key not in self.keys
-        if not is_new and (fact.kind != "number" or "." not in fact.text):
+        if not is_new and (fact.kind != "number" or not ("." in fact.text or fact.normal.isdigit())):
             return
         self.keys.add(key)
         if fact.kind == "date":
@@ -69,7 +97,11 @@ class Evidence(Struct):
         elif fact.kind == "number":
             values, unit = values_and_unit(fact.normal)
             other = thousands_value(fact.text)
-            self.numbers.setdefault(unit, set()).update(values, () if other is None else (other,))
+            if other is not None:
+                values.append(other)
+            self.numbers.setdefault(unit, set()).update(values)
+            if not unit:
+                self.numbers.setdefault(f"{_COUNTED}{_noun(fact.counts)}", set()).update(values)
 
     @property
     def text(self) -> str:
@@ -127,21 +159,34 @@ class Evidence(Struct):
         return len(words) > 1 and all(word in self.words for word in words)
 
     def _supports_number(self, fact: Fact) -> bool:
+        """A figure with a unit needs one with this unit, or one that has no unit and counts nothing else."""
         values, unit = values_and_unit(fact.normal)
-        other = thousands_value(fact.text)
-        units = [unit, ""] if unit else list(self.numbers)
         if not values:
             return fact.normal in self.text
-        return all(self._supports_value(value, units) for value in values) or (
-            other is not None and self._supports_value(other, units)
+        units = self._compatible_units(fact, unit) if unit else list(self.numbers)
+        other, written = thousands_value(fact.text), _FIGURE.findall(fact.text)
+        if other is not None and self._supports_value(other, units):
+            return True
+        return all(
+            self._supports_value(value, units) or self._spells_out(figure, fact, unit)
+            for value, figure in zip(values, written if len(written) == len(values) else values, strict=True)
         )
 
+    def _compatible_units(self, fact: Fact, unit: str) -> list[str]:
+        counted = (known for known in self.numbers if known.startswith(_COUNTED))
+        return [unit, *(known for known in counted if _counts_unit(known.removeprefix(_COUNTED), fact))]
+
     def _supports_value(self, value: float, units: Iterable[str]) -> bool:
-        if any(value in self.numbers.get(unit, ()) for unit in units):
-            return True
-        if any(NUMBER_WORDS.get(word) == value for word in self.words & NUMBER_WORDS.keys()):
-            return True
-        return any(self._is_rounded(value, unit) for unit in units)
+        return any(value in self.numbers.get(unit, ()) or self._is_rounded(value, unit) for unit in units)
+
+    def _spells_out(self, figure: str | float, fact: Fact, unit: str) -> bool:
+        """Whether the texts have it as a word, and with a unit only where that word counts nothing else."""
+        spelled = [word for word in self.words & NUMBER_WORDS.keys() if f"{NUMBER_WORDS[word]:g}" == str(figure)]
+        if not spelled or not unit:
+            return bool(spelled)
+        found = re.finditer(rf"(?<!\w)(?:{'|'.join(spelled)})(?!\w)[ -]?([^\W\d_]*)", self.text)
+        nouns = {_noun(match[1]) for match in found}
+        return any(_counts_unit(noun, fact) or normalize_number(f"{figure} {noun}") == fact.normal for noun in nouns)
 
     def _is_rounded(self, value: float, unit: str) -> bool:
         """Whether this is a known value with fewer digits."""
@@ -169,6 +214,21 @@ class Evidence(Struct):
             return False
         *folders, name = bare.replace("\\", "/").strip("/").split("/")
         return all(folder in self.text for folder in folders) and name in self.text
+
+    # -- polarity
+
+    def stances(self, assertion: "Assertion") -> Iterator[bool]:
+        """For each sentence of the texts with this content: whether it says the same, or else the opposite."""
+        if self._written is None:
+            self._written = [part for text in self._texts for part in _SENTENCES.findall(text)]
+        longest = max(assertion.words, key=len)
+        for part in self._written:
+            if longest in part and all(word in part for word in assertion.words):
+                for other in filter(assertion.is_covered_by, _assertions(part)):
+                    if other.is_negated == assertion.is_negated:
+                        yield True
+                    elif assertion.is_opposed_by(other):
+                        yield False
 
     # -- statement
 
@@ -211,6 +271,65 @@ class Evidence(Struct):
     def _highest_share(self, content: set[str]) -> float:
         """How much of a sentence's content the closest sentence of the texts has."""
         return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
+
+
+class Assertion(Struct, frozen=True):
+    """A clause by its content, and whether it denies that."""
+
+    words: frozenset[str]
+    is_negated: bool
+    decides: bool
+
+    def is_covered_by(self, other: "Assertion") -> bool:
+        """Whether the other has its content; a single word is enough only where both decide about it."""
+        return self.words <= other.words and (len(self.words) > 1 or other.decides)
+
+    def is_opposed_by(self, other: "Assertion") -> bool:
+        """Whether one with all of its content says nothing else; a decision may say a little more."""
+        slack = min(_MAX_MORE, len(self.words)) if self.decides and other.decides else 0
+        return len(other.words) <= len(self.words) + slack
+
+
+def assertions_of(sentence: str) -> list[Assertion]:
+    """What a sentence asserts, by clause; a question nothing. A single word is an assertion if the clause decides."""
+    text = normalize_fact_text(sentence)
+    found = _assertions(text[label.end() :] if (label := _LABEL.match(text)) else text)
+    return [each for each in found if len(each.words) <= _MAX_ASSERTED and (len(each.words) > 1 or each.decides)]
+
+
+@lru_cache(1024)
+def _assertions(sentence: str) -> tuple[Assertion, ...]:
+    """Its clauses that have content, and all of them together where none denies."""
+    if sentence.endswith(("?", "？")):
+        return ()
+    parts = [part for part in _CLAUSE_END.split(sentence) if part.strip() and not _CONDITION.match(part)]
+    clauses = [clause for clause in map(_assertion, parts) if clause.words]
+    if len(clauses) < 2 or any(clause.is_negated for clause in clauses):
+        return tuple(clauses)
+    words = frozenset[str]().union(*(clause.words for clause in clauses))
+    return (*clauses, Assertion(words, False, any(clause.decides for clause in clauses)))
+
+
+def _assertion(clause: str) -> Assertion:
+    denies = not _NEGATIONS.isdisjoint(_WORDS.findall(clause)) or _DENIES.search(clause) is not None
+    rejects = _REJECTS.search(clause) is not None
+    words = {word for word in content_terms(clause) if not _has_no_content(word)}
+    return Assertion(frozenset(words), denies != rejects, rejects or _ADOPTS.search(clause) is not None)
+
+
+def _has_no_content(word: str) -> bool:
+    return word in _NO_CONTENT or word in _NEGATIONS or bool(_ADOPTS.match(word) or _REJECTS.match(word))
+
+
+def _noun(word: str) -> str:
+    return "" if word in SMALL_WORDS or word.endswith(_ADVERBS) else word
+
+
+def _counts_unit(noun: str, fact: Fact) -> bool:
+    """Whether a figure before this noun may be one with the fact's unit: it counts nothing, or that unit in another
+    spelling."""
+    written = _UNIT_LETTERS.search(fact.text.lower())
+    return not noun or (written is not None and noun.startswith(written[0][:_UNIT_STEM]))
 
 
 def _sentence_terms(sentence: str) -> set[str]:

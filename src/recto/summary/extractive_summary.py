@@ -19,7 +19,7 @@ from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import TermWeights, is_binding, series_of
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding, series_of
 from recto.summary.sentence_selection import SentenceSelection, select_required
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import (
@@ -34,7 +34,7 @@ from recto.summary.statements import answers, settles
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
-_LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?: (?=\S)")
+_LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(, quoting(?: ([^:]{1,40}))?)?: (?=\S)")
 _LABELS = re.compile(rf"^{_LABEL.pattern}", re.MULTILINE)
 _ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
 _TASK_WEIGHT = 1.6
@@ -52,6 +52,7 @@ _MAX_ROUNDS = 12
 _SERIES_FACTOR = 0.7
 _MAX_TRUNCATED_MESSAGE = 200
 
+_ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
 _MAX_PERIODS = 12
 # Bounds, in characters, for the average sentence when estimating how many fit.
 _MIN_SENTENCE, _MAX_SENTENCE = 15, 80
@@ -195,9 +196,9 @@ def _former_lines(former: str) -> list[SourceLine]:
         text = line[label.end() :] if label else line.strip()
         number = int(label[2] or 0) if label else 0
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
-        lines.append(
-            SourceLine(f"{label[1]}: " if label else "", text, weight * bonus, at == 0, number, is_settled=is_settled)
-        )
+        speaker = (label[4] or "") if label and label[3] else None
+        shown = f"{label[1]}: " if label else ""
+        lines.append(SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled))
     return lines
 
 
@@ -336,7 +337,8 @@ def _open_selection(pool: SentencePool, size: float, known: Sequence[ScoredSente
 def _find_corrections(
     lines: Sequence[SourceLine], known: Sequence[ScoredSentence], pool: Sequence[ScoredSentence], weights: TermWeights
 ) -> dict[SentenceKey, ScoredSentence]:
-    """A message that is older than the former summary corrects nothing in it."""
+    """A message that is older than the former summary corrects nothing in it; neither do quotations and orders."""
+    pool = [sentence for sentence in pool if sentence.speaker is None and sentence.score > MIN_USEFUL_SCORE]
     later = [sentence for sentence in pool if not lines[sentence.line].number]
     speakers = {at: line.label for at, line in enumerate(lines)}
     found = {
@@ -351,18 +353,18 @@ def _cut_sentence(
     sentence: ScoredSentence, lines: Sequence[SourceLine], share: int, count: CountTokens, density: float
 ) -> ScoredSentence:
     """Cuts a sentence to its share of the room. One that is clearly shorter is not counted."""
-    label = lines[sentence.line].heading
+    label = lines[sentence.line].heading(sentence.speaker)
     if len(label) + len(sentence.text) <= share * density:
         return sentence
     return replace(sentence, text=cut_to_fit(sentence.text, share - (count(label) if label else 0) - 1, count))
 
 
 def _readable(sentence: ScoredSentence, lines: Sequence[SourceLine]) -> ScoredSentence:
-    """With the dates that it means, and without the name of a speaker that it quotes."""
+    """With the dates that it means. Nobody knows which day "tomorrow" is in what is quoted."""
     line, text = lines[sentence.line], sentence.text
-    if line.label and (label := _LABEL.match(text)):
+    if line.label == TOOL and (label := _LABEL.match(text)):
         text = text[label.end() :]
-    if line.day and line.label != TOOL and not is_machine_made(text):
+    if line.day and sentence.speaker is None and line.label != TOOL and not is_machine_made(text):
         text = add_dates(text, line.day)
     return replace(sentence, text=text) if text != sentence.text else sentence
 
@@ -370,7 +372,7 @@ def _readable(sentence: ScoredSentence, lines: Sequence[SourceLine]) -> ScoredSe
 def _estimate_fitting(ranked: Sequence[ScoredSentence], lines: Sequence[SourceLine], size: float) -> int:
     """About how many fit."""
     for number, sentence in enumerate(ranked):
-        size -= len(sentence.text) + len(lines[sentence.line].heading) + 1
+        size -= len(sentence.text) + len(lines[sentence.line].heading(sentence.speaker)) + 1
         if size < 0:
             return number
     return len(ranked)
@@ -386,11 +388,13 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:
-            rendered.append(line.heading + text)
+            rendered.append(line.heading(pick.speaker) + text)
         before = pick
     return "\n".join(rendered)
 
 
 def _separator(first: str, second: str, text: str) -> str:
-    """None where the original has none, as between Chinese sentences."""
+    """None where the original has none, as between Chinese sentences; a stroke between lines that end no sentence."""
+    if not _ENDS_SENTENCE.search(first):
+        return " / "
     return "" if not first[-1].isascii() and first + second in text else " "

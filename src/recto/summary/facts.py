@@ -43,6 +43,8 @@ class Fact(NamedTuple):
     end: int = 0
     is_significant: bool = True
     """Whether a reader would call it a fact. An insignificant one still proves that something was said."""
+    counts: str = ""
+    """The word right after a number without a unit: what it counts, if that is no small word."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -112,6 +114,7 @@ _ERROR = re.compile(
 _ERROR_WORDS = ("Error", "Exception", "fatal", "error")
 _CAMEL = re.compile(r"[a-z\u00df-\u00ff\d][A-Z]|[A-Z]{2}[a-z]{2}")
 _COUNTED_NOUN = re.compile(r"[ \xa0](?:[a-z]{3,}s|passed|failed|skipped|people|men|women|children)\b")
+_NEXT_WORD = re.compile(r"[ \xa0]([^\W\d_]{2,40})")
 _NUMBERING = re.compile(r"[.):](?:\s|$)")
 _ANY_LETTER = re.compile(r"[^\W\d_]")
 
@@ -230,7 +233,9 @@ def _number(text: str, start: int, end: int, line_kind: str) -> Fact | None:
         return None
     written = text[start:with_unit]
     is_significant = _is_significant_number(text, start, with_unit, line_kind)
-    return Fact("number", written, normalize_number(written), start, with_unit, is_significant)
+    word = _NEXT_WORD.match(text, end) if with_unit == end else None
+    counts = word[1].lower() if word else ""
+    return Fact("number", written, normalize_number(written), start, with_unit, is_significant, counts)
 
 
 def _is_significant_number(text: str, start: int, end: int, line_kind: str) -> bool:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from recto.summary.decisions import CORRECTION_TERMS, content_terms, find_corrections, find_decisions
 from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
+from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
@@ -65,7 +66,7 @@ class LedgerEntry(NamedTuple):
     text: str
     """The item that quotes it. Several facts may share one."""
     number: int
-    """The number of the last message that says it."""
+    """The number of the message that it quotes."""
     mentions: int = 1
     role: str = "assistant"
     is_listed: bool = False
@@ -149,11 +150,11 @@ class AskedBefore(NamedTuple):
 
 def ledger_items(lines: Iterable[str]) -> list[tuple[int, str]]:
     """The items of a ledger's lines, each with the number of its message."""
-    return [(number, item) for number, _, item in _read(lines)]
+    return [(number, item) for number, _, item in ledger_quotations(lines)]
 
 
-def _read(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """Number, speaker and item."""
+def ledger_quotations(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """The number of a message, who says it, and an item of it."""
     for line in lines:
         if match := _LINE.fullmatch(line):
             for item in match[3].split(ITEM_SEPARATOR):
@@ -168,7 +169,7 @@ def parse_ledger(lines: Iterable[str]) -> list[LedgerEntry]:
     found: list[LedgerEntry] = []
     asked: AskedQuestion | None = None
     said: AskedQuestion | None = None
-    for number, role, item in _read(lines):
+    for number, role, item in ledger_quotations(lines):
         if role == "user" and said and said.number == number - 1 and says_little(item):
             asked, said = asked or said, None
         elif role == "assistant":
@@ -193,7 +194,7 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
     asked = _asked(item) if role == "user" else []
     rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
     found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
-    lowered = int(item.endswith(("?", "？")) and not asked)
+    lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
     return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact in found]
 
 

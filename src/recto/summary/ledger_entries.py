@@ -5,6 +5,7 @@ was pasted, only a little counts.
 """
 
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
@@ -14,7 +15,9 @@ from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
-from recto.summary.machine_output import PROSE, ROW, LineKinds, mark_pasted
+from recto.summary.machine_output import PROSE, QUOTED, ROW, LineKinds, mark_pasted
+from recto.summary.model_orders import SOMEBODY, is_order
+from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quoted_lines, spoken_parts
 from recto.summary.quotation import (
     Quoted,
     Sentences,
@@ -25,7 +28,16 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, leans_back, rate_sentence, refers_back, terms
+from recto.summary.sentences import (
+    IS_UNSPACED,
+    is_heading,
+    is_question,
+    leans_back,
+    rate_sentence,
+    refers_back,
+    sentence_positions,
+    terms,
+)
 from recto.summary.statements import answers, asks_politely, is_reaction, is_request, leaves_open, says_little, settles
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
@@ -61,7 +73,8 @@ def entries_of_prose(
 ) -> Iterator[LedgerEntry]:
     """What a person or the assistant says. `before` is what the message before asks: a short answer is understood
     together with it."""
-    written, lines = lines, mark_pasted(text, lines)
+    parts = spoken_parts(text)
+    written, lines = lines, mark_quoted(mark_pasted(text, lines), parts)
     if before and before.role != message.role:
         yield from _settled(text, before)
     is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
@@ -82,7 +95,8 @@ def entries_of_prose(
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
-    for fact, item in _quote_output(text, (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW))):
+    output = (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED))
+    for fact, item in (*_quote_output(text, output), *_quote_others(text, facts, parts)):
         yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
         for fact in _rows(text, written, lines):
@@ -174,7 +188,8 @@ def _quote_prose(
     for decision in find_decisions(text, lines, sentences.positions):
         item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
         binding[sentences.around(decision.start) or (decision.start, decision.end)] = item
-        yield decision, item
+        if not is_order(decision.text):
+            yield decision, item
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)
@@ -183,6 +198,8 @@ def _quote_prose(
         if lines.at(fact.start) != PROSE:
             continue
         place = sentences.around(fact.start)
+        if place and is_order(text[place[0] : place[1]]):
+            continue
         bound = binding.get(place) if place else None
         if bound and fact.text in bound.short:
             yield fact, bound
@@ -268,6 +285,31 @@ def _is_addressed(fact: Fact, item: str) -> bool:
     return item.endswith(f", {fact.text}") and len(item.split()) <= _MAX_ADDRESS
 
 
+# -- the words of others
+
+
+def _quote_others(text: str, facts: Sequence[Fact], parts: Sequence[SpokenPart]) -> Iterator[tuple[Fact, str]]:
+    """Facts in what is pasted, with the name of the speaker that stands before. Where there is none, nothing is told
+    that would seem to be said of the user."""
+    counts: Counter[str] = Counter()
+    ordered = sorted((fact for fact in facts if fact.kind not in _PEOPLES), key=lambda fact: fact.start)
+    for line in quoted_lines(text, parts):
+        for at, sentence in sentence_positions(line.text):
+            start, end = line.offset + at, line.offset + at + len(sentence)
+            item = quote_words(text[line.start : end].rstrip(".!"))
+            is_labelled = line.is_labelled and not item.endswith("…")
+            if is_order(sentence, speaker=line.speaker) or (not is_labelled and is_personal(sentence)):
+                continue
+            item = item if is_labelled else quote_words(sentence.rstrip(".!"))
+            found = find_decisions(sentence, LineKinds((), (), ())) if is_labelled else []
+            first, last = (bisect_left(ordered, place, key=lambda fact: fact.start) for place in (start, end))
+            found += [fact for fact in ordered[first:last] if fact.text in item and _is_understood(fact, item)]
+            for fact in found:
+                if counts[fact.kind] < _MAX_OF_KIND and fact.is_significant:
+                    counts[fact.kind] += 1
+                    yield fact, item
+
+
 # -- machine output
 
 
@@ -278,9 +320,15 @@ def _quote_output(text: str, facts: Iterable[Fact]) -> Iterator[tuple[Fact, str]
         if not fact.is_significant or fact.kind in _PEOPLES or counts[fact.kind] >= _MAX_OF_KIND:
             continue
         item = quote_line(fact, text) if fact.kind in _ON_LINES else quote_words(fact.text)
+        if is_order(_line_of(text, fact), speaker=SOMEBODY):
+            continue
         if len(item) > 2 and (fact.kind not in _ON_LINES or count_topic_words(item.replace(fact.text, " ", 1))):
             counts[fact.kind] += 1
             yield fact, item
+
+
+def _line_of(text: str, fact: Fact) -> str:
+    return text[text.rfind("\n", 0, fact.start) + 1 : fact.end].strip()
 
 
 def _rows(text: str, written: LineKinds, pasted: LineKinds) -> Iterator[Fact]:

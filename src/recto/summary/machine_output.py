@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 FENCES = ("```", "~~~")
-PROSE, MACHINE, OUTCOME, ROW = "prose", "machine", "outcome", "row"
-"""Kinds of lines. An outcome is machine output that reports a result; a row is one of many lines that look alike."""
+PROSE, MACHINE, OUTCOME, ROW, QUOTED = "prose", "machine", "outcome", "row", "quoted"
+"""Kinds of lines. An outcome is machine output that reports a result; a row is one of many lines that look alike; what
+is quoted, others than the author have said."""
 
 _LEVEL = r"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b"
 _MACHINE_START = re.compile(

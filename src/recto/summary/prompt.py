@@ -133,9 +133,19 @@ def _common_fields(options: SummaryOptions, shorter: bool) -> dict[str, object]:
     }
 
 
+# How the lines of a transcript begin that say who speaks, or what it is.
+_TRANSCRIBED = re.compile(
+    r"^(?=(?:User|Assistant|Tool|System)(?: [^\n:]{0,40})?:|(?:Result|Error) of |Earlier summary:|Part \d+ of \d+:"
+    r"|\[\d[\d-]* ?(?:messages left out)?\]$)",
+    re.MULTILINE,
+)
+
+
 def transcribe(message: Message) -> str:
-    """A message as part of a transcript, with everything that can be put in words."""
-    return "\n".join(line for block in message.blocks if (line := _transcribe_block(message.role, block)))
+    """A message as part of a transcript, with everything that can be put in words. None of its lines but the first
+    looks like the beginning of another message."""
+    texts = (line for block in message.blocks if (line := _transcribe_block(message.role, block)))
+    return "\n".join(text[:1] + _TRANSCRIBED.sub("> ", text[1:]) if "\n" in text else text for text in texts)
 
 
 def _transcribe_block(role: str, block: Block) -> str:

@@ -53,10 +53,13 @@ def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
             for sentence in sample.pop(at, None) or reader.sentences(at)
         ]
         best = heapq.nlargest(per_period, scored, lambda found: found[0] + _task_bonus(lines[found[1]], found[2]))
-        pool += [ScoredSentence(at, found.position, found.text, found.terms, score) for score, at, found in best]
+        pool += [
+            ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
+            for score, at, found in best
+        ]
     return SentencePool(reader, sorted(pool, key=lambda sentence: sentence.key), weights)
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:
     """Makes sure that the start of the task is in the pool."""
-    return 10 * (line.is_task and sentence.position < LEADING_SENTENCES)
+    return 10 * (line.is_task and sentence.position < LEADING_SENTENCES and sentence.speaker is None)

@@ -12,6 +12,7 @@ from itertools import chain
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
+from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.sentences import (
     PRONOUNS,
     UNSPACED_NUMBER,
@@ -46,6 +47,9 @@ _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
 _SMALL_TALK_FACTOR = 0.01
 _PASTED_OUTPUT_FACTOR = 0.5
+# What others said is told after what its author says of it, and their orders to a model bind nobody.
+_QUOTED_FACTOR = 0.4
+_ORDER_FACTOR = 0.002
 _LISTING_FACTOR = 0.35
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
@@ -70,7 +74,7 @@ _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
 _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
-_NUMBERED = re.compile(r"\d+:")
+_NUMBERED = re.compile(r"#?\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
     r"(?:(?:yeah|yes|wow|oh|aw+|hey|sure|absolutely|definitely|thanks|ja|klar|sí|claro|oui)\b[^.!?]{0,16}[,!] ?)?"
@@ -85,15 +89,6 @@ _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
     r"|我会|我来|我将|では|それでは)",
-    re.IGNORECASE,
-)
-_DUTY = r"\b(?:must|should|always|exactly|only|every|each)\b"
-_PROMPT_FRAME = re.compile(
-    rf"\b(?:tool|function)[ _-]?calls?\b.*{_DUTY}|{_DUTY}.*\b(?:tool|function)[ _-]?calls?\b"
-    r"|\b(?:your|each|every) (?:response|reply|output|turn)s? (?:must|should|has to|needs to|will)\b"
-    r"|\byou are an? (?:\w+ ){0,3}(?:assistant|agent|programmer|model)\b"
-    r"|\byou have access to (?:the following|several|tools)\b"
-    r"|\b(?:respond|reply|answer) (?:only )?(?:in|with) (?:the following format|valid json|json)\b",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
@@ -147,11 +142,15 @@ def score_sentence(
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
-        score = _score_speech(score, start, label, is_settled=line.is_settled)
+        is_quoted = sentence.speaker is not None
+        score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-    score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL)
+    is_own_task = line.is_task and label != TOOL and sentence.speaker is None
+    score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
+    if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
+        score *= _ORDER_FACTOR
     return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
 
 
@@ -176,11 +175,6 @@ def series_of(pool: Sequence[ScoredSentence]) -> set[SentenceKey]:
     return {one.key for found in runs for one in found if not is_binding(one)}
 
 
-def is_prompt_frame(text: str) -> bool:
-    """Whether it tells a model how to answer, as in the prompts of programs."""
-    return _PROMPT_FRAME.search(text) is not None
-
-
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
@@ -202,8 +196,11 @@ def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bo
     return _FREQUENT_FACTOR * score if is_frequent else score
 
 
-def _score_speech(score: float, start: str, label: str, *, is_settled: bool) -> float:
+def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_settled: bool) -> float:
     priority = rate_sentence(start)
+    if is_quoted:
+        score *= _QUOTED_FACTOR
+        priority = min(priority, TELLING)
     if priority == CHATTER:
         return _SMALL_TALK_FACTOR * score
     if label == ASSISTANT and is_announcement(start):

@@ -185,8 +185,9 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
 def _required_groups(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[list[int]]:
     """The summary needs one of each group: the task, and each third of the lines, or of the sentences of few lines."""
     task = [at for at, sentence in enumerate(pool) if lines[sentence.line].is_task]
-    leading = [at for at in task if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
+    own = [at for at in task if pool[at].speaker is None]
+    leading = [at for at in own if pool[at].position < LEADING_SENTENCES and pool[at].score > MIN_USEFUL_SCORE]
     thirds: list[list[int]] = [[], [], []]
     for at, sentence in enumerate(pool):
         thirds[sentence.line * 3 // len(lines) if len(lines) >= 3 else at * 3 // len(pool)].append(at)
-    return [group for group in (leading or task, *thirds) if group]
+    return [group for group in (leading or own or task, *thirds) if group]

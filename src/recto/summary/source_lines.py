@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.machine_output import FENCES, is_machine_made, is_noise
+from recto.summary.pasted_text import spoken_parts
 from recto.summary.sentences import (
     IS_UNSPACED,
     is_heading,
@@ -65,11 +66,16 @@ class SourceLine(Struct, frozen=True):
     """When it was said, to tell which day "tomorrow" is."""
     is_settled: bool = False
     """What it asks was answered or done."""
+    speaker: str | None = None
+    """Whom a line of a former summary quotes. Of messages, their sentences tell."""
 
-    @property
-    def heading(self) -> str:
-        """The label as it is written."""
-        return f"{self.label[:-2]} (#{self.number}): " if self.number else self.label
+    def heading(self, speaker: str | None = None) -> str:
+        """The label as it is written where it quotes a speaker."""
+        if not self.label:
+            return ""
+        number = f" (#{self.number})" if self.number else ""
+        quoting = "" if speaker is None else f", quoting {speaker}".rstrip()
+        return f"{self.label[:-2]}{number}{quoting}: "
 
 
 class LineSentence(NamedTuple):
@@ -79,6 +85,8 @@ class LineSentence(NamedTuple):
     text: str
     terms: set[str]
     is_code: bool = False
+    speaker: str | None = None
+    """Whom the author of the line quotes; None for his own words."""
 
 
 class ScoredSentence(Struct, frozen=True):
@@ -89,6 +97,7 @@ class ScoredSentence(Struct, frozen=True):
     text: str
     terms: set[str]
     score: float
+    speaker: str | None = None
 
     @property
     def key(self) -> SentenceKey:
@@ -112,10 +121,22 @@ class LineReader:
         text, limit = self.lines[line].text, self.limit
         ends = (text,) if len(text) <= limit else (leading_lines(text, limit // 2), trailing_lines(text, limit // 2))
         # an empty sentence after each end leaves a gap in the positions: only neighbours are joined again
-        found = [sentence for end in ends for sentence in (*_tag_listings(end), ("", False))]
+        found = [sentence for end in ends for sentence in (*self._attributed(end, line), ("", False, None))]
         step = len(found) // _MAX_SENTENCES + 1
         sample = [(at, *found[at]) for at in range(0, len(found), step) if found[at][0]]
-        return [LineSentence(at, text, terms(text), is_code) for at, text, is_code in sample]
+        return [LineSentence(at, text, terms(text), is_code, speaker) for at, text, is_code, speaker in sample]
+
+    def _attributed(self, text: str, line: int) -> Iterator[tuple[str, bool, str | None]]:
+        """Sentences with their speakers; what two of them say is not joined either."""
+        source = self.lines[line]
+        parts = [(source.speaker, text)]
+        if source.label and source.speaker is None:
+            parts = [(part.speaker, part.text) for part in spoken_parts(text)]
+        for at, (speaker, said) in enumerate(parts):
+            if at:
+                yield "", False, None
+            for sentence, is_code in _tag_listings(said):
+                yield sentence, is_code, speaker
 
     def cached_sentences(self, line: int) -> list[LineSentence]:
         """The same, cached for lookups around a sentence."""
@@ -164,7 +185,8 @@ class SentenceContext(Struct):
         for other in self.reader.cached_sentences(sentence.line):
             if other.position > sentence.position:
                 size -= len(other.text)
-                if size < 0 or other.is_code or is_noise(other.text) or is_machine_made(other.text):
+                is_own = other.speaker is None and not other.is_code
+                if size < 0 or not is_own or is_noise(other.text) or is_machine_made(other.text):
                     return
                 yield _unscored(sentence.line, other)
 
@@ -175,17 +197,17 @@ class SentenceContext(Struct):
             return
         is_leaning = leans_back(text)
         before = self._meaningful(line, position - 1) if is_leaning or refers_back(text) else None
-        if before is None and is_leaning:
+        if before is None and is_leaning and sentence.speaker is None:
             before = self._said_before(sentence)
         if before:
             yield before
         if (is_heading(text) or _is_refusal(text)) and (after := self._meaningful(line, position + 1)):
             yield after
-        if is_question(text) and not source.is_task and (answer := self._answer(sentence)):
+        if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
             yield answer
         is_bare = before is None and says_little(text)
-        said = self._question(sentence) if _is_elliptic(text) else None
-        if is_bare and not said:
+        said = self._question(sentence) if sentence.speaker is None and _is_elliptic(text) else None
+        if is_bare and sentence.speaker is None and not said:
             said = self._corrected(sentence) or self._said_before(sentence)
         if said:
             yield said
@@ -211,7 +233,8 @@ class SentenceContext(Struct):
         if line is None:
             return None
         first = self.reader.cached_sentences(line)[:_MAX_SENTENCES_TO_ANSWER]
-        answer = next((found for found in first if _is_meaningful(found) and not found.is_code), None)
+        own = [found for found in first if found.speaker is None]
+        answer = next((found for found in own if _is_meaningful(found) and not found.is_code), None)
         return _unscored(line, answer) if answer and not is_question(answer.text) else None
 
     def _question(self, answer: ScoredSentence) -> ScoredSentence | None:
@@ -245,7 +268,7 @@ class SentenceContext(Struct):
 
 
 def _unscored(line: int, sentence: LineSentence) -> ScoredSentence:
-    return ScoredSentence(line, sentence.position, sentence.text, sentence.terms, 0.0)
+    return ScoredSentence(line, sentence.position, sentence.text, sentence.terms, 0.0, sentence.speaker)
 
 
 def _is_meaningful(sentence: LineSentence) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.sentences import word_set
 from recto.summary.truncation import cut_text
 
@@ -285,6 +286,8 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
         return _shown(f"diff of {', '.join(dict.fromkeys(diffed))}", code), is_error or bool(code)
     lines = _without_prompt([line.strip() for line in ends.splitlines() if line.strip()])
     lines = [line for line in lines if line not in frames] or lines[-1:]
+    while lines and is_order(lines[-1], speaker=SOMEBODY):
+        lines.pop()
     if code is None and (found := _EXIT.search(f"{ends[:200]}\n{ends[-200:]}")):
         code = int(found[1])
     is_failed = is_error or bool(code)

@@ -4,7 +4,7 @@ Unsupported facts are marked in the text. Lost ones go into the ledger, as far a
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
@@ -13,15 +13,18 @@ from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
-from recto.summary.evidence import Evidence
-from recto.summary.facts import Fact, facts_on_lines, find_facts
+from recto.summary.evidence import Assertion, Evidence, assertions_of
+from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
 from recto.summary.ledger import AskedBefore, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
 from recto.summary.ledger_entries import asked_in, entries_of_output, entries_of_prose, readable_arguments
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.quotation import fact_end
+from recto.summary.sentences import sentence_positions
 
 MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
+# Stands for the words of a mark where they are a quotation.
+_QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
 _REST_OF_WORD = re.compile(rf"(?:['’.@:/\\-]?[{LETTER}])*+")
 # Kinds of facts that may contain others.
 _OUTER_KINDS = ("quote", "command", "url", "path", "error")
@@ -37,12 +40,16 @@ class CoveredFacts(Struct):
     entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
     dropped: int = 0
     """How many entries were beyond the limit."""
+    with_marks: list[str] = field(default_factory=list)
+    """Texts of the user that have the words of a mark themselves."""
     _before: AskedBefore | None = None
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
             for text, author in _texts_of(message):
                 self._add_text(text, author, message)
+                if message.role == "user" and MARK.strip() in text:
+                    self.with_marks.append(text)
         if len(self.entries) > _MAX_ENTRIES:
             self._drop_worst()
 
@@ -91,6 +98,8 @@ class FormerSummary(Struct, frozen=True):
     """The facts in the summary, with the numbers of their messages."""
     facts: int | None = None
     """How many facts were covered; None if they were not counted."""
+    has_marks: bool = True
+    """Whether what looks like a mark in it may be one."""
 
     @property
     def entries(self) -> list[LedgerEntry]:
@@ -102,7 +111,8 @@ class FormerSummary(Struct, frozen=True):
 def former_summary(block: Compaction | None) -> FormerSummary:
     if block is None:
         return FormerSummary()
-    return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"))
+    has_marks = block.checks.get("invented") != 0
+    return FormerSummary(block.summary, block.ledger, block.places, block.checks.get("facts"), has_marks)
 
 
 class VerifiedSummary(Struct, frozen=True):
@@ -138,7 +148,8 @@ def verify_summary(
 ) -> VerifiedSummary:
     """`allowed` texts may be used as well: the user's wish, messages still sent. Without `mark` the text is trusted,
     because it consists of sentences of the originals."""
-    parsed = _parse_marks(former.summary)
+    parsed = _parse_marks(former.summary) if former.has_marks else _ParsedMarks(former.summary)
+    text = _quote_marks(text, covered.with_marks if former.has_marks else [*covered.with_marks, former.summary])
     invented = count_marks(text)
     if mark:
         known = Evidence()
@@ -146,6 +157,7 @@ def verify_summary(
             known.add(other)
         text, unsupported = mark_unsupported(text, (covered.evidence, known), parsed.unverified)
         invented = len(unsupported)
+    text = text.replace(_QUOTED_MARK, MARK.strip())
     former_entries = former.entries
     entries = _merge_entries(former_entries, covered.entries.values())
     current = mark_corrections(entries)
@@ -163,7 +175,8 @@ def recount_facts(text: str, block: Compaction) -> dict[str, int]:
     kept = {entry.key for entry in _split_stated(text, entries)[0]}
     listed = _listed(former.ledger) - kept
     total = max(former.facts or 0, len(entries))
-    return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
+    own = [] if former.has_marks else [former.summary]
+    return block.checks | _counts(total, len(kept), len(listed), count_marks(_quote_marks(text, own)))
 
 
 def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, str]]:
@@ -201,7 +214,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
 
 
 def _merge_entries(*groups: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """Each fact once, with the number of the last message that says it."""
+    """Each fact once, as the user says it last, or else the assistant, or else a tool."""
     merged: dict[tuple[str, str], LedgerEntry] = {}
     for entry in chain(*groups):
         _merge_entry(merged, entry)
@@ -222,6 +235,20 @@ def strip_marks(text: str) -> str:
 
 def count_marks(text: str) -> int:
     return len(_MARKS.findall(text))
+
+
+def _quote_marks(text: str, sources: Sequence[str]) -> str:
+    """The text with another sign for each mark that is the user's own, by the words before it."""
+    if MARK.strip() not in text or not sources:
+        return text
+    said = [normalize_fact_text(source) for source in sources]
+
+    def sign(match: re.Match[str]) -> str:
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()[-_WORDS_BEFORE:]
+        quoted = normalize_fact_text(" ".join([*before, MARK]))
+        return match[0].replace(MARK.strip(), _QUOTED_MARK) if any(quoted in each for each in said) else match[0]
+
+    return _MARKS.sub(sign, text)
 
 
 def mark_unsupported(text: str, known: Sequence[Evidence], unverified: Sequence[Fact] = ()) -> tuple[str, list[Fact]]:
@@ -249,11 +276,33 @@ def _find_unsupported(plain: str, known: Sequence[Evidence], unverified: Sequenc
             continue
         if not any(evidence.supports(fact) for evidence in known):
             found[fact.key] = fact
-    facts = list(found.values())
+    facts = [*found.values(), *(fact for fact in _find_assertions(plain) if _is_reversed(fact, known))]
     outer = [fact for fact in facts if fact.kind in _OUTER_KINDS]
     inner = [fact for fact in facts if fact.kind != "decision" and not any(_is_inside(fact, other) for other in outer)]
     decisions = [fact for fact in facts if fact.kind == "decision" and not any(_is_inside(one, fact) for one in inner)]
     return [*inner, *decisions]
+
+
+def _find_assertions(plain: str) -> Iterator[Fact]:
+    """Sentences that assert something."""
+    for start, sentence in sentence_positions(plain):
+        if found := assertions_of(sentence):
+            words = {word for assertion in found for word in assertion.words}
+            yield Fact("decision", sentence, " ".join(sorted(words)), start, start + len(sentence))
+
+
+def _is_reversed(fact: Fact, known: Sequence[Evidence]) -> bool:
+    """Whether of something in it the sources say the opposite, and never the same."""
+    return any(_is_opposed(assertion, known) for assertion in assertions_of(fact.text))
+
+
+def _is_opposed(assertion: Assertion, known: Sequence[Evidence]) -> bool:
+    is_opposed = False
+    for stance in chain.from_iterable(evidence.stances(assertion) for evidence in known):
+        if stance:
+            return False
+        is_opposed = True
+    return is_opposed
 
 
 def _find_again(plain: str, facts: Iterable[Fact]) -> Iterable[Fact]:
@@ -289,7 +338,7 @@ def _parse_marks(summary: str) -> _ParsedMarks:
     if MARK.strip() not in summary:
         return _ParsedMarks(summary)
     plain, positions = _strip_and_locate_marks(summary)
-    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain)]
+    facts = [*find_facts(plain, author=PROSE), *find_decisions(plain), *_find_assertions(plain)]
     keys = {fact.key for fact in facts if _mark_position(plain, fact) in positions}
     unverified = [fact for fact in facts if fact.key in keys]
     verified, end = "", 0

@@ -16,7 +16,9 @@ from recto.chat.message import Message
 from recto.chat.priority import CHATTER, NORMAL
 from recto.sources.tools import RECALL
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
-from recto.summary.sentence_score import is_announcement, is_prompt_frame
+from recto.summary.model_orders import is_order, is_prompt_frame
+from recto.summary.pasted_text import own_words
+from recto.summary.sentence_score import is_announcement
 from recto.summary.sentences import is_question, rate_sentence, tagged_sentences
 from recto.summary.tool_use import ToolUse, is_path, read_tool_use, read_written_command
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit
@@ -312,8 +314,10 @@ def without_command(text: str) -> str:
 
 
 def _asked(text: str) -> str:
-    """The task in the user's own words: what is not small talk, code or the frame of a prompt; empty if nothing is."""
-    found = [sentence for sentence in _prose(text) if not is_prompt_frame(sentence)]
+    """The task in the user's own words: what is not pasted, small talk, code or the frame of a prompt; empty if nothing
+    is."""
+    own = _prose(own_words(text[:_MAX_EXAMINED]))
+    found = [sentence for sentence in own if not is_prompt_frame(sentence) and not is_order(sentence)]
     asked = " ".join(" ".join(found)[: 2 * _MAX_TASK].split())
     return cut_text(asked, _MAX_TASK) if asked.count(" ") > 1 or not asked.isascii() else ""
 

@@ -1,5 +1,7 @@
 """Window: the sections that the model reads, with their tokens and picks; and how messages become entries."""
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +40,16 @@ SUMMARY_ENDS = (
 )
 LEDGER_BEGINS = "[Said besides, by number of the message; each is kept word for word and can be recalled:]"
 ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
+# How the frame's own lines begin, and those of a ledger and a work log, whatever stands around the words.
+_FRAME_START = re.compile(
+    r"[\s*_`\"'“”]*(?:[\[({<]+\s*(?:end of|summary of|said besides|[\d,.]+ earlier messages)\b"
+    r"|#\s*\d+(?:\s*[^\W\d]+)?\s*:|work log\s*:)",
+    re.IGNORECASE,
+)
+_LEDGER_LINE = re.compile(r"#\d+ ?\S")
+WORK_LOG_BEGINS = "Work log:"
+"""May be the first line of a summary and no other."""
+_INVISIBLE = ("Cc", "Cf")
 
 
 class Component(Struct, frozen=True):
@@ -224,8 +236,33 @@ def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | 
     """
     if block.summary:
         begins = SUMMARY_BEGINS.format(archived=block.messages_archived)
-        ledger = (LEDGER_BEGINS, *block.ledger) if block.ledger else ()
-        return Entry("user", (Text("\n".join((begins, block.summary, *ledger, SUMMARY_ENDS))),))
+        ledger = (LEDGER_BEGINS, *map(_ledger_line, block.ledger)) if block.ledger else ()
+        return Entry("user", (Text("\n".join((begins, *_told(block.summary), *ledger, SUMMARY_ENDS))),))
     if lifted and lifted[0].role != "user":
         return Entry("user", (Text(ARCHIVED.format(archived=block.messages_archived)),))
     return None
+
+
+def _told(summary: str) -> list[str]:
+    """The lines of a summary. Nothing that was said, and no model that tells it, can end or forge the frame."""
+    lines = summary.splitlines()
+    own = 1 if lines[:1] == [WORK_LOG_BEGINS] else 0
+    return [*lines[:own], *map(quote_if_framelike, lines[own:])]
+
+
+def _ledger_line(line: str) -> str:
+    line = " ".join(line.splitlines())
+    return line if _LEDGER_LINE.match(line) else quote_if_framelike(line)
+
+
+def is_framelike(line: str) -> bool:
+    """Whether a reader could take it for a line of a summary's frame."""
+    line = line.replace("\t", " ")
+    if not (line.isprintable() and (line.isascii() or unicodedata.is_normalized("NFKC", line))):
+        plain = unicodedata.normalize("NFKC", line)
+        line = "".join(char for char in plain if unicodedata.category(char) not in _INVISIBLE or char.isspace())
+    return _FRAME_START.match(line) is not None
+
+
+def quote_if_framelike(line: str) -> str:
+    return f"> {line}" if is_framelike(line) else line

@@ -20,6 +20,7 @@ from recto.chat.blocks import (
     ToolCall,
     ToolResult,
 )
+from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested
@@ -39,9 +40,12 @@ MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
 UNVERIFIED = "[unverified]"
+SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
 NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
+CLEARED = "There is no summary: what was said before the clear is not sent."
+NOTHING_ARCHIVED = "There is no summary: nothing is archived; what is long is sent as an excerpt."
 
 
 def event_in_words(event: ContextCompacted, writer: str = "") -> str:
@@ -86,14 +90,21 @@ def counts_in_words(checks: Mapping[str, int]) -> str:
     return f"{', '.join([kept, *others])}; {marked}"
 
 
-def ledger_in_words(items: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """The items of a ledger in columns: the number of a message, and what it says, a line each."""
-    wanted = list(items)
-    width = max((len(f"#{number}") for number, _ in wanted), default=0)
+def ledger_in_words(lines: Iterable[str]) -> Iterator[str]:
+    """The items of a ledger, with who said them."""
+    from recto.summary.ledger import ledger_quotations  # compiles patterns: a tenth of a second
+
+    return quoted_in_words((number, SPEAKERS.get(role, role), item) for number, role, item in ledger_quotations(lines))
+
+
+def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
+    """In columns: the number of a message, who says it if that is given, and the words, a line each."""
+    wanted = [(f"#{number} {speaker}".rstrip(), item) for number, speaker, item in quotations]
+    width = max((len(head) for head, _ in wanted), default=0)
     before = None
-    for number, item in wanted:
-        yield f"{f'#{number}' if number != before else '':<{width}}  {item}"
-        before = number
+    for head, item in wanted:
+        yield f"{head if head != before else '':<{width}}  {item}"
+        before = head
 
 
 def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:
@@ -153,7 +164,9 @@ def in_one_line(block: Compaction) -> str:
 def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
     """All that is known about a compaction, by name. Messages are ids here: `Talk.numbered` gives their numbers."""
     yield "compaction", f"{block.compaction_number}, {show.when(block.timestamp)}" + _action(block)
-    yield "covers", f"{show.counted(block.messages_archived + len(block.lifted), 'message')}, up to {block.last}"
+    covered = block.messages_archived + len(block.lifted)
+    # `last` may be a Compaction, which has no number
+    yield "covers", f"{show.counted(covered, 'message')}, up to #{covered}" if covered else "no messages"
     if block.lifted:
         yield "still sent", f"{show.counted(len(block.lifted), 'message')}: {', '.join(block.lifted)}"
     if block.context_size_before or block.context_size_after:
@@ -169,6 +182,19 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
         yield "pins", ", ".join(block.pinned)
     if block.excerpts:
         yield "excerpts", ", ".join(f"{key} ({len(text):,} characters)" for key, text in block.excerpts.items())
+
+
+def no_summary_in_words(block: Compaction) -> str:
+    if block.last is None:
+        return NOTHING_ARCHIVED
+    return CLEARED if block.made_by == "clear" else NO_SUMMARY
+
+
+def branch_in_words(message: Message) -> str:
+    """What the end of a branch says, or did if nobody said it."""
+    block = message.compaction
+    said = f"{message.role}: {show.shortened(message.text, BRANCH_WIDTH)}"
+    return said if block is None else f"{block_in_words(block)}{_action(block)}"
 
 
 def _ranges(ranges: Sequence[MessageRange]) -> str:
@@ -196,7 +222,7 @@ def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
     return {"conversation": talk.id, "head": talk.head, "compaction": wire.block_to_json(block)}
 
 
-RESULT_WIDTH = 200
+RESULT_WIDTH, BRANCH_WIDTH = 200, 50
 INDENT = "  "
 USUAL_PRIORITY = 5
 APPROVALS = {
