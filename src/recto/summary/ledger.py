@@ -33,7 +33,6 @@ _KIND_RANKS = {
     "question": 3.0,
     "request": 3.0,
     "command": 2.5,
-    "path": 2.5,
     "name": 1.0,
     "quote": 1.0,
     "statement": 0.0,

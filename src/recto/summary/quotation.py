@@ -125,8 +125,9 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
 
 
 def _quote_shortly(fact: Fact, text: str, start: int, end: int) -> str:
-    """A path, an address or a command alone where its clause is long; all else needs its clause."""
-    return quote_words(fact.text) if fact.kind in _ALONE and end - start > _SHORT_CLAUSE else text[start:end]
+    """A path or an address alone, and a command where its clause is long; all else needs its clause."""
+    is_alone = fact.kind in _ALONE and (fact.kind != "command" or end - start > _SHORT_CLAUSE)
+    return quote_words(fact.text) if is_alone else text[start:end]
 
 
 def _line_around(text: str, fact: Fact) -> tuple[int, int]:
