@@ -1,7 +1,7 @@
 """Long imported histories: what a summary reads at once, what it leaves to the next one, and what is recorded."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,12 @@ from recto.compaction import summary_writer
 from recto.events import ContextCompacted, Event, SummaryProgress
 from recto.ids import new_id
 
+ROLES = ("user", "assistant")
 REPLY: dict[str, Any] = {"text": "Noted, the harbour has room."}
 SAID = "Boat {0} arrived on quay {0} with {0} barrels of oil for the lighthouse, said the {1}."
+THINGS = ("mast", "winch", "rudder", "anchor", "galley", "compass", "tiller", "ladder", "lantern", "chart", "pump")
+DONE = ("was lent to", "is mended by", "was painted by", "costs more than we agreed, says", "belongs to", "was lost by")
+PEOPLE = ("Ada", "Bruno", "Carla", "Dirk", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas", "Karin", "Luis", "Mara")
 IMPORTED = 2000
 # About a hundred messages, of which the window has loaded at least as many.
 READ = 60_000
@@ -30,12 +34,19 @@ def _small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_writer, "MOST_READ", READ)
 
 
-def imported(at: Desk, number: int = IMPORTED) -> Talk:
+def one_of_a_series(n: int) -> str:
+    return SAID.format(n, ROLES[n % 2])
+
+
+def something_else(n: int) -> str:
+    return f"The {THINGS[n % 11]} {DONE[n // 11 % 6]} {PEOPLE[n // 66 % 13]}, and quay {n} has been dark since then."
+
+
+def imported(at: Desk, number: int = IMPORTED, said: Callable[[int], str] = one_of_a_series) -> Talk:
     """A conversation as an import leaves it."""
     talk = at.conversation()
     talk.ask("Start.")
-    roles = ("user", "assistant")
-    told = (Message(new_id(), roles[n % 2], (Text(SAID.format(n, roles[n % 2])),)) for n in range(number))  # type: ignore[arg-type]
+    told = (Message(new_id(), ROLES[n % 2], (Text(said(n)),)) for n in range(number))  # type: ignore[arg-type]
     at.store.tree.append_all(talk.id or "", told)
     return at.conversation(talk.id)
 
@@ -103,7 +114,7 @@ def test_the_next_compaction_reads_on_until_everything_is_read(desk: Open, scrip
 
 
 def test_what_is_read_late_is_told_with_its_number_and_corrects_nothing(desk: Open, script: Script) -> None:
-    talk = imported(desk(script(REPLY, limit=2000, summarizes=False)))
+    talk = imported(desk(script(REPLY, limit=2000, summarizes=False)), said=something_else)
     first = first_block(talk)
     assert not re.search(r"\(#\d+\): ", first.summary), "the order of the lines tells it"
     block = next_compaction(talk)

@@ -315,9 +315,10 @@ class CompactionRun:
 
     async def _summary_writer(self, most: int) -> SummaryWriter:
         source = self._summary_input()
-        # summary and ledger together stay shorter than what they replace; the former ones are that short already
-        former = self.turn.loaded.counts.get(SUMMARY, 0)
-        most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former) * OF_COVERED)))
+        # summary, ledger and recall tool stay shorter than what they replace; the former ones are that short already
+        former, after = self.turn.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
+        tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
+        most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former - tool) * OF_COVERED)))
         return await self._writing(source, *await self._writers(), most, self.keep)
 
     async def _writing(
