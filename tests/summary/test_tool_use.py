@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from recto.summary.tool_use import ToolUse, command_family, find_outcome, read_tool_use, read_written_command
+from recto.summary.outcome import find_outcome
+from recto.summary.shell_command import command_family
+from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 
 NONE: frozenset[str] = frozenset()
 

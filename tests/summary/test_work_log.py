@@ -9,8 +9,9 @@ from tests.summary.samples import quarter
 
 from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
+from recto.summary.agent_run import continue_work_log
 from recto.summary.extractive_summary import Extraction
-from recto.summary.work_log import continue_work_log, split_work_log
+from recto.summary.work_log import split_work_log
 
 
 class Run:
@@ -67,7 +68,7 @@ def test_the_log_tells_task_files_commands_and_open_errors() -> None:
         "Changed: src/parser.py",
         "Read: setup.py",
         "Ran: `pytest -q` → 12 passed",
-        "Failed: `mypy src` → Found 1 error in 1 file",
+        "Failed: `mypy src` → Found 1 error in 1 file: src/parser.py:3: error: bad type",
     ]
 
 
@@ -89,7 +90,7 @@ def test_the_message_that_is_answered_is_not_told_and_its_rounds_are() -> None:
     answered = run.messages.pop(before)
     told = log_of(run, answering=answered.said)
     assert "last 30 days" not in told
-    assert "\nTask: " not in told
+    assert f"Task: message #{answered.said}, which follows word for word" in told
     assert "Earlier task: Write a parser" in told
     assert "`make chart` → 3 charts drawn" in told
 

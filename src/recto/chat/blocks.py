@@ -206,6 +206,8 @@ class Compaction(Struct, frozen=True):
     """The messages that this summary was made from, besides the one before it; empty if it read all that there were."""
     unread: tuple[MessageRange, ...] = ()
     """Covered messages that no summary has read: the next Compaction that writes one reads them, or more of them."""
+    work_log: str = ""
+    """The whole work log of an agent's run, where the summary has room for a part of it."""
 
     @property
     def unread_messages(self) -> int:

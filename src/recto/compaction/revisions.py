@@ -87,10 +87,12 @@ class BlockRevision(Struct, frozen=True):
         if not text:
             raise Invalid("the summary is empty: `recto context clear` starts anew without one")
         from recto.summary.verification import recount_facts  # compiles many patterns: a tenth of a second
+        from recto.summary.work_log import whole_log
 
         checks = recount_facts(text, self._block)
         block = self._block
         by_user = WrittenSummary(text, "user", checks=checks, ledger=block.ledger, places=block.places, tokens=tokens)
+        by_user = replace(by_user, work_log=whole_log(text, block.summary, block.work_log))
         return self._append(revised_block(self._block, "edit", "the user edited the summary", written=by_user))
 
     def uncompact(self) -> Revised:

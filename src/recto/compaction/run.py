@@ -18,6 +18,7 @@ from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_facts
+from recto.summary.work_log import whole_log
 from recto.text import clean
 from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
@@ -363,7 +364,8 @@ class CompactionRun:
         ledger = await fitting_ledger(self.turn.token_cache, text, block.ledger, archived, self._most(cut))
         checks = recount_facts(text, replace(block, ledger=ledger))
         written = WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
-        return replace(written, read=block.read, unread=block.unread)
+        whole = whole_log(text, block.summary, block.work_log)
+        return replace(written, read=block.read, unread=block.unread, work_log=whole)
 
     def _most(self, cut: Cut) -> int:
         return max(cut.summary or 0, self.context.budget.summary)

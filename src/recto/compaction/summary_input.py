@@ -21,19 +21,15 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
+from recto.summary.agent_run import continue_work_log, find_observations, without_command
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.machine_output import readable_output
 from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
 from recto.summary.relative_dates import add_dates, day_of
+from recto.summary.task_text import without_examples
 from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
-from recto.summary.work_log import (
-    WorkLog,
-    continue_work_log,
-    find_observations,
-    split_work_log,
-    without_command,
-)
+from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.assembly import Turn
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
@@ -149,6 +145,8 @@ class SummaryInput:
     answering: int = 0
     """The number of the message that is answered, if it is before some that are covered: it stays in the window as it
     is, and the entries hold it."""
+    work_before: str = ""
+    """The whole work log so far, where the previous summary has a part of it."""
     beside: tuple[str, ...] = ()
     """What else a summary may draw on: instructions, lifted messages."""
     seen: int = 0
@@ -157,6 +155,8 @@ class SummaryInput:
     """Tokens for each character of the covered part and the previous summary."""
     _facts: CoveredFacts | None = None
     _extraction: Extraction | None = None
+    _work: tuple[int, WorkLog | None] | None = None
+    """The work log after so many messages."""
     _late: frozenset[int] = frozenset()
     """The numbers of messages that are older than the previous summary, and read only now."""
 
@@ -253,8 +253,13 @@ class SummaryInput:
     @property
     def work_log(self) -> WorkLog | None:
         """What an agent was asked and did, where tools were used; it goes on from the former one."""
-        told = [message for message in self.messages if message.said not in self._late]
-        return continue_work_log(self.former, told, answering=self.answering)
+        if self._work is None or self._work[0] != len(self.messages):
+            told = [message for message in self.messages if message.said not in self._late]
+            late = [message for message in self.messages if message.said in self._late]
+            former = f"{self.work_before}\n\n{self.former}" if self.work_before else self.former
+            log = continue_work_log(former, told, late=late, answering=self.answering)
+            self._work = (len(self.messages), log)
+        return self._work[1]
 
     def _said(self, *, has_log: bool) -> list[PlainMessage]:
         observed = find_observations(self.messages, goes_on=bool(self.former)) if has_log else {}
@@ -291,6 +296,7 @@ def summary_input(turn: Turn, cut: Cut, unread: UnreadMessages, instructions: st
         covered=len(ended) + len(told) + unread.count,
         archived=loaded.archived(cut.last, cut.lifted),
         answering=turn.current.message.said if view.current in sent else 0,
+        work_before=view.compaction.work_log if view.compaction else "",
         beside=(instructions, *map(transcribe, (*view.lifted, turn.current.message))),
     )
 
@@ -331,7 +337,7 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
     text = message.text or "\n".join(map(readable_output, results))
     if has_log:
-        return without_command(text) if message.role == "assistant" else text
+        return without_command(text) if message.role == "assistant" else without_examples(text)
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
     return "\n".join(part for part in (text, calls) if part)
 

@@ -287,8 +287,9 @@ class SummaryWriter(Struct):
         if left := source.unread.count:
             read = f"the summary read {source.seen:,} of {source.covered:,} messages in time"
             notes = [*notes, f"{read}; the next compaction reads on, and search finds the other {left:,} too"]
-        unread = source.unread.ranges
-        return WrittenSummary(text, made_by, made, tuple(notes), self._checks, read=source.read_ranges, unread=unread)
+        found = WrittenSummary(text, made_by, made, tuple(notes), self._checks)
+        whole = source.work_log.whole_beside(text) if source.work_log else ""
+        return replace(found, read=source.read_ranges, unread=source.unread.ranges, work_log=whole)
 
     @property
     def _checks(self) -> dict[str, int]:

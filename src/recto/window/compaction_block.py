@@ -27,11 +27,13 @@ class WrittenSummary(Struct, frozen=True):
     """Of the text alone; None where it is not counted yet."""
     read: tuple[MessageRange, ...] = ()
     unread: tuple[MessageRange, ...] = ()
+    work_log: str = ""
+    """The whole of it, where the text has a part."""
 
 
 def previous_summary(block: Compaction | None) -> WrittenSummary:
     """The current summary, to be carried over."""
-    if block is None or not block.summary:
+    if block is None or not (block.summary or block.work_log):
         return WrittenSummary()
     return WrittenSummary(
         block.summary,
@@ -44,6 +46,7 @@ def previous_summary(block: Compaction | None) -> WrittenSummary:
         block.summary_tokens,
         block.read,
         block.unread,
+        block.work_log,
     )
 
 
@@ -106,6 +109,7 @@ def next_block(
         summary_tokens=written.tokens,
         read=written.read,
         unread=written.unread,
+        work_log=written.work_log,
     )
 
 
@@ -159,6 +163,7 @@ def _with_summary(block: Compaction, written: WrittenSummary) -> Compaction:
         ledger=written.ledger,
         places=written.places,
         summary_tokens=written.tokens,
+        work_log=written.work_log,
     )
 
 
