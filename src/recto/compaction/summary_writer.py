@@ -37,8 +37,10 @@ PATIENCE_S = 0.5
 USED = 0.95
 # A work log's share of the room beside a model's summary. It lists many facts, so the ledger needs less than else.
 LOG_SHARE, LEAST_SHARE = 0.35, 0.25
+# The most that it takes for files and commands that have no place in its share.
+MAX_LOG_SHARE = 0.5
 # It gets more where the model's summary leaves it, and less where that is too long.
-LOG_SHARES = (0.7, 0.55, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
+LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 
 
 class NoSummary(Exception):
@@ -103,7 +105,7 @@ class SummaryWriter(Struct):
         self._share = await self._check.share()
         work = await asyncio.to_thread(lambda: self.source.work_log)
         if work and self.most >= WORTH_DIVIDING:
-            self._log = work.render(int(self.most * LOG_SHARE), self.source.count)
+            self._log = work.render(int(self.most * LOG_SHARE), self.source.count, int(self.most * MAX_LOG_SHARE))
             least = min(self._share, int(self.most * LEAST_SHARE))
             self._share = max(least, self._share - self.source.count(self._log))
         room = self.wanted.tokens - self._share - (self.source.count(self._log) if self._log else 0)

@@ -18,6 +18,7 @@ from recto.chat.priority import NORMAL
 from recto.sources.tools import RECALL
 from recto.summary.file_list import is_same_file, with_files
 from recto.summary.machine_output import has_code_punctuation, is_machine_made
+from recto.summary.outcome import says_how_it_went
 from recto.summary.sentence_score import is_announcement
 from recto.summary.sentences import is_question, rate_sentence
 from recto.summary.task_text import MAX_TASK, find_task, prose
@@ -26,13 +27,13 @@ from recto.summary.truncation import cut_text
 from recto.summary.work_log import WorkLog, split_work_log
 
 _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT = 110, 170, 260, 240
-_MIN_STATE = 40
+_MIN_STATE, _MIN_TELLING = 40, 20
 _MAX_TASKS, _MAX_CHANGED, _MAX_READ, _MAX_USES = 12, 300, 60, 60
 _MAX_EXAMINED = 6000
 # With fewer calls than this, and fewer than one for two messages of the user, it is a chat and no run of an agent.
 _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
 # A line that stands in so many results is a frame, such as the prompt of a shell.
-_MIN_FRAMES = 3
+_MIN_FRAMES, _MIN_FRAME_SHARE = 3, 0.2
 # Where sentences of so many words make up so much of a text, a person wrote it.
 _MIN_PROSE_WORDS, _MIN_PROSE_SHARE, _LONG_PROSE = 6, 0.5, 800
 _LEFT_CUE = re.compile(
@@ -55,6 +56,7 @@ _NUMBERED_LINE = re.compile(r"\d+:")
 _OBSERVED = re.compile(
     r"\s*\W?(?:observation|output|result|stdout|<output|<result|<returncode|execution)\b", re.IGNORECASE
 )
+_LABEL = re.compile(r"^\W*(?:thoughts?|thinking|reasoning|discussion|gedanken?|pensamiento)\W*:\W*", re.IGNORECASE)
 _PLAN_TEXTS = ("content", "step", "title", "text", "task", "description", "name")
 _FINISHED = re.compile(r"complete|done|finish|cancel|skip|closed", re.IGNORECASE)
 
@@ -151,7 +153,9 @@ def _find_frames(messages: Sequence[Message]) -> frozenset[str]:
     texts = [result.text for message in messages for result in message.results]
     texts += [message.text for message in messages if message.role == "user"]
     ends = (line.strip() for text in texts for line in {*text[:300].splitlines()[:2], *text[-300:].splitlines()[-4:]})
-    return frozenset(line for line, number in Counter(ends).items() if line and number >= _MIN_FRAMES)
+    least = max(_MIN_FRAMES, len(texts) * _MIN_FRAME_SHARE)
+    found = (line for line, number in Counter(ends).items() if line and number >= least)
+    return frozenset(line for line in found if not says_how_it_went(line))
 
 
 @dataclass(slots=True)
@@ -269,7 +273,8 @@ def _step_text(item: dict[str, Any]) -> str:
 
 def _state_of(text: str) -> tuple[str, str]:
     """What a reply says about how things are, and about what comes next."""
-    said = [sentence for sentence in prose(without_command(text)) if not is_question(sentence)]
+    said = [sentence for sentence in prose(_LABEL.sub("", without_command(text))) if not is_question(sentence)]
+    said = [sentence for sentence in said if len(sentence) > _MIN_TELLING]
     ahead = [sentence for sentence in said if is_announcement(sentence) or _LEFT_CUE.search(sentence)]
     told = [sentence for sentence in said if sentence not in ahead]
     best = [sentence for sentence in told if rate_sentence(sentence) > NORMAL][:2] or told[:2]

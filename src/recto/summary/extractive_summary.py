@@ -43,8 +43,8 @@ _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 _FRONT_BONUS, _FRONT_DECAY = 0.5, 3.0
 # The former summary's share of the room, of what neither needs for what binds, and its bounds: bench/summary.py.
 _FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
-# The most that a work log takes of the room.
-_WORK_SHARE = 0.6
+# A work log's share of the room, and the most that it takes for files and commands that have no place in it.
+_WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 # The reply to a message comes after at most so many tool results.
@@ -93,7 +93,7 @@ class Extraction:
         pool = self._opened(limit, former)
         if limit <= 0:
             return ""
-        log = self.work.render(int(limit * _WORK_SHARE), count) if self.work else ""
+        log = self.work.render(int(limit * _WORK_SHARE), count, int(limit * _MAX_WORK_SHARE)) if self.work else ""
         if log and not (pool.lines or former):
             return log
         log += "\n" if log else ""

@@ -58,11 +58,16 @@ def is_same_file(path: str, other: str) -> bool:
 def _by_folder(files: Sequence[str]) -> list[str]:
     """Folders in the order of their first file; names that braces would spoil stay alone."""
     folders: dict[str, list[str]] = {}
+    roots = {found[1] for path in files if (found := _FOLDER.fullmatch(path)) and found[1]}
     for path in files:
         parts = _FOLDER.fullmatch(path)
         assert parts is not None
-        is_plain = parts[1] and not any(mark in path for mark in "{},")
-        folders.setdefault(parts[1] if is_plain else path, []).append(parts[2] if is_plain else "")
+        if not parts[1] or any(mark in path for mark in "{},"):
+            folders[path] = [""]
+            continue
+        # the same folder from the root
+        folder = max((root for root in roots if is_same_file(parts[1], root)), key=len)
+        folders.setdefault(folder, []).append(parts[2])
     return [
         f"{folder}{{{','.join(names)}}}" if len(names) > 1 else folder + names[0] for folder, names in folders.items()
     ]

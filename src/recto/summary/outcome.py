@@ -9,6 +9,7 @@ from recto.summary.machine_output import has_code_punctuation, is_noise
 from recto.summary.truncation import cut_text
 
 MAX_OUTCOME = 170
+NO_OUTPUT = "no output"
 _MAX_DETAIL = 100
 # Of a long result, so many characters at its start and its end are read.
 _MAX_READ = 6000
@@ -50,6 +51,7 @@ _WARNING = re.compile(r"[\W\d]*(?:\[?(?:warning|notice|deprecat\w+|hint)\b|npm (
 _PROMPT_LINE = re.compile(r"^(?:\(.*\)\s*)?[\w@:~/.\-\[\] ]{0,60}[$#>❯%]$")
 _DECORATION = re.compile(r"^[=\-*#\s]+|[=\-*#\s]+$")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
+_CODE_TAG = re.compile(r"<(?:returncode|exit_?code)>(-?\d{1,3})<")
 _DIFFED = re.compile(r"^diff --git a/\S+ b/(\S+)", re.MULTILINE)
 _PROGRESS = re.compile(r"\d+ ?%.*[|█#=>]{3}|[█▓░⠋⠙⠹⠸]|(?:\s+[\d:.kMG-]+){6}$")
 _WORDS = re.compile(r"[^\W\d_]{3,}|\d")
@@ -63,9 +65,11 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
     ends = text if len(text) <= _MAX_READ else f"{text[: _MAX_READ // 3]}\n{text[-_MAX_READ * 2 // 3 :]}"
     if diffed := _DIFFED.findall(ends):
         return _shown(f"diff of {', '.join(dict.fromkeys(diffed))}", code), is_error or bool(code)
-    if code is None and (found := _EXIT.search(f"{ends[:200]}\n{ends[-200:]}")):
+    if code is None and (
+        found := _EXIT.search(_TAG.sub(" ", f"{ends[:200]}\n{ends[-200:]}")) or _CODE_TAG.search(ends)
+    ):
         code = int(found[1])
-    lines = _lines(ends, frames)
+    lines = _lines(_CODE_TAG.sub("<", ends), frames)
     is_failed = is_error or bool(code)
     errors = [line for line in lines[:3] + lines[-15:] if _ERROR_LINE.search(line) and not _WARNING.match(line)]
     error = errors[-1] if errors else ""
@@ -81,6 +85,10 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
     return _shown(_ending(lines), code), is_failed
 
 
+def says_how_it_went(line: str) -> bool:
+    return _TALLY.search(line) is not None or _ERROR_LINE.search(line) is not None
+
+
 def find_diffed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_DIFFED.findall(text)))
 
@@ -89,8 +97,8 @@ def _lines(text: str, frames: frozenset[str]) -> list[str]:
     """What a person would read: without markup, progress and the prompt of a shell."""
     found = _without_prompt([line.strip() for line in text.splitlines() if line.strip()])
     found = [line for line in found if line not in frames] or found[-1:]
-    read = [" ".join(_TAG.sub(" ", line).split()) for line in found]
-    return [line for line in read if line and not _PROGRESS.search(line)] or found[-1:]
+    read = [text for line in found if (text := " ".join(_TAG.sub(" ", line).split()))]
+    return [line for line in read if not _PROGRESS.search(line)] or read[-1:]
 
 
 def _without_prompt(lines: list[str]) -> list[str]:
@@ -106,7 +114,7 @@ def _without_prompt(lines: list[str]) -> list[str]:
 def _with_detail(tally: str, lines: list[str]) -> str:
     """How many failed, and the first that did."""
     first = next((line for line in lines if line != tally and _DETAIL.search(line)), "")
-    return f"{_plain(tally)}: {cut_text(_plain(first), _MAX_DETAIL)}" if first else tally
+    return f"{_plain(tally).rstrip('.:')}: {cut_text(_plain(first), _MAX_DETAIL)}" if first else tally
 
 
 def _ending(lines: list[str]) -> str:
@@ -131,7 +139,7 @@ def _plain(line: str) -> str:
 
 
 def _shown(line: str, code: int | None) -> str:
-    shown = cut_text(_plain(line), MAX_OUTCOME) or "no output"
+    shown = cut_text(_plain(line), MAX_OUTCOME) or NO_OUTPUT
     return f"{shown} (exit code {code})" if code and str(code) not in shown else shown
 
 

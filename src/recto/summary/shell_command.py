@@ -14,6 +14,11 @@ _LOOKING = word_set(
     "sort uniq cut tr jq column dir findstr Get-Content Get-ChildItem Select-String Select-Object Get-Item Test-Path"
 )
 _LOOKING_VERBS = ("git status", "git diff", "git log", "git show", "git branch", "git blame", "git ls-files")
+_EDITING = word_set("tee patch apply_patch cp mv touch Set-Content Add-Content Out-File") | {
+    "sed -i",
+    "perl -i",
+    "git apply",
+}
 _LOOKING_NAME = re.compile(r"(?:find|search|list|show|view|read|open|goto|scroll)_\w+|open|view|goto|scroll\w*")
 _PREFIXES = word_set("sudo time nohup command exec xargs env nice stdbuf")
 _SHELLS = word_set("bash sh zsh dash powershell pwsh powershell.exe cmd cmd.exe")
@@ -26,8 +31,10 @@ _WITH_VERB = word_set(
 _RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npx", ""), ("conda", "run")}
 _SEPARATORS = ("&&", "||", ";", "|", "&", ";;", "|&")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?([^\n]*)\n(.*?)(?:\n\s*\1[ \t]*(?=\n|$)|\Z)", re.DOTALL)
+_FROM_FOLDER = re.compile(r"^cd (?:/|[A-Za-z]:\\)\S+ && (?=\S)")
 _ASSIGNMENT = re.compile(r"\w+=")
 _WINDOWS = re.compile(r"\b[A-Za-z]:\\|(?<![\w'\"/])\.{1,2}\\\w|\w\\[\w\\]+\.\w{1,6}\b")
+_TO_DESCRIPTOR = re.compile(r"\d?>&\d\b|&(?=>)")
 _REDIRECTION = re.compile(r"(?:\d|&)?>>?\|?(.*)")
 _PATH = re.compile(r"(?!-)(?!\w+://)[^\s'\"$*?{}()<>|;]*(?:/[^\s'\"$*?{}()<>|;]+|\w\.\w{1,8})")
 _NO_FILE = re.compile(r"\.?[\d.]+|\w+\.\w+\(.*")
@@ -62,6 +69,8 @@ def unwrap(command: str | list[str]) -> str:
     words = list(command) if isinstance(command, list) else _words(command) if _is_wrapped(command) else []
     if len(words) > 2 and words[0].rsplit("/", 1)[-1] in _SHELLS and _SHELL_FLAG.fullmatch(words[-2]):
         return words[-1].strip()
+    if words[1:] and words[0] == "apply_patch":
+        return f"apply_patch <<PATCH\n{words[1]}\nPATCH"
     return " ".join(command) if isinstance(command, list) else command
 
 
@@ -71,13 +80,13 @@ def _is_wrapped(command: str) -> bool:
 
 
 def shorten_command(command: str) -> str:
-    """On one line, without what a heredoc holds."""
-    return " ".join(_HEREDOC.sub(r"<<\1\2", command).split())
+    """On one line, without what a heredoc holds, and without the way to the project."""
+    return _FROM_FOLDER.sub("", " ".join(_HEREDOC.sub(r"<<\1\2", command).split()))
 
 
 def split_commands(command: str) -> list[list[str]]:
     """The words of each command in a line."""
-    command = _HEREDOC.sub(r"<<\1\2", command).replace("\\\n", " ")
+    command = _TO_DESCRIPTOR.sub(" ", _HEREDOC.sub(r"<<\1\2", command).replace("\\\n", " "))
     lines = [line for line in command.split("\n") if not line.lstrip().startswith("#")]
     is_plain = all(line.count("'") % 2 == 0 and line.count('"') % 2 == 0 for line in lines)
     found: list[list[str]] = [[]]
@@ -111,23 +120,28 @@ def is_looking_family(family: str) -> bool:
     return family in _LOOKING or family in _LOOKING_VERBS or _LOOKING_NAME.fullmatch(family) is not None
 
 
+def is_editing_family(family: str) -> bool:
+    """Whether it only changes files."""
+    return family in _EDITING
+
+
 def command_family(words: list[str]) -> str:
     """`pytest`, `git commit`, `npm test`, `python setup.py`: what is run, without how; empty for `cd` and the like."""
-    words = list(words)
+    words = [words[0].lstrip("("), *words[1:]] if words else []
     while words and (_ASSIGNMENT.match(words[0]) or words[0] in _PREFIXES or words[0] == "timeout"):
         words = words[2:] if words[0] == "timeout" else words[1:]
     if not words or words[0] in _TRIVIAL or words[0].startswith(("<<", ">", "2>", "#")):
         return ""
     first, *rest = words
     verbs = [word for word in rest if not word.startswith(("-", ">", "<", "2>"))]
+    if first in ("sed", "perl") and any(_is_in_place(word) for word in rest):
+        return f"{first} -i"
     if first in _INTERPRETERS:
         if "-m" in rest[:-1]:
             return rest[rest.index("-m") + 1]
         return f"{first} {verbs[0]}" if verbs and "-c" not in rest else first
     if any(first == runner and (not verb or rest[:1] == [verb]) for runner, verb in _RUNNERS):
         return command_family(verbs[1:] if first != "npx" else verbs)
-    if first in ("sed", "perl") and any(_is_in_place(word) for word in rest):
-        return f"{first} -i"
     if first == "git" and rest[:1] == ["-C"]:
         verbs = verbs[1:]
     name = re.split(r"[/\\]", first)[-1] if first.startswith("/") or ":\\" in first else first
@@ -174,7 +188,7 @@ def is_path(text: str) -> bool:
 
 
 def _files_of(words: list[str]) -> tuple[list[str], list[str]]:
-    while words and (_ASSIGNMENT.match(words[0]) or words[0] in _PREFIXES):
+    while words and (_ASSIGNMENT.match(words[0]) or words[0] in _PREFIXES or words[0] == "npx"):
         words = words[1:]
     if not words:
         return [], []

@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from recto.summary.outcome import find_diffed, find_outcome
+from recto.summary.outcome import NO_OUTPUT, find_diffed, find_outcome
 from recto.summary.sentences import word_set
 from recto.summary.shell_command import (
     command_families,
     command_files,
     files_written_by_code,
+    is_editing_family,
     is_looking_family,
     is_path,
     patched_files,
@@ -25,7 +26,7 @@ from recto.summary.shell_command import (
 )
 from recto.summary.truncation import cut_text
 
-_MAX_COMMAND, _MAX_PATH = 100, 200
+_MAX_COMMAND, _MAX_OTHER, _MAX_PATH = 300, 100, 200
 
 _COMMAND_KEYS = word_set("command cmd commands script shell bash input_command command_line commandline")
 _CODE_KEYS = word_set("code source input python script")
@@ -70,6 +71,12 @@ class ToolUse(Struct, frozen=True):
     is_shell: bool = False
 
     @property
+    def is_quiet(self) -> bool:
+        """It looked around, changed files that are listed anyway, or said nothing: it matters less than others."""
+        is_edit = bool(self.families) and all(map(is_editing_family, self.families))
+        return not self.is_failed and (self.is_looking or is_edit or self.outcome == NO_OUTPUT)
+
+    @property
     def opened(self) -> str:
         """The file that a later edit without a path works on."""
         return next(iter((*self.changed, *self.read)), "")
@@ -98,7 +105,7 @@ def read_tool_use(
         return _other_use(name, given, outcome, result, is_failed=is_failed, is_looking=is_looking)
     families = frozenset(f"{name} {path}" for path in files)
     if is_failed:
-        return ToolUse(families, cut_text(f"{name} {files[0]}", _MAX_COMMAND), outcome, is_failed=True)
+        return ToolUse(families, cut_text(f"{name} {files[0]}", _MAX_OTHER), outcome, is_failed=True)
     return ToolUse(families, changed=files) if changes else ToolUse(families, read=files)
 
 
@@ -126,7 +133,7 @@ def _works_on_open_file(words: set[str]) -> bool:
 
 def _other_use(name: str, given: Any, outcome: str, result: str, *, is_failed: bool, is_looking: bool) -> ToolUse:
     values = [_flat(value) for value in given.values()] if isinstance(given, dict) else [_flat(given)]
-    command = cut_text(" ".join([name, *filter(None, values)]), _MAX_COMMAND)
+    command = cut_text(" ".join([name, *filter(None, values)]), _MAX_OTHER)
     code = "\n".join(value for key, value in _items(given) if key.lower() in _CODE_KEYS and isinstance(value, str))
     changed = find_diffed(result) or (() if is_failed else files_written_by_code(code))
     return ToolUse(frozenset([name]), command, outcome, is_failed, is_looking, changed=changed)

@@ -25,6 +25,8 @@ _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.65
 _MAX_FIRST_USES, _MAX_FAILED_EDITS = 10, 4
 # Characters of a command and its outcome: where not all commands fit, they are told with fewer words.
 _WIDTHS = ((100, 200), (70, 110), (48, 64))
+_WHOLE = (300, 200)
+_MIN_FAILED = 120
 # Places of lines that are told with fewer words before one of them is left out.
 _MATTERS = (2, 3, 9, 10, 11)
 _EXIT_CODE = re.compile(r" \(exit code -?\d+\)$")
@@ -42,12 +44,13 @@ class WorkLog(Struct, frozen=True):
     read: tuple[str, ...] = ()
     uses: tuple[ToolUse, ...] = ()
 
-    def render(self, limit: int, count: CountTokens) -> str:
+    def render(self, limit: int, count: CountTokens, most: int = 0) -> str:
         """As many of its lines as fit, the most important ones first; in the order in which a reader wants them. Where
-        not all commands fit, everything is told with fewer words."""
+        not all that matters fits, it is told with fewer words, and then gets up to `most`."""
         rendered = ""
-        for widths in _WIDTHS:
-            rendered, has_all = self._rendered(limit, count, widths)
+        tries = [(limit, widths) for widths in _WIDTHS] + ([(most, _WIDTHS[-1])] if most > limit else [])
+        for room, widths in tries:
+            rendered, has_all = self._rendered(room, count, widths)
             if has_all:
                 break
         return rendered
@@ -57,9 +60,9 @@ class WorkLog(Struct, frozen=True):
         task = cut_to_fit(self.task, int(limit * _MAX_TASK_SHARE), count)
         lines = {_TASK + task: 0} if task else {}
         left = limit - count(f"{BEGINS}\n{_TASK}{task}") - 1
-        is_brief = widths != _WIDTHS[0]
+        is_brief = widths in _WIDTHS[1:]
         changed = list_files(self.changed, int(left * _MAX_CHANGED_SHARE), count, _CHANGED, is_brief=is_brief)
-        has_all = True
+        has_all = not changed.endswith(" more)")
         for rank, line in self._lines(changed, widths):
             cost = count(line) + 1
             if cost > left and line.startswith(_READ):
@@ -77,7 +80,7 @@ class WorkLog(Struct, frozen=True):
 
     def whole_beside(self, summary: str) -> str:
         """All of its lines, unless the summary has them."""
-        whole = self.render(1_000_000, len)
+        whole, _ = self._rendered(1_000_000, len, _WHOLE)
         return "" if summary == whole or summary.startswith(f"{whole}\n") else whole
 
     def _lines(self, changed: str, widths: tuple[int, int]) -> Iterable[tuple[int, str]]:
@@ -85,7 +88,8 @@ class WorkLog(Struct, frozen=True):
         shown = [use for use in reversed(self.uses) if use.command]
         ran = [use for use in shown if use.is_shell and not use.is_looking]
         others = [use for use in shown if not (use.is_shell or use.is_looking)]
-        old = [use for use in ran[_MAX_FIRST_USES:] if not use.is_failed]
+        good = [use for use in ran if not (use.is_failed or use.is_quiet)]
+        quiet = [use for use in shown if use.is_looking or (use.is_shell and use.is_quiet)]
         earlier = [(1, _earlier_line(asked, done)) for asked, done in reversed(self.earlier)]
 
         def told(uses: Iterable[ToolUse], rank: int) -> Iterable[tuple[int, str]]:
@@ -94,15 +98,16 @@ class WorkLog(Struct, frozen=True):
         if changed:
             yield 4, changed
         yield from told((use for use in ran if use.is_failed), 11)
-        yield from told((use for use in ran[:_MAX_FIRST_USES] if not use.is_failed), 10)
+        yield from told(good[:_MAX_FIRST_USES], 10)
         if self.state:
             yield 2, _STATE + self.state
-        yield from told([*old, *(use for use in others if not use.is_failed)], 10)
+        yield from told([*good[_MAX_FIRST_USES:], *(use for use in others if not use.is_failed)], 10)
         yield from told([use for use in others if use.is_failed][:_MAX_FAILED_EDITS], 12)
         if self.left:
             yield 3, _LEFT + self.left
         yield from earlier[:1]
-        yield from ((12 if use.is_failed else 9, _use_line(use, _WIDTHS[-1])) for use in shown if use.is_looking)
+        narrow = widths if widths == _WHOLE else _WIDTHS[-1]
+        yield from ((12 if use.is_failed else 9, _use_line(use, narrow)) for use in quiet)
         yield from earlier[1:]
         if self.read:
             yield 5, _READ + COMMA.join(self.read)
@@ -114,6 +119,7 @@ def _earlier_line(asked: str, done: str) -> str:
 
 def _use_line(use: ToolUse, widths: tuple[int, int]) -> str:
     command, outcome = widths
+    outcome = max(outcome, _MIN_FAILED) if use.is_failed else outcome
     label = _FAILED if use.is_failed else _LOOKED if use.is_looking else _RAN
     shown = cut_text(use.command, command)
     came = _EXIT_CODE.search(use.outcome)
