@@ -81,12 +81,14 @@ class Named:
         return (self.task_named + self.files_named + self.outcomes_named) / whole if whole else 1.0
 
 
-def named(state: State, text: str) -> Named:
+def named(state: State, text: str, lifted: Iterable[str] = ()) -> Named:
+    """`lifted` are messages that are sent word for word beside the text: a task among them is named."""
     lines = [line for line in text.splitlines() if line.strip()]
     near = [*lines, *(f"{one}\n{other}" for one, other in pairwise(lines))]
     outcomes = [_outcome_named(family, words, near) for family, words in state.outcomes.items()]
     files = [name in text for name in state.files]
-    return Named(1, is_task_named(state.task, lines), len(files), sum(files), len(outcomes), sum(outcomes))
+    task = is_task_named(state.task, lines) or any(state.task.strip() in message for message in lifted)
+    return Named(1, task, len(files), sum(files), len(outcomes), sum(outcomes))
 
 
 def is_task_named(task: str, lines: Iterable[str]) -> bool:
@@ -151,8 +153,10 @@ def _steps(messages: Sequence[Wire]) -> Iterator[_Step]:
                 command = found[1].strip() if word not in {*_EDITS, "open", "goto", "submit"} else ""
                 yield _Step("", word, first, command)
         elif message["role"] == "user":
-            asked = message["content"].rpartition(_ASKED)[2].partition(_BOILERPLATE)[0]
-            yield _Step(asked, is_task=not fenced, is_result=fenced)
+            _, begins, asked = message["content"].rpartition(_ASKED)
+            # a run that ends with a command has no answer to it: the next task comes instead
+            is_task = bool(begins) or not fenced
+            yield _Step(asked.partition(_BOILERPLATE)[0], is_task=is_task, is_result=not is_task)
     yield _Step("")
 
 

@@ -49,6 +49,11 @@ class Compacted:
         return told(self.blocks[-1])
 
     @property
+    def lifted(self) -> list[str]:
+        """What is sent word for word although it is covered."""
+        return [message.text for message in self.covered() if message.id in self.blocks[-1].lifted]
+
+    @property
     def room_used(self) -> float:
         return tokens(self.sent) / cap(self.window)
 

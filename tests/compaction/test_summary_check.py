@@ -207,7 +207,25 @@ def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, scrip
     assert "do not repeat it" in asked
 
 
-def test_a_work_log_in_an_answer_is_dropped_however_often_it_stands_there() -> None:
-    log = "Work log:\nTask: Send the money.\nState: All is paid."
-    assert without_work_log(f"{log}\n\n\n{log}\n\nThe user plans a trip.\n\n{log}").startswith("The user plans a trip.")
-    assert without_work_log(log) == ""
+def test_a_work_log_that_had_no_room_comes_back_and_an_edit_of_other_lines_keeps_it(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(30):
+        (vault / f"Page of the harbour number {number}.md").write_text("A page with some words about boats. " * 8)
+    names = [f"Page of the harbour number {number}.md" for number in range(30)]
+    calls = [{"tool_calls": [{"name": "read_document", "arguments": {"path": name}}]} for name in names]
+    rounds = [step for call in calls for step in (call, {"text": "The page says that there are boats in Lund."})]
+    at = desk(script(*rounds, {"error": "unreachable", "when": "summary"}, limit=2400), vault=vault)
+    talk = at.conversation()
+    for number in range(30):
+        talk.ask(f"Please read the page for the report number {number} about our boats.")
+    block = talk.compaction()
+    assert block is not None
+    hidden = [name for name in names[:12] if name not in block.summary]
+    assert hidden
+    assert all(name in block.work_log for name in hidden)
+    front, _, rest = block.summary.partition("\n\n")
+    assert talk.edit_summary(f"{front}\n\nMy own words.").work_log == block.work_log
+    assert talk.edit_summary(f"Work log:\nTask: Mine.\n\n{rest}").work_log == ""

@@ -29,10 +29,31 @@ def used(name: str, result: str = "ok", *, is_error: bool = False, open_file: st
         used("run", cmd="cd repo && cat > src/a.py <<'EOF'\nx = 1\nrm b.py\nEOF"),
         used("shell", command=["tee", "src/a.py"]),
         used("bash", command="python -c \"open('src/a.py', 'w').write('x')\""),
+        used("bash", command="python - <<'PY'\np = 'src/a.py'\ns = open(p).read()\nopen(p, 'w').write(s)\nPY"),
+        used("bash", command="python3 <<EOF\nfrom pathlib import Path\np = Path('src/a.py')\np.write_text('x')\nEOF"),
+        used("bash", command="git apply - <<'EOF'\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x\n+y\nEOF"),
+        used("bash", "patching file src/a.py", command="patch -p1 < fix.diff"),
+        used("bash", command="perl -pi -e 's/x/y/' src/a.py"),
+        used("bash", command="npx prettier --write src/a.py"),
+        used("bash", "1 failed", command="sed -i s/x/y/ src/a.py && pytest -q"),
+        used("shell", command=["bash", "-lc", "cd /repo && echo x >> src/a.py"]),
+        used("shell", command=["apply_patch", "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y"]),
+        used("replaceStringInFile", filePath="src/a.py", oldString="x", newString="y"),
+        used("execute_python", code="with open('src/a.py', 'w') as f:\n    f.write('x')"),
     ],
 )
 def test_a_changed_file_is_found_however_it_was_changed(use: ToolUse) -> None:
     assert use.changed == ("src/a.py",)
+
+
+def test_paths_of_windows_are_whole() -> None:
+    command = r"(Get-Content src\app\a.cs) -replace 'x', 'y' | Set-Content C:\repo\src\app\a.cs"
+    assert used("powershell", command=command).changed == (r"C:\repo\src\app\a.cs",)
+    assert used("run", command=r"type src\app\a.cs").read == (r"src\app\a.cs",)
+
+
+def test_a_tool_that_keeps_a_list_changes_no_file() -> None:
+    assert used("todo_write", todos=[{"content": "x", "status": "pending"}], open_file="src/a.py").changed == ()
 
 
 @pytest.mark.parametrize(
@@ -67,6 +88,8 @@ def test_an_edit_that_failed_changes_nothing_and_a_later_one_settles_it() -> Non
         ("python reproduce.py --fast", "python reproduce.py"),
         ("/usr/bin/gcc -o a a.c", "gcc"),
         ("cd src", ""),
+        ("perl -pi -e s/x/y/ a.pl", "perl -i"),
+        ("git -C repo status", "git status"),
     ],
 )
 def test_a_command_belongs_to_a_family(command: str, family: str) -> None:
@@ -84,6 +107,18 @@ def test_a_command_belongs_to_a_family(command: str, family: str) -> None:
         ("345\n(Open file: a.py)\nbash-$", "345", False),
         ("Warning: an error: is only a word\ndone", "Warning: an error: is only a word / done", False),
         ("", "no output", False),
+        ("test result: ok. 5 passed; 0 failed", "test result: ok. 5 passed; 0 failed", False),
+        ("F\nFAILED a.py::b - assert 1\n1 failed in 2s", "1 failed in 2s: FAILED a.py::b - assert 1", True),
+        ("<returncode>1</returncode>\n<output>\nbad tide\n</output>", "bad tide (exit code 1)", True),
+        ("<returncode>0</returncode>\n<output>\n</output>", "no output", False),
+        ('{"output": "3 passed", "metadata": {"exit_code": 0}}', "3 passed", False),
+        (
+            "Collected\nSuccessfully installed tides-1.0\nWARNING: Running as root",
+            "Successfully installed tides-1.0",
+            False,
+        ),
+        ("Decompilation found!\nint f(void)\n{\n  return 1;\n}", "Decompilation found!", False),
+        ("a\nb\n<p>The tide is <b>high</b></p>", "The tide is high", False),
     ],
 )
 def test_the_outcome_is_the_line_that_says_how_it_went(text: str, outcome: str, is_failed: bool) -> None:
@@ -93,6 +128,11 @@ def test_the_outcome_is_the_line_that_says_how_it_went(text: str, outcome: str, 
 def test_a_file_about_errors_is_no_error() -> None:
     assert not used("bash", "ValueError: in the log\n" * 30, command="cat app.log").is_failed
     assert not used("read_file", "raise ValueError('x')\nError: y", path="a.py").is_failed
+
+
+def test_the_end_of_a_pipe_is_not_what_was_run() -> None:
+    assert used("bash", "3 passed", command="cd /repo && pytest -q 2>&1 | tail -5").families == {"pytest"}
+    assert used("bash", "a.py", command="git diff --stat | head").is_looking
 
 
 def test_a_command_between_fences_is_read_too() -> None:

@@ -131,6 +131,69 @@ def test_everything_that_matters_outlives_ten_compactions() -> None:
         assert outcome in summary
 
 
+def test_what_had_no_room_comes_back_when_there_is_room() -> None:
+    run = Run().ask("Please move the harbour tables to the new store.")
+    for step in range(8):
+        run.call("write_file", "ok", path=f"src/part{step}.py", content="x")
+    run.sh("pytest -q", "8 passed in 3s").sh("make lint", "error: no tabs")
+    log = continue_work_log("", run.messages)
+    assert log is not None
+    little = log.render(30, quarter)
+    assert "src/part0.py" not in little
+    whole = log.whole_beside(little)
+    more = Run().sh("npm test", "4 passed")
+    again = continue_work_log(f"{whole}\n\n{little}", more.messages)
+    assert again is not None
+    told = again.render(400, quarter)
+    assert all(f"src/part{step}.py" in told for step in range(8))
+    assert "`pytest -q` → 8 passed in 3s" in told
+    assert again.whole_beside(told) == ""
+
+
+def test_in_little_room_task_changed_files_and_errors_stay() -> None:
+    run = (
+        Run().ask("Build the chart of tides first, please.").sh("make chart", "3 charts").reply("The charts are drawn.")
+    )
+    run.ask("Please move the harbour tables to the new store.")
+    run.call("read_file", "x", path="docs/notes.md").call("edit", "ok", path="src/store.py", old_string="x")
+    for number in range(12):
+        run.sh(f"tool{number} --all", f"{number} things were done as they should be")
+    run.sh("mypy src", "src/store.py:3: error: bad type").reply("The tables are moved, and the types are still wrong.")
+    told = log_of(run, limit=75)
+    assert told.split("\n")[1] == "Task: Please move the harbour tables to the new store."
+    assert "Changed: src/store.py" in told
+    assert "Failed: `mypy src`" in told
+    assert "Read: " not in told
+    assert "Earlier task: " not in told
+
+
+def test_messages_that_were_read_late_add_what_the_log_did_not_know() -> None:
+    late = Run().ask("Look around in the harbour, please.").call("edit", "ok", path="src/old.py", old_string="x")
+    late.sh("cargo build", "built in 3s").sh("pytest", "1 passed")
+    former = log_of(Run().ask("Please move the tables of the harbour.").sh("pytest", "9 passed").sh("make", "ok"))
+    log = continue_work_log(former, [], late=late.messages)
+    assert log is not None
+    told = log.render(400, quarter)
+    assert "Task: Please move the tables of the harbour." in told
+    assert "Changed: src/old.py" in told
+    assert "built in 3s" in told
+    assert "9 passed" in told
+    assert "1 passed" not in told
+
+
+def test_what_is_left_is_read_off_the_agents_own_list() -> None:
+    steps = [{"content": "Move tables", "status": "completed"}, {"content": "Draw charts", "status": "in_progress"}]
+    run = Run().ask("Please move the tables and draw the charts.").sh("make", "ok")
+    run.call("TodoWrite", "ok", todos=[*steps, {"content": "Write the note", "status": "pending"}])
+    assert "Left: Draw charts; Write the note" in log_of(run).split("\n")
+
+
+def test_a_command_that_was_run_with_others_is_settled_by_itself() -> None:
+    run = Run().ask("Please make the tests of the harbour pass.").sh("pytest -q && git push", "2 failed")
+    told = log_of(run.sh("pytest -q | tail -3", "9 passed").sh("git push", "main -> main"))
+    assert "Failed: " not in told
+
+
 def test_output_of_commands_between_fences_is_no_task() -> None:
     run = Run().ask("Find the flag in the file that is called release.")
     run.reply("Let's run it.\n```\npython get_seed.py\n```").ask("125379498\n(Open file: n/a)\nbash-$")

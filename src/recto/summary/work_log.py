@@ -20,7 +20,7 @@ _TASK, _EARLIER, _STATE, _LEFT, _CHANGED, _READ = "Task: ", "Earlier task: ", "S
 _RAN, _FAILED, _LOOKED = "Ran: ", "Failed: ", "Looked: "
 _ARROW = " → "
 # The most of the room that the task takes, and of the rest the changed files.
-_MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.65
+_MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
 # So many of the latest commands are more important than the state; of edits that failed, so many are shown.
 _MAX_FIRST_USES, _MAX_FAILED_EDITS = 10, 4
 # Characters of a command and its outcome: where not all commands fit, they are told with fewer words.
