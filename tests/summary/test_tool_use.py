@@ -118,7 +118,14 @@ def test_a_command_belongs_to_a_family(command: str, family: str) -> None:
             False,
         ),
         ("Decompilation found!\nint f(void)\n{\n  return 1;\n}", "Decompilation found!", False),
-        ("a\nb\n<p>The tide is <b>high</b></p>", "The tide is high", False),
+        (
+            "<title>Tides</title>\n<hr/>\n<p>Of the harbour of Lund, in the south:</p>\n<p>The tide is <b>high</b></p>",
+            "The tide is high",
+            False,
+        ),
+        ("auth\nmail\ntides", "auth / mail / tides", False),
+        ('{"rows": 12, "table": "tides"}', '{"rows": 12, "table": "tides"}', False),
+        ("npm error Missing script: lint\nnpm error\nnpm error   npm run", "npm error Missing script: lint", True),
     ],
 )
 def test_the_outcome_is_the_line_that_says_how_it_went(text: str, outcome: str, is_failed: bool) -> None:

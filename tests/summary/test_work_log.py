@@ -188,6 +188,13 @@ def test_what_is_left_is_read_off_the_agents_own_list() -> None:
     assert "Left: Draw charts; Write the note" in log_of(run).split("\n")
 
 
+def test_a_short_reply_at_the_end_of_a_turn_has_the_last_word() -> None:
+    run = Run().ask("Please make the tests of the harbour pass.").sh("pytest -q", "1 failed")
+    run.reply("The test of the harbour still fails because the tide is not what it was.").sh("pytest -q", "9 passed")
+    run.reply("All of the 9 tests pass.").ask("Now write a note about it, please.").sh("make note", "done")
+    assert "Earlier task: Please make the tests of the harbour pass. → All of the 9 tests pass." in log_of(run)
+
+
 def test_a_command_that_was_run_with_others_is_settled_by_itself() -> None:
     run = Run().ask("Please make the tests of the harbour pass.").sh("pytest -q && git push", "2 failed")
     told = log_of(run.sh("pytest -q | tail -3", "9 passed").sh("git push", "main -> main"))

@@ -168,6 +168,8 @@ class _WorkReader:
     _open_file: str = ""
     _said: str = ""
     """The last that the assistant said about the task."""
+    _is_reply: bool = False
+    """It was said at the end of a turn, and not before a call."""
     _plan: str | None = None
     """What is left by the agent's own list, if it keeps one."""
 
@@ -183,7 +185,7 @@ class _WorkReader:
         elif message.role == "assistant":
             if message.text.strip():
                 self.log = self._told()
-                self._said = message.text
+                self._said, self._is_reply = message.text, not (message.calls or _written_command(message.text))
             self._calls |= {call.id: (call.name, call.arguments) for call in message.calls}
         for result in message.results:
             name, arguments = self._calls.get(result.call_id, (result.name, "{}"))
@@ -232,7 +234,8 @@ class _WorkReader:
         state, left = _state_of(self._said)
         self._said = ""
         # "Calling it now." tells less than what was said before
-        state = self.log.state if len(state) < _MIN_STATE and self.log.state else state
+        if self.log.state and len(state) < (1 if self._is_reply else _MIN_STATE):
+            state = self.log.state
         return replace(self.log, state=state, left=left)
 
     def finished(self) -> WorkLog:

@@ -10,7 +10,7 @@ from recto.summary.truncation import cut_text
 
 MAX_OUTCOME = 170
 NO_OUTPUT = "no output"
-_MAX_DETAIL = 100
+_MAX_DETAIL, _MAX_JOINED, _MAX_JOINED_SIZE = 100, 4, 40
 # Of a long result, so many characters at its start and its end are read.
 _MAX_READ = 6000
 
@@ -18,14 +18,16 @@ _EXIT = re.compile(
     r"\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|exit_code)\W{1,3}(-?\d{1,3})\b", re.IGNORECASE
 )
 _EXIT_KEYS = ("exit_code", "returncode", "return_code", "exitCode", "code", "status_code")
+_TEXT_KEYS = ("output", "stdout", "stderr", "text", "content", "message", "result", "error", "data", "body")
 _TALLY = re.compile(
     r"\b\d+ (?:passed|failed|errors?|failures?|tests?|examples?|problems?|warnings?|issues?|passing|failing)\b|^OK\b"
+    r"|\b\d+ previous errors?\b"
     r"|\b(?-i:FAILED)\b|^FAIL\b|^ok\s+\S+\s+[\d.]+s|\bBUILD (?:SUCCESS|FAIL)|^test result:|\btests run: \d"
     r"|\ball checks passed\b|\bno issues found\b|^\W*success\b",
     re.IGNORECASE,
 )
 _BAD_TALLY = re.compile(
-    r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|\b(?-i:FAILED)\b|^(?-i:FAIL)\b|\bBUILD FAIL"
+    r"\b[1-9]\d* (?:failed|failing|failures?|(?:previous )?errors?)\b|\b(?-i:FAILED)\b|^(?-i:FAIL)\b|\bBUILD FAIL"
     r"|(?:failures|errors)[=:] ?[1-9]",
     re.IGNORECASE,
 )
@@ -38,8 +40,8 @@ _ERROR_LINE = re.compile(
 )
 # Which of many failed: the first of these says more than how many there were.
 _DETAIL = re.compile(
-    r"^(?-i:FAILED|FAIL|--- FAIL:|ERROR) \S|^[✕✗×] |^not ok \d|^\S+:\d+(?::\d+)?:? \w|^error(?:\[\w+\])?: |^- \S+ \("
-    r"|^\S+\(\d+,\d+\): error|: error\b",
+    r"^(?-i:FAILED|FAIL:?|--- FAIL:|ERROR:?) \S|^[✕✗×] |^not ok \d|^\S+:\d+(?::\d+)?:? \w|^error(?:\[\w+\])?: "
+    r"|^- \S+ \(|^\S+\(\d+,\d+\): error|: error\b",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
@@ -51,6 +53,7 @@ _WARNING = re.compile(r"[\W\d]*(?:\[?(?:warning|notice|deprecat\w+|hint)\b|npm (
 _PROMPT_LINE = re.compile(r"^(?:\(.*\)\s*)?[\w@:~/.\-\[\] ]{0,60}[$#>❯%]$")
 _DECORATION = re.compile(r"^[=\-*#\s]+|[=\-*#\s]+$")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
+_LABEL = re.compile(r"\A\s*(?:observation|output|result|stdout)\s*:\s*", re.IGNORECASE)
 _CODE_TAG = re.compile(r"<(?:returncode|exit_?code)>(-?\d{1,3})<")
 _DIFFED = re.compile(r"^diff --git a/\S+ b/(\S+)", re.MULTILINE)
 _PROGRESS = re.compile(r"\d+ ?%.*[|█#=>]{3}|[█▓░⠋⠙⠹⠸]|(?:\s+[\d:.kMG-]+){6}$")
@@ -72,7 +75,7 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
     lines = _lines(_CODE_TAG.sub("<", ends), frames)
     is_failed = is_error or bool(code)
     errors = [line for line in lines[:3] + lines[-15:] if _ERROR_LINE.search(line) and not _WARNING.match(line)]
-    error = errors[-1] if errors else ""
+    error = _telling_error(errors)
     if is_strict:
         is_failed = is_failed or bool(lines and _REFUSED.search(lines[0]))
         return _shown(error if is_failed and error else _ending(lines), code), is_failed
@@ -85,6 +88,13 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
     return _shown(_ending(lines), code), is_failed
 
 
+def _telling_error(errors: list[str]) -> str:
+    """The last, where a traceback ends; of lines that begin alike, the first, which gives the reason."""
+    starts = [line.split()[:2] for line in errors]
+    is_alike = len(errors) > 1 and starts.count(starts[-1]) > 1
+    return errors[starts.index(starts[-1]) if is_alike else -1] if errors else ""
+
+
 def says_how_it_went(line: str) -> bool:
     return _TALLY.search(line) is not None or _ERROR_LINE.search(line) is not None
 
@@ -95,6 +105,7 @@ def find_diffed(text: str) -> tuple[str, ...]:
 
 def _lines(text: str, frames: frozenset[str]) -> list[str]:
     """What a person would read: without markup, progress and the prompt of a shell."""
+    text = _LABEL.sub("", text, count=1)
     found = _without_prompt([line.strip() for line in text.splitlines() if line.strip()])
     found = [line for line in found if line not in frames] or found[-1:]
     read = [text for line in found if (text := " ".join(_TAG.sub(" ", line).split()))]
@@ -119,7 +130,7 @@ def _with_detail(tally: str, lines: list[str]) -> str:
 
 def _ending(lines: list[str]) -> str:
     """The last line that tells something; of code or a listing, the first if that is a sentence."""
-    if len(lines) <= 2:
+    if len(lines) <= 2 or (len(lines) <= _MAX_JOINED and sum(map(len, lines)) < _MAX_JOINED_SIZE):
         return " / ".join(lines)
     telling = [line for line in lines if _is_telling(line)]
     quiet = [line for line in telling if not _WARNING.match(line)] or telling
@@ -152,6 +163,8 @@ def _unpacked(text: str) -> tuple[str, int | None]:
     except ValueError:
         return text, None
     found = list(_values(given))
+    if not any(key in _TEXT_KEYS for key, value in found if isinstance(value, str)):
+        return text, None
     code = next((value for key, value in found if key in _EXIT_KEYS and isinstance(value, int)), None)
     parts = [value for key, value in found if isinstance(value, str) and value.strip() and key not in ("type", "id")]
     return "\n".join(parts) or text, None if code is True or code is False else code

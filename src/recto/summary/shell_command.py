@@ -30,7 +30,7 @@ _WITH_VERB = word_set(
 )
 _RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npx", ""), ("conda", "run")}
 _SEPARATORS = ("&&", "||", ";", "|", "&", ";;", "|&")
-_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?([^\n]*)\n(.*?)(?:\n\s*\1[ \t]*(?=\n|$)|\Z)", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?([^\n]*)\n.*?(?:\n\s*\1[ \t]*(?=\n|$)|\Z)", re.DOTALL)
 _FROM_FOLDER = re.compile(r"^cd (?:/|[A-Za-z]:\\)\S+ && (?=\S)")
 _ASSIGNMENT = re.compile(r"\w+=")
 _WINDOWS = re.compile(r"\b[A-Za-z]:\\|(?<![\w'\"/])\.{1,2}\\\w|\w\\[\w\\]+\.\w{1,6}\b")

@@ -15,8 +15,8 @@ from recto.summary.truncation import cut_text
 
 MAX_TASK = 400
 _MAX_EXAMINED = 6000
-# A prompt longer than this is not searched for its sections.
-_MAX_PROMPT = 200_000
+# So much of a prompt is searched for its sections.
+_MAX_PROMPT = 60_000
 
 _TASK, _ASIDE = "task", "aside"
 # The last word of a section's name says what it is.
@@ -36,7 +36,7 @@ _ASIDE_TAGS = word_set("details context files file notes info information diagno
 _ASIDE_STARTS = word_set("important response output recommended example formatting how")
 _TASK_STARTS = word_set("task issue aufgabe tarea")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_TAGGED = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?: [^<>\n]*)?>(.*?)</\1>", re.DOTALL | re.MULTILINE)
+_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?: [^<>\n]*)?>", re.MULTILINE)
 _HEADING = re.compile(
     r"^(?:(?P<marks>#{1,6})[ \t]+(?P<title>[^\n]{1,80}?)[ \t#:]*"
     r"|(?P<capitals>[A-ZÄÖÜ][A-ZÄÖÜ _/-]{2,40})(?: \([^\n)]{1,40}\))?:"
@@ -100,13 +100,23 @@ def _joined(found: list[str]) -> str:
 def _section(text: str) -> str:
     """The part of a prompt that holds the task; all of it where it has no parts."""
     text = without_examples(text)
-    tags = [(_kind(found[1], is_tag=True), found[2]) for found in _TAGGED.finditer(text)]
-    tasks = [inside for kind, inside in tags if kind == _TASK]
-    if tasks:
-        return _under_headings("\n\n".join(tasks))
-    return _under_headings(
-        _TAGGED.sub(lambda found: "\n" if _kind(found[1], is_tag=True) == _ASIDE else found[0], text)
-    )
+    tagged = list(_tagged(text))
+    tasks = [inside for kind, inside in tagged if kind == _TASK]
+    return _under_headings("\n\n".join(tasks or (part for kind, part in tagged if kind != _ASIDE)))
+
+
+def _tagged(text: str) -> Iterator[tuple[str, str]]:
+    """What stands between tags, with its kind, and what stands outside."""
+    at = 0
+    for found in _TAG.finditer(text):
+        kind = _kind(found[1], is_tag=True) if found.start() >= at else ""
+        end = text.find(f"</{found[1]}>", found.end()) if kind else -1
+        if end < 0:
+            continue
+        yield "", text[at : found.start()]
+        yield kind, text[found.end() : end]
+        at = end + len(found[1]) + 3
+    yield "", text[at:]
 
 
 def without_examples(text: str) -> str:

@@ -27,6 +27,8 @@ _MAX_FIRST_USES, _MAX_FAILED_EDITS = 10, 4
 _WIDTHS = ((100, 200), (70, 110), (48, 64))
 _WHOLE = (300, 200)
 _MIN_FAILED = 120
+# With more tokens than this, the beginning of an error is worth a line.
+_MIN_CUT = 15
 # Places of lines that are told with fewer words before one of them is left out.
 _MATTERS = (2, 3, 9, 10, 11)
 _EXIT_CODE = re.compile(r" \(exit code -?\d+\)$")
@@ -68,6 +70,9 @@ class WorkLog(Struct, frozen=True):
             if cost > left and line.startswith(_READ):
                 line = list_files(self.read, left - 1, count, _READ)
                 cost = count(line) + 1 if line else 0
+            if left > _MIN_CUT and cost > left and line.startswith(_FAILED):
+                line, has_all = cut_to_fit(line, left - 1, count), False
+                cost = count(line) + 1
             if line and cost <= left:
                 left -= cost
                 lines[line] = rank
