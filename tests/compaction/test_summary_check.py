@@ -207,6 +207,12 @@ def test_a_work_log_stands_before_a_models_summary_and_goes_on(desk: Open, scrip
     assert "do not repeat it" in asked
 
 
+def test_a_work_log_in_an_answer_is_dropped_however_often_it_stands_there() -> None:
+    log = "Work log:\nTask: Send the money.\nState: All is paid."
+    assert without_work_log(f"{log}\n\n\n{log}\n\nThe user plans a trip.\n\n{log}").startswith("The user plans a trip.")
+    assert without_work_log(log) == ""
+
+
 def test_a_work_log_that_had_no_room_comes_back_and_an_edit_of_other_lines_keeps_it(
     desk: Open, script: Script, tmp_path: Path
 ) -> None:

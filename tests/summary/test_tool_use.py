@@ -123,13 +123,16 @@ def test_a_command_belongs_to_a_family(command: str, family: str) -> None:
             "The tide is high",
             False,
         ),
-        ("auth\nmail\ntides", "auth / mail / tides", False),
         ('{"rows": 12, "table": "tides"}', '{"rows": 12, "table": "tides"}', False),
         ("npm error Missing script: lint\nnpm error\nnpm error   npm run", "npm error Missing script: lint", True),
     ],
 )
 def test_the_outcome_is_the_line_that_says_how_it_went(text: str, outcome: str, is_failed: bool) -> None:
     assert find_outcome(text, is_error=False, frames=NONE) == (outcome, is_failed)
+
+
+def test_a_short_listing_is_told_whole() -> None:
+    assert used("bash", "auth\nmail\ntides", command="ls services").outcome == "auth / mail / tides"
 
 
 def test_a_file_about_errors_is_no_error() -> None:

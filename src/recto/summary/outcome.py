@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recto.summary.machine_output import has_code_punctuation, is_noise
+from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.truncation import cut_text
 
 MAX_OUTCOME = 170
@@ -73,12 +74,14 @@ def find_outcome(text: str, *, is_error: bool, frames: frozenset[str], is_strict
     ):
         code = int(found[1])
     lines = _lines(_CODE_TAG.sub("<", ends), frames)
+    while lines and is_order(lines[-1], speaker=SOMEBODY):
+        lines.pop()
     is_failed = is_error or bool(code)
     errors = [line for line in lines[:3] + lines[-15:] if _ERROR_LINE.search(line) and not _WARNING.match(line)]
     error = _telling_error(errors)
     if is_strict:
         is_failed = is_failed or bool(lines and _REFUSED.search(lines[0]))
-        return _shown(error if is_failed and error else _ending(lines), code), is_failed
+        return _shown(error if is_failed and error else _ending(lines, is_listing=True), code), is_failed
     tally = next((line for line in reversed(lines) if _TALLY.search(line)), "")
     if tally and (_BAD_TALLY.search(tally) or not (error and is_failed)):
         is_bad = _BAD_TALLY.search(tally) is not None
@@ -128,9 +131,9 @@ def _with_detail(tally: str, lines: list[str]) -> str:
     return f"{_plain(tally).rstrip('.:')}: {cut_text(_plain(first), _MAX_DETAIL)}" if first else tally
 
 
-def _ending(lines: list[str]) -> str:
+def _ending(lines: list[str], *, is_listing: bool = False) -> str:
     """The last line that tells something; of code or a listing, the first if that is a sentence."""
-    if len(lines) <= 2 or (len(lines) <= _MAX_JOINED and sum(map(len, lines)) < _MAX_JOINED_SIZE):
+    if len(lines) <= 2 or (is_listing and len(lines) <= _MAX_JOINED and sum(map(len, lines)) < _MAX_JOINED_SIZE):
         return " / ".join(lines)
     telling = [line for line in lines if _is_telling(line)]
     quiet = [line for line in telling if not _WARNING.match(line)] or telling

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from recto.chat.priority import CHATTER
 from recto.summary.machine_output import is_machine_made, is_noise
-from recto.summary.sentence_score import is_prompt_frame
+from recto.summary.model_orders import is_order, is_prompt_frame
+from recto.summary.pasted_text import own_words
 from recto.summary.sentences import rate_sentence, tagged_sentences, word_set
 from recto.summary.truncation import cut_text
 
@@ -85,7 +86,8 @@ def prose(text: str) -> list[str]:
 
 def _sentences(text: str) -> list[str]:
     """Without the frame of a prompt, and without headings that are not the first words."""
-    found = [sentence for sentence in prose(_LINK.sub(r"\1", text)) if not is_prompt_frame(sentence)]
+    own = prose(own_words(_LINK.sub(r"\1", text[:_MAX_EXAMINED])))
+    found = [sentence for sentence in own if not (is_prompt_frame(sentence) or is_order(sentence))]
     found = [sentence for at, sentence in enumerate(found) if at == 0 or not _ONLY_TITLE.match(sentence)]
     return [sentence.strip("# *\t") if _ONLY_TITLE.match(sentence) else sentence for sentence in found]
 
