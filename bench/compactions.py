@@ -55,7 +55,7 @@ class Compacted:
 
     @property
     def room_used(self) -> float:
-        return tokens(self.sent) / cap(self.window)
+        return tokens("\n".join((self.sent, *self.blocks[-1].contents))) / cap(self.window)
 
     def covered(self) -> list[Message]:
         said = self.talk.messages(limit=None, with_system=False)

@@ -19,6 +19,7 @@ from bench.agent_formats import FORMATS, FormatAgent
 from bench.agent_work import Agent, Named, State, named, state_of
 from bench.compactions import Compacted, cap, compacted, in_parallel, run_of, text_of
 from bench.figure import Figure, cost, share, wrong
+from bench.levels import show_levels
 from bench.long_message import show_condensed
 from bench.lossy import Lossy, unmarked
 from bench.planted import KINDS, SORTS, Statement, is_outdated, is_told
@@ -111,6 +112,7 @@ def main(quick: bool, seed: int = 0, *, sample: bool = False) -> None:
         }
         _show(window, rows, seed)
     _show_runs(quick, seed)
+    show_levels(quick, seed)
     show_condensed([(job.kind, job.seed) for job in jobs])
     _show_speed(seed)
 

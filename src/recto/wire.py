@@ -87,7 +87,7 @@ def block_from_json(data: dict[str, Json]) -> Block:
     values = {name: value for name, value in data.items() if name in known}
     if made := values.get("made"):
         values["made"] = Made(**made)
-    for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized"):
+    for name in ("lifted", "pinned", "notes", "ledger", "references", "media", "unsummarized", "set_aside", "contents"):
         if name in values:
             values[name] = tuple(values[name])
     for name in ("read", "unread"):

@@ -183,6 +183,21 @@ def test_where_everything_is_told_nothing_is_lost(run: Run, script: Script) -> N
     assert run("context", "summary", "--lost").stdout.startswith("Nothing is only in the archive")
 
 
+def test_summary_shows_what_was_set_aside_and_its_ranges(run: Run, script: Script) -> None:
+    model = script(REPLY, FAILS, limit=2600)
+    topics = ("garden", "piano", "train", "museum", "printer", "camera", "kitchen", "tent", "choir", "oven", "boat")
+    texts = [f"The {topics[n // 14]} costs {300 + n} euros, and Ada pays by March {n % 28 + 1}." for n in range(150)]
+    run("chat", "-m", model, input="".join(f"{text}\n" for text in texts))
+    block = one(run("context", "summary", "--json"))["compaction"]
+    assert block["set_aside"]
+    assert block["contents"]
+    shown = run("context", "summary").stdout
+    parts = [part.splitlines() for part in shown.split("\n\n")]
+    assert ["Set aside by this compaction:", *block["set_aside"]] in parts
+    assert ["Set aside so far, by messages:", *block["contents"]] in parts
+    assert run("chat", "--continue", input="/summary\n").stdout.count("Set aside by this compaction:") == 1
+
+
 def test_without_a_compaction_there_is_no_summary(run: Run, long_talk: str) -> None:
     told = json.loads(failure(run("context", "summary", "--json")))
     assert told["error"]["type"] == "NotFound"

@@ -208,6 +208,13 @@ class Compaction(Struct, frozen=True):
     """Covered messages that no summary has read: the next Compaction that writes one reads them, or more of them."""
     work_log: str = ""
     """The whole work log of an agent's run, where the summary has room for a part of it."""
+    takes_back: int = 0
+    """How many Compactions right before this one on its path it takes back: what they set aside is told again."""
+    set_aside: tuple[str, ...] = ()
+    """What the former summary and ledger told, or what binds, and has no room here, a line for each message:
+    `#57: one item · another`; `User: …` where the number is not known. Later Compactions do not repeat it."""
+    contents: tuple[str, ...] = ()
+    """Topics of everything that was set aside so far, by ranges of messages: `#1–#340: boats, harbour`."""
 
     @property
     def unread_messages(self) -> int:

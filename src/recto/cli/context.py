@@ -25,6 +25,7 @@ from recto.cli.drawing.transcripts import (
     remarks,
     request_in_words,
     restored,
+    set_aside_in_words,
     undone_in_words,
 )
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
@@ -208,6 +209,10 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
     if block.ledger:
         show.say(f"\n{LEDGER}")
         for line in ledger_in_words(block.ledger):
+            show.say(line)
+    for title, lines in set_aside_in_words(block):
+        show.say(f"\n{title}")
+        for line in lines:
             show.say(line)
     if counts := counts_in_words(block.checks):
         show.say(f"\n{counts}.")

@@ -20,6 +20,7 @@ from recto.cli.drawing.transcripts import (
     counts_in_words,
     ledger_in_words,
     no_summary_in_words,
+    set_aside_in_words,
     undone_in_words,
 )
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, draw_window, facts_table, outlook, strategy_in_words
@@ -175,6 +176,10 @@ def summary(chat: ChatState, argument: str) -> None:
     if block.ledger:
         chat.console.print(f"\n{LEDGER}")
         for line in ledger_in_words(block.ledger):
+            chat.console.print(visible(line), soft_wrap=True)
+    for title, lines in set_aside_in_words(block):
+        chat.console.print(f"\n{title}")
+        for line in lines:
             chat.console.print(visible(line), soft_wrap=True)
     if counts := counts_in_words(block.checks):
         chat.console.print(f"\n{counts}.")

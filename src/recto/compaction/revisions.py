@@ -16,7 +16,9 @@ from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.window.compaction_block import (
     NO_COMPACTION,
+    SetAside,
     WrittenSummary,
+    all_set_aside,
     cleared_at,
     compaction_message,
     next_block,
@@ -117,7 +119,7 @@ class BlockRevision(Struct, frozen=True):
             pinned=pinned,
             lifted=lifted,
         )
-        return self._append(block)
+        return self._append(replace(block, takes_back=blocks.index(former) if former else len(blocks)))
 
     def forked(self, left: str | None) -> Compaction | None:
         """The Compaction to append after a fork to this head from `left`, so that pins and summaries that apply to it
@@ -146,6 +148,8 @@ class BlockRevision(Struct, frozen=True):
             pinned=pinned,
             lifted=self._in_order(lifted),
             messages_archived=base.messages_archived + len(base.lifted) - len(lifted),
+            set_aside=all_set_aside(SetAside(block.set_aside, block.takes_back) for block in here),
+            takes_back=0,
             excerpts={key: text for key, text in base.excerpts.items() if owners[key] in near},
         )
         return block if _effect(block) != _effect(force or NO_COMPACTION) else None
@@ -214,7 +218,8 @@ class BlockRevision(Struct, frozen=True):
 
 def _effect(block: Compaction) -> tuple[object, ...]:
     """What a Compaction changes about the view."""
-    return block.last, block.summary, block.ledger, block.lifted, block.pinned, block.excerpts, cleared_at(block)
+    told = block.last, block.summary, block.ledger, block.contents
+    return *told, block.lifted, block.pinned, block.excerpts, cleared_at(block)
 
 
 def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionChanges:

@@ -315,7 +315,7 @@ class CompactionRun:
         self._condensed.add(message, work.result)
 
     async def _summary_writer(self, most: int) -> SummaryWriter:
-        source = self._summary_input()
+        source = await self._summary_input()
         # summary, ledger and recall tool stay shorter than what they replace; the former ones are that short already
         former, after = self.turn.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
         tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
@@ -352,11 +352,13 @@ class CompactionRun:
         except RectoError as why:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
-    def _summary_input(self) -> SummaryInput:
+    async def _summary_input(self) -> SummaryInput:
         turn, head = self.turn, self.session.head
         assert head is not None
         unread = UnreadMessages(self.store, self.prepared.store_thread, head, unread_ranges(turn.loaded))
-        return summary_input(turn, self._cut, unread, instructions_text(turn.preamble))
+        before, tree = turn.loaded.view.compaction, self.store.tree
+        aside = await self.prepared.store_thread.do(tree.set_aside, head, before) if before else ()
+        return summary_input(turn, self._cut, unread, instructions_text(turn.preamble), aside)
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""
@@ -365,7 +367,9 @@ class CompactionRun:
         checks = recount_facts(text, replace(block, ledger=ledger))
         written = WrittenSummary(text, "user", checks=checks, ledger=ledger, places=block.places)
         whole = whole_log(text, block.summary, block.work_log)
-        return replace(written, read=block.read, unread=block.unread, work_log=whole)
+        still = tuple(line for line in block.set_aside if line.partition(": ")[2] not in text)
+        written = replace(written, read=block.read, unread=block.unread, work_log=whole)
+        return replace(written, set_aside=still, contents=block.contents)
 
     def _most(self, cut: Cut) -> int:
         return max(cut.summary or 0, self.context.budget.summary)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recto.compaction.summary_input import SummaryInput
 from recto.summary.ledger import ledger_items, ledger_lines
+from recto.summary.levels import find_dropped
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import VerifiedSummary, verify_summary
 from recto.turn.preamble import Preamble
@@ -39,6 +40,8 @@ class SummaryCheck(Struct, frozen=True):
     """The user's wish for the summary: its words count as said."""
     work_log: str = ""
     """It is made of what was said and done."""
+    returned: tuple[str, ...] = ()
+    """Lines that were set aside before and stand in the summary again."""
 
     async def missed(self, text: str) -> tuple[str, ...]:
         """The most important facts, if there are many and a summary keeps none of them."""
@@ -82,16 +85,20 @@ class SummaryCheck(Struct, frozen=True):
             shorter = cut_to_fit(found.text, len(found.text) * 9 // 10, len)
             found = await self._compared(shorter, is_trusted=False)
         lines = await self._ledger(found)
-        return replace(
-            written, text=found.text, ledger=lines, places=found.places, checks=written.checks | found.counts(lines)
-        )
+        checks = written.checks | found.counts(lines)
+        former, known, by_sentence = self.source.before, self.source.set_aside, written.made_by != "model"
+        aside = await asyncio.to_thread(find_dropped, former, found, lines, known, by_sentence=by_sentence)
+        return replace(written, text=found.text, ledger=lines, places=found.places, checks=checks, set_aside=aside)
 
     async def _compared(self, text: str, *, is_trusted: bool) -> VerifiedSummary:
         """Original sentences are trusted: only the conversation's own messages contain them."""
         covered, beside = await self.source.gathered(), (self.keep, self.work_log, *self.source.beside)
+        beside = (*beside, *self.source.contents)
         if not is_trusted:
             beside = (*beside, await asyncio.to_thread(self.source.dates_meant))
-        return await asyncio.to_thread(verify_summary, text, covered, self.source.before, beside, mark=not is_trusted)
+        before = self.source.before
+        former = replace(before, ledger=(*before.ledger, *self.returned)) if self.returned else before
+        return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
     async def _ledger(self, found: VerifiedSummary) -> tuple[str, ...]:
         """As many lines as fit: estimated, then counted, until the room is used or nothing is left."""
@@ -124,9 +131,12 @@ def instructions_text(preamble: Preamble) -> str:
     return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
 
 
-async def as_sent(token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = ()) -> int:
-    """Tokens of a summary in the conversation's window, with frame and ledger."""
-    entry = summary_entry(next_block(None, WrittenSummary(text, ledger=tuple(lines)), messages_archived=archived))
+async def as_sent(
+    token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = (), contents: Sequence[str] = ()
+) -> int:
+    """Tokens of a summary in the conversation's window, with frame, ledger and contents."""
+    written = WrittenSummary(text, ledger=tuple(lines), contents=tuple(contents))
+    entry = summary_entry(next_block(None, written, messages_archived=archived))
     return (await token_cache.count([entry]))[0].count.tokens if entry else 0
 
 

@@ -2,8 +2,6 @@
 
 What was loaded for the window is at hand. Of what is older, as much is read as one compaction has time for; the next
 one reads on.
-
-Slices: a long transcript cut into parts that fit the summariser's window beside prompt and answer.
 """
 
 import asyncio
@@ -23,18 +21,16 @@ from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.agent_run import continue_work_log, find_observations, without_command
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
+from recto.summary.levels import SetAsideItem, Topic, find_returning, find_topic, split_returned
 from recto.summary.machine_output import readable_output
-from recto.summary.prompt import SUMMARIZER_INSTRUCTIONS, SummaryOptions, group_by_size, split_in_half, transcribe
+from recto.summary.prompt import transcribe
 from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.task_text import without_examples
 from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.assembly import Turn
-from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
-from recto.turn.preamble import Instructions, Preamble, build_preamble
-from recto.turn.side_call import SideCall, count_texts
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.count import SUMMARY
 from recto.window.plan import Cut
@@ -48,6 +44,9 @@ OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
 # At least this share is for messages that are not loaded, so that all are read in the end.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
+# The topic is that of so many messages before the current one, and of so many characters of each.
+LATEST, MOST_ASKED = 6, 2000
+NO_TOPIC = Topic({})
 _BRACKETED_DATE = re.compile(r"\[(\d{4}[\d–-]*)\]")
 
 
@@ -149,6 +148,12 @@ class SummaryInput:
     """The whole work log so far, where the previous summary has a part of it."""
     beside: tuple[str, ...] = ()
     """What else a summary may draw on: instructions, lifted messages."""
+    set_aside: tuple[str, ...] = ()
+    """What earlier Compactions of the path set aside."""
+    contents: tuple[str, ...] = ()
+    """Its topics, as the previous Compaction lists them."""
+    topic: Topic = NO_TOPIC
+    """Of the latest messages."""
     seen: int = 0
     """How many messages were given to a summariser."""
     density: float = field(init=False)
@@ -228,12 +233,19 @@ class SummaryInput:
 
     async def extract(self, most: int) -> str:
         if self._extraction is None:
-            log, former = self.work_log, split_work_log(self.former)[1]
+            log, former = self.work_log, split_returned(split_work_log(self.former)[1])[0]
             self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log)
         return await asyncio.to_thread(self._extraction.within, most)
 
     async def truncate(self, most: int) -> str:
-        return truncate(self._said(has_log=False), most, self.count, self.former)
+        return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
+
+    async def returning(self, most: int) -> list[SetAsideItem]:
+        """What was set aside and bears on the latest messages, within `most` tokens."""
+        if not self.set_aside:
+            return []
+        known = [*self.before.entries, *(await self.gathered()).entries.values()]
+        return await asyncio.to_thread(find_returning, self.set_aside, self.topic, known, most, self.count)
 
     @property
     def days(self) -> tuple[str, str]:
@@ -277,7 +289,9 @@ class SummaryInput:
         return math.ceil(len(text) * self.density)
 
 
-def summary_input(turn: Turn, cut: Cut, unread: UnreadMessages, instructions: str) -> SummaryInput:
+def summary_input(
+    turn: Turn, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
+) -> SummaryInput:
     """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
     loaded, view = turn.loaded, turn.loaded.view
     covered, _ = view.split(cut.last)
@@ -298,7 +312,17 @@ def summary_input(turn: Turn, cut: Cut, unread: UnreadMessages, instructions: st
         answering=turn.current.message.said if view.current in sent else 0,
         work_before=view.compaction.work_log if view.compaction else "",
         beside=(instructions, *map(transcribe, (*view.lifted, turn.current.message))),
+        set_aside=set_aside,
+        contents=view.compaction.contents if view.compaction else (),
+        topic=_topic(turn, cut) if set_aside else NO_TOPIC,
     )
+
+
+def _topic(turn: Turn, cut: Cut) -> Topic:
+    """What the message that is answered and the latest ones before it are about."""
+    current, (covered, stays) = turn.current.message, turn.loaded.view.split(cut.last)
+    latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
+    return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
 
 
 def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
@@ -340,47 +364,3 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
         return without_command(text) if message.role == "assistant" else without_examples(text)
     calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
     return "\n".join(part for part in (text, calls) if part)
-
-
-# Transcripts are counted message by message; joined, they may take a little more.
-SLACK = 0.97
-# The share that is used after the provider has counted more than we did.
-TIGHT = 0.6
-SMALLEST_ROOM = 64
-
-
-class Slices(Struct, frozen=True):
-    writer: TurnContext
-    preamble: Preamble
-    wanted: SummaryOptions
-    tight: bool = False
-
-    async def question(self, text: str, because: str) -> SideCall:
-        asked = (await count_texts(self.writer, [text]))[0]
-        return SideCall(self.writer, self.preamble, (), asked, because, self.wanted.tokens)
-
-    async def runs(self, texts: Sequence[str], order: str) -> list[str]:
-        """The texts joined into parts; none when the prompt leaves no room."""
-        empty = await self.question(order, "")
-        room = self.writer.budget.limit - empty.tokens - (empty.parameters.max_tokens or 0)
-        room = int(room * SLACK * (TIGHT if self.tight else 1)) - 16
-        if room < SMALLEST_ROOM:
-            return []
-        fitting = [part for text in texts for part in await self._fitting(text, room)]
-        tokens = [counted.count.tokens + 1 for counted in await count_texts(self.writer, fitting)]
-        return ["\n".join(run) for run in group_by_size(fitting, tokens, room)]
-
-    async def _fitting(self, text: str, room: int) -> list[str]:
-        """The text, halved until each part fits."""
-        if (await count_texts(self.writer, [text]))[0].count.tokens < room or len(text) < 2:
-            return [text]
-        return [part for half in split_in_half(text) for part in await self._fitting(half, room)]
-
-
-async def open_slices(writer: TurnContext, wanted: SummaryOptions, *, tight: bool) -> Slices:
-    return Slices(
-        writer,
-        await build_preamble(writer.token_cache, writer.parameters, Instructions(SUMMARIZER_INSTRUCTIONS)),
-        wanted,
-        tight,
-    )

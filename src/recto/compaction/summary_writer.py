@@ -6,25 +6,29 @@ The result always fits its room and says who wrote it.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import Made
+from recto.compaction.slices import Slices, open_slices
 from recto.compaction.summary_check import WORTH_DIVIDING, SummaryCheck, as_sent
-from recto.compaction.summary_input import MOST_READ, Slices, SummaryInput, open_slices
+from recto.compaction.summary_input import MOST_READ, SummaryInput
 from recto.concurrency import StoreThread
 from recto.errors import Overflow, ProviderError, RectoError
 from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
+from recto.summary.levels import RETURNED, SetAsideItem, add_to_contents, with_returned
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
+from recto.summary.truncation import CountTokens
 from recto.summary.work_log import split_work_log
 from recto.turn.context import TurnContext
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
 from recto.window.compaction_block import WrittenSummary
-from recto.window.window import WORK_LOG_BEGINS
+from recto.window.window import CONTENTS_BEGIN, WORK_LOG_BEGINS
 
 T = TypeVar("T")
 # If one compaction needs more calls than this, sentences are chosen without a model instead.
@@ -41,6 +45,8 @@ LOG_SHARE, LEAST_SHARE = 0.35, 0.25
 MAX_LOG_SHARE = 0.5
 # It gets more where the model's summary leaves it, and less where that is too long.
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
+# The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
+RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.08, 16
 
 
 class NoSummary(Exception):
@@ -72,12 +78,22 @@ class SummaryWriter(Struct):
     """The ledger's share of the room."""
     _log: str = ""
     """The work log that stands before a model's summary."""
+    _returned: list[SetAsideItem] = field(default_factory=list)
+    _for_contents: int = 0
+    """Room for the contents, in tokens."""
 
     def note(self, problem: str) -> None:
         self._notes.append(problem)
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yields an event for each request and for work that takes long; `result` holds the summary in the end."""
+        async with aclosing(self._write()) as events:
+            async for event in events:
+                yield event
+        if self.result.text and (self.result.set_aside or self.source.set_aside):
+            self.result = replace(self.result, contents=await self._contents())
+
+    async def _write(self) -> AsyncGenerator[Event, None]:
         async with aclosing(self._shown(self._open())) as events:
             async for event in events:
                 yield event
@@ -108,7 +124,8 @@ class SummaryWriter(Struct):
             self._log = work.render(int(self.most * LOG_SHARE), self.source.count, int(self.most * MAX_LOG_SHARE))
             least = min(self._share, int(self.most * LEAST_SHARE))
             self._share = max(least, self._share - self.source.count(self._log))
-        room = self.wanted.tokens - self._share - (self.source.count(self._log) if self._log else 0)
+        await self._bring_back(self.most)
+        room = self.wanted.tokens - self._share - (self.source.count(self._log) if self._log else 0) - self._beside
         days, has_log = self.source.days, bool(self._log)
         self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, room), days=days, has_log=has_log)
 
@@ -124,7 +141,8 @@ class SummaryWriter(Struct):
 
     @property
     def _check(self) -> SummaryCheck:
-        return SummaryCheck(self.source, self.most, self.wanted.keep, self._log)
+        returned = tuple(item.head + item.text for item in self._returned)
+        return SummaryCheck(self.source, self.most - self._for_contents, self.wanted.keep, self._log, returned)
 
     @property
     def _attempts(self) -> list[TurnContext]:
@@ -225,7 +243,7 @@ class SummaryWriter(Struct):
             await call_model(ahead, self.store, self.store_thread, self.session, None, self.timeout_s, purpose="ahead")
 
     async def _accepted(self, answer: SideAnswer, source: SummarizedText) -> SideAnswer:
-        tokens = await self._as_sent(answer.text)
+        tokens = await as_sent(self.source.token_cache, answer.text, self.source.archived)
         why = reject_reason(
             answer.text, source, finish=answer.finish, called=answer.called, tokens=tokens, max_tokens=self.most
         )
@@ -237,7 +255,9 @@ class SummaryWriter(Struct):
         return SummaryRequested(question.tokens, question.context.budget.limit, question.context.model.name, part, of)
 
     async def _as_sent(self, text: str) -> int:
-        return await as_sent(self.source.token_cache, text, self.source.archived)
+        """With what was set aside and returns, and the room for contents."""
+        whole = with_returned(text, self._returned)
+        return await as_sent(self.source.token_cache, whole, self.source.archived) + self._for_contents
 
     async def _refuse_if_empty(self, answer: SideAnswer) -> None:
         """A summary that keeps none of many facts has failed; the next attempt is told which."""
@@ -249,9 +269,12 @@ class SummaryWriter(Struct):
             raise NoSummary("it keeps none of the facts")
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        text = without_work_log(answer.text)
+        # what a model repeats of the frame of the former summary
+        lines = [line for line in answer.text.strip().splitlines() if line not in (RETURNED, *self.source.contents)]
+        text = without_work_log("\n".join(lines))
         if not (text or self._log):
             raise NoSummary("it tells nothing but a work log")
+        await self._bring_back(self.most - await as_sent(self.source.token_cache, text, self.source.archived))
         work = self.source.work_log if self._log else None
         for share in LOG_SHARES if work else ():
             self._log = work.render(int(self.most * share), self.source.count) if work else ""
@@ -276,16 +299,47 @@ class SummaryWriter(Struct):
     async def _use_room_of_ledger(self) -> None:
         """Chooses more sentences where the ledger leaves much of its share."""
         found = self.result
-        used = await as_sent(self.source.token_cache, found.text, self.source.archived, found.ledger)
-        if used >= self.most * USED:
+        cache, archived = self.source.token_cache, self.source.archived
+        used = await as_sent(cache, found.text, archived, found.ledger)
+        if used + self._for_contents >= self.most * USED:
             return
-        needed = used - await self._as_sent(found.text)
+        needed = used - await as_sent(cache, found.text, archived)
         text = await self._within(self.most - needed, self.source.extract)
-        if len(text) > len(found.text):
+        if len(with_returned(text, self._returned)) > len(found.text):
             self.result = await self._check.check(self._written(text, "extractive"))
 
+    # -- what was set aside
+
+    async def _bring_back(self, most: int) -> None:
+        """Chooses what returns, within its share of the room and within `most` tokens."""
+        source, self._for_contents = self.source, 0
+        if self.most < WORTH_DIVIDING or not source.former:
+            return
+        self._returned = await source.returning(min(most, int(self.most * RETURNED_SHARE)))
+        if source.set_aside:
+            lines = source.count("\n".join((CONTENTS_BEGIN, *source.contents)))
+            self._for_contents = min(int(self.most * CONTENTS_SHARE), lines + CONTENTS_LINE)
+
+    @property
+    def _beside(self) -> int:
+        """Tokens of what returns and of the contents."""
+        return self.source.count(with_returned("", self._returned)) + self._for_contents
+
+    async def _contents(self) -> tuple[str, ...]:
+        """The topics of all that is set aside, in what room is left for them."""
+        source, found = self.source, self.result
+        aside = found.set_aside if source.contents else (*source.set_aside, *found.set_aside)
+        others, limit = (*source.set_aside, *found.text.splitlines(), *found.ledger), int(self.most * CONTENTS_SHARE)
+        while self.most >= WORTH_DIVIDING and limit > CONTENTS_LINE:
+            fits = partial(_fit, limit, source.count)
+            lines = await asyncio.to_thread(add_to_contents, source.contents, aside, others, fits)
+            if await as_sent(source.token_cache, found.text, source.archived, found.ledger, lines) <= self.most:
+                return lines
+            limit = limit * 3 // 4
+        return ()
+
     def _written(self, text: str, made_by: str, made: Made | None = None) -> WrittenSummary:
-        source, notes = self.source, self._notes
+        source, notes, text = self.source, self._notes, with_returned(text, self._returned) if text else ""
         if left := source.unread.count:
             read = f"the summary read {source.seen:,} of {source.covered:,} messages in time"
             notes = [*notes, f"{read}; the next compaction reads on, and search finds the other {left:,} too"]
@@ -301,7 +355,7 @@ class SummaryWriter(Struct):
 
     async def _within(self, most: int, make: Callable[[int], Awaitable[str]]) -> str:
         """The longest result of `make` that fits, among a few tries with more or less room."""
-        aim, best = most, ""
+        aim, best = most - self._beside, ""
         for _ in range(8):
             text = await make(aim)
             tokens = await self._as_sent(text)
@@ -326,3 +380,7 @@ def without_work_log(text: str) -> str:
     while (stripped := text.strip()).startswith(WORK_LOG_BEGINS):
         text = split_work_log(stripped)[1]
     return stripped
+
+
+def _fit(limit: int, count: CountTokens, lines: Sequence[str]) -> bool:
+    return count("\n".join((CONTENTS_BEGIN, *lines))) <= limit

@@ -6,6 +6,7 @@ Places are found by branch and depth, so the length of a path does not matter.
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.json import Decoder
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
@@ -25,10 +26,12 @@ from recto.store.statements import (
     SAID_AT,
     SAID_BY_IDS,
     SAID_PATH,
+    SET_ASIDE,
     STRETCH,
     TRAIL,
 )
 from recto.window.account import RequestAccount, SentRange
+from recto.window.compaction_block import SetAside, all_set_aside
 
 
 def find_trail(connection: Connection, head: str) -> Trail:
@@ -191,6 +194,24 @@ def compactions_up_from(connection: Connection, at: str | None) -> Iterator[AnyR
             return  # damaged data must not loop forever
         yield row
         at, depth = row.parent_id, row.depth
+
+
+_decoder = Decoder(SetAside)
+
+
+def lines_set_aside(connection: Connection, at: str, cleared: str | None) -> tuple[str, ...]:
+    """What the Compactions on the path up to and with `at` set aside, oldest first, without those before a clear."""
+    after = message_row(connection, cleared).depth if cleared else 0
+    return all_set_aside(_read_end(bytes(row.blocks)) for row in SET_ASIDE(connection, at=at, after=after))
+
+
+def _read_end(blocks: bytes) -> SetAside:
+    """The last fields of a stored Compaction: decoding all of it would take three times as long."""
+    # one that takes others back sets nothing aside; inside a text, the quotes of these names would be escaped
+    for name in (b'"set_aside":', b'"takes_back":'):
+        if (at := blocks.rfind(name)) >= 0:
+            return _decoder.decode(b"{" + blocks[at:-1])
+    return SetAside()
 
 
 def _title(text: str) -> str:

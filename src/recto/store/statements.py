@@ -134,7 +134,26 @@ def _trail() -> Select[Any]:
     return select(trail.c.branch, trail.c.depth).order_by(trail.c.depth.desc())
 
 
+def _set_aside() -> Select[Any]:
+    """The Compactions on the path up to and with `at`, newest first, deeper than `after`. Each message
+    stores its newest one, so the walk goes from Compaction to Compaction."""
+    last = messages.alias("last")
+    walk = (
+        select(messages.c.n, messages.c.parent, messages.c.depth)
+        .join(last, last.c.compaction == messages.c.n)
+        .where(last.c.id == bindparam("at"), messages.c.depth > bindparam("after"))
+        .cte("walk", recursive=True)
+    )
+    parent, up = messages.alias("parent"), messages.alias("up")
+    hop = select(up.c.n, up.c.parent, up.c.depth).select_from(walk).join(parent, parent.c.n == walk.c.parent)
+    hop = hop.join(up, up.c.n == parent.c.compaction).where(up.c.depth < walk.c.depth, up.c.depth > bindparam("after"))
+    walk = walk.union_all(hop)
+    blocks = raw_bytes(messages.c.blocks).label("blocks")
+    return select(blocks).join(walk, walk.c.n == messages.c.n).order_by(walk.c.depth.desc())
+
+
 PATH = Statement(_path(MESSAGE))
+SET_ASIDE = Statement(_set_aside())
 TRAIL = Statement(_trail())
 BARE_PATH = Statement(_path(BARE))
 # The columns for the messages that a record refers to.

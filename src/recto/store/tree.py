@@ -20,6 +20,7 @@ from recto.store.paths import (
     insert_all,
     insert_message,
     is_on_path,
+    lines_set_aside,
     move_head,
     parent_of,
     path_to,
@@ -63,6 +64,7 @@ from recto.store.statements import (
     SET_PRIORITY,
     SET_STATUS,
 )
+from recto.window.compaction_block import cleared_at
 
 PRIORITIES = range(1, 11)
 _LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
@@ -78,18 +80,9 @@ class Tree:
         stamp = now()
         made = Conversation(new_id(), title, None, stamp, stamp, agent, details or {})
         with self._database.write() as connection:
-            number = connection.execute(
-                insert(conversations)
-                .values(
-                    id=made.id,
-                    title=title,
-                    agent=agent,
-                    created=stamp,
-                    updated=stamp,
-                    details=wire.dumps(made.details),
-                )
-                .returning(conversations.c.n)
-            ).scalar_one()
+            values = {"id": made.id, "title": title, "agent": agent, "created": stamp, "updated": stamp}
+            query = insert(conversations).values(**values, details=wire.dumps(made.details))
+            number = connection.execute(query.returning(conversations.c.n)).scalar_one()
         return replace(made, number=number)
 
     def conversation(self, id: str) -> Conversation:
@@ -259,6 +252,12 @@ class Tree:
             message_row(connection, at)
             found = takewhile(lambda row: row.depth > after, compactions_up_from(connection, at))
             return [message_of(row) for row in islice(found, limit)]
+
+    def set_aside(self, at: str, newest: Compaction | None = None) -> tuple[str, ...]:
+        """What the Compactions on the path up to and including `at` set aside, oldest first; `newest` of them tells
+        of a clear."""
+        with self._database.read() as connection:
+            return lines_set_aside(connection, at, cleared_at(newest))
 
     def newest_compaction_below(self, id: str) -> str | None:
         """The newest message with a Compaction on any branch that runs through this one."""

@@ -1,6 +1,6 @@
 """Builds Compaction blocks for a cut, a clear, a pin, an edit or an undo. Knows numbers and ids, no store."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,10 +29,12 @@ class WrittenSummary(Struct, frozen=True):
     unread: tuple[MessageRange, ...] = ()
     work_log: str = ""
     """The whole of it, where the text has a part."""
+    set_aside: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
 
 def previous_summary(block: Compaction | None) -> WrittenSummary:
-    """The current summary, to be carried over."""
+    """The current summary, to be carried over. What it set aside stays in its own block."""
     if block is None or not (block.summary or block.work_log):
         return WrittenSummary()
     return WrittenSummary(
@@ -47,6 +49,7 @@ def previous_summary(block: Compaction | None) -> WrittenSummary:
         block.read,
         block.unread,
         block.work_log,
+        contents=block.contents,
     )
 
 
@@ -61,6 +64,26 @@ def cleared_at(block: Compaction | None) -> str | None:
 def has_archive(block: Compaction | None) -> bool:
     """Whether archived messages exist that may be recalled."""
     return block is not None and block.messages_archived > 0 and block.last not in (None, cleared_at(block))
+
+
+class SetAside(Struct, frozen=True):
+    """What one Compaction set aside, and how many before it it takes back."""
+
+    set_aside: tuple[str, ...] = ()
+    takes_back: int = 0
+
+
+def all_set_aside(found: Iterable[SetAside]) -> tuple[str, ...]:
+    """What several Compactions set aside, each line once, oldest first; they come newest first."""
+    lines: list[tuple[str, ...]] = []
+    skipped = 0
+    for each in found:
+        if skipped:
+            skipped -= 1
+            continue
+        lines.append(each.set_aside)
+        skipped = each.takes_back
+    return tuple(dict.fromkeys(line for group in reversed(lines) for line in group))
 
 
 def shrunk_results(block: Compaction | None) -> dict[str, str]:
@@ -110,6 +133,8 @@ def next_block(
         read=written.read,
         unread=written.unread,
         work_log=written.work_log,
+        set_aside=written.set_aside,
+        contents=written.contents,
     )
 
 
@@ -148,6 +173,8 @@ def revised_block(
         little=newest.little,
         context_size_before=0,
         context_size_after=0,
+        set_aside=(),
+        takes_back=0,
     )
     return block if written is None else _with_summary(block, written)
 

@@ -39,11 +39,12 @@ SUMMARY_ENDS = (
     "tools can be used again.]"
 )
 LEDGER_BEGINS = "[Said besides, by number of the message; each is kept word for word and can be recalled:]"
+CONTENTS_BEGIN = "[Only in the archive, and can be recalled:]"
 ARCHIVED = "[{archived} earlier messages are archived and not shown here.]"
 # How the frame's own lines begin, and those of a ledger and a work log, whatever stands around the words.
 _FRAME_START = re.compile(
-    r"[\s*_`\"'“”]*(?:[\[({<]+\s*(?:end of|summary of|said besides|[\d,.]+ earlier messages)\b"
-    r"|#\s*\d+(?:\s*[^\W\d]+)?\s*:|work log\s*:)",
+    r"[\s*_`\"'“”]*(?:[\[({<]+\s*(?:end of|summary of|said besides|only in the archive|[\d,.]+ earlier messages)\b"
+    r"|#\s*\d+(?:\s*[–-]\s*#?\d+)?(?:\s*[^\W\d]+)?\s*:|work log\s*:)",
     re.IGNORECASE,
 )
 _LEDGER_LINE = re.compile(r"#\d+ ?\S")
@@ -237,7 +238,8 @@ def summary_entry(block: Compaction, lifted: Sequence[Message] = ()) -> Entry | 
     if block.summary:
         begins = SUMMARY_BEGINS.format(archived=block.messages_archived)
         ledger = (LEDGER_BEGINS, *map(_ledger_line, block.ledger)) if block.ledger else ()
-        return Entry("user", (Text("\n".join((begins, *_told(block.summary), *ledger, SUMMARY_ENDS))),))
+        contents = (CONTENTS_BEGIN, *block.contents) if block.contents else ()
+        return Entry("user", (Text("\n".join((begins, *_told(block.summary), *ledger, *contents, SUMMARY_ENDS))),))
     if lifted and lifted[0].role != "user":
         return Entry("user", (Text(ARCHIVED.format(archived=block.messages_archived)),))
     return None

@@ -42,6 +42,8 @@ NOTHING_COMPACTED = "stopped; nothing was compacted"
 UNVERIFIED = "[unverified]"
 SPEAKERS = {"user": "you"}
 LEDGER = "Said besides, word for word:"
+SET_ASIDE = "Set aside by this compaction:"
+CONTENTS = "Set aside so far, by messages:"
 NOTHING_LOST = "Nothing is only in the archive: the summary and its ledger tell every fact."
 NO_SUMMARY = "There is no summary: what is archived was left out."
 CLEARED = "There is no summary: what was said before the clear is not sent."
@@ -105,6 +107,14 @@ def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]
     for head, item in wanted:
         yield f"{head if head != before else '':<{width}}  {item}"
         before = head
+
+
+def set_aside_in_words(block: Compaction) -> Iterator[tuple[str, Sequence[str]]]:
+    """What a compaction set aside and the topics of all that was, each with a title; nothing where there is none."""
+    if block.set_aside:
+        yield SET_ASIDE, block.set_aside
+    if block.contents:
+        yield CONTENTS, block.contents
 
 
 def _line(number: int, archived: int, before: int, after: int, writer: str) -> str:

@@ -1,0 +1,211 @@
+"""What a compaction sets aside from end to end: stored with its block, brought back on its topic, along every path."""
+
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto import wire
+from recto.blocking import Desk, Talk
+from recto.chat.blocks import Compaction
+from recto.summary.levels import RETURNED, parse_set_aside
+
+pytestmark = pytest.mark.untraced
+
+REPLY: dict[str, Any] = {"text": "Noted, thank you."}
+FAILS: dict[str, Any] = {"error": "unreachable", "when": "summary"}
+PLANTED = "We decided that the mooring fee for the sailboat Meltemi is 940 euros."
+ASKED = "How much is the mooring fee for the sailboat Meltemi?"
+TOPICS = ("recipe", "garden", "piano", "train", "museum", "printer", "camera", "bicycle")
+
+
+PEOPLE = ("Ada", "Bruno", "Carla", "Dirk", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas", "Karin")
+DUTIES = (
+    "we must pay {0} euros to {1} for its repair",
+    "never lend it to {1} before March {2}",
+    "{1} brings part {0} of it on March {2}",
+    "we decided to sell it to {1} for {0} euros",
+    "call {1} about it by March {2}, at extension {0}",
+    "{1} found fault {0} in it, and the warranty ends on March {2}",
+    "it stays with {1} until invoice {0} is paid",
+)
+
+
+def said(number: int) -> str:
+    """Of another topic every few messages; each binds, in words of its own."""
+    duty, who = DUTIES[number % len(DUTIES)], PEOPLE[number * 5 % len(PEOPLE)]
+    return f"About the {TOPICS[number // 9 % len(TOPICS)]}: {duty.format(300 + number, who, number % 28 + 1)}."
+
+
+def compact(talk: Talk, times: int, start: int = 0) -> list[Compaction]:
+    """Talks on until so many compactions have come."""
+    blocks: list[Compaction] = []
+    number = start
+    while len(blocks) < times:
+        before = talk.compaction()
+        talk.ask(said(number))
+        number += 1
+        block = talk.compaction()
+        if block and block != before:
+            blocks.append(block)
+    return blocks
+
+
+def told(block: Compaction) -> str:
+    return "\n".join((block.summary, *block.ledger))
+
+
+def aside(blocks: list[Compaction]) -> str:
+    return "\n".join(line for block in blocks for line in block.set_aside)
+
+
+def opened(desk: Open, script: Script, *summaries: dict[str, Any], **settings: Any) -> tuple[Desk, Talk]:
+    at = desk(script(REPLY, *(summaries or (FAILS,)), limit=3000), context__summary_tokens=320, **settings)
+    return at, at.conversation()
+
+
+def until_aside(talk: Talk) -> list[Compaction]:
+    """Compactions until what was planted is no longer told."""
+    talk.ask("Let us plan the year for our club.")  # the task, which is told for ever
+    talk.ask(PLANTED)
+    while talk.compaction() is None:
+        talk.ask("The weather is mild today, with a little wind from the sea and some clouds above the hills. " * 3)
+    blocks = [talk.summary_block()]
+    assert "940" in told(blocks[0])
+    while "940" in told(blocks[-1]):
+        assert len(blocks) < 15, "it is told for ever"
+        blocks += compact(talk, 1, 20 * len(blocks))
+    return blocks
+
+
+def goes_on(talk: Talk, start: int = 900) -> Compaction:
+    """The topic comes up again in every message until the next compaction."""
+    before = talk.compaction()
+    for number in range(start, start + 60):
+        talk.ask(f"{ASKED} I ask once more, {number}.")
+        block = talk.compaction()
+        if block and block != before:
+            return block
+    raise AssertionError("no compaction came")
+
+
+@pytest.mark.parametrize("summary", [FAILS, {"text": "They talked of payments to Ada.", "when": "summary"}])
+def test_what_was_set_aside_stands_in_the_summary_when_its_topic_goes_on(
+    desk: Open, script: Script, summary: dict[str, Any]
+) -> None:
+    _, talk = opened(desk, script, summary)
+    blocks = until_aside(talk)
+    assert "940 euros" in aside(blocks)
+    block = goes_on(talk)
+    assert RETURNED in block.summary
+    assert "User (#3): We decided that the mooring fee for the sailboat Meltemi is 940 euros" in block.summary
+    assert "[unverified]" not in block.summary
+
+
+def test_what_was_set_aside_is_one_recall_away(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    until_aside(talk)
+    at.engine.archive.catch_up()
+    talk.ask(ASKED)
+    request = at.store.records.ids(talk.id)[-1]
+    assert "940 euros" in at.rebuild(request).decode()
+
+
+def test_nothing_is_both_told_and_set_aside_and_each_thing_is_set_aside_once(desk: Open, script: Script) -> None:
+    _, talk = opened(desk, script)
+    blocks = compact(talk, 8)
+    assert sum(bool(block.set_aside) for block in blocks) >= 5
+    for block in blocks:
+        assert not [item for item in parse_set_aside(block.set_aside) if item.text in told(block)]
+    items = [item for block in blocks for item in parse_set_aside(block.set_aside)]
+    assert len(items) == len(set(items))
+
+
+def test_the_window_lists_what_is_set_aside_by_ranges(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    blocks = compact(talk, 6)
+    contents = blocks[-1].contents
+    assert contents
+    assert contents[0].startswith("#")
+    request = at.store.records.ids(talk.id)[-1]
+    assert wire.dumps(contents[0]).strip('"') in at.rebuild(request).decode()
+
+
+def test_summary_ledger_and_contents_stay_within_the_summarys_room(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    compact(talk, 6)
+    assert goes_on(talk).contents
+    sections = [at.record(id).account.sections or () for id in at.store.records.ids(talk.id)]
+    sizes = [section.tokens for each in sections for section in each if section.name == "summary"]
+    assert 240 < max(sizes) <= 320
+
+
+def test_after_a_clear_nothing_earlier_returns(desk: Open, script: Script) -> None:
+    _, talk = opened(desk, script)
+    until_aside(talk)
+    assert talk.clear().contents == ()
+    compact(talk, 3, 500)
+    block = goes_on(talk)
+    assert "940" not in told(block)
+
+
+def test_taking_a_compaction_back_takes_back_what_it_set_aside(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    blocks = compact(talk, 4)
+    before = at.store.tree.set_aside(talk.head or "")
+    assert set(blocks[-1].set_aside) <= set(before)
+    undone = talk.uncompact()
+    assert undone.set_aside == ()
+    assert undone.contents == blocks[-2].contents
+    after = at.store.tree.set_aside(talk.head or "")
+    assert after == before[: len(after)]
+    assert not set(blocks[-1].set_aside) & set(after)
+
+
+def test_pins_and_edits_do_not_repeat_what_was_set_aside(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    block = compact(talk, 4)[-1]
+    before = at.store.tree.set_aside(talk.head or "")
+    edited = talk.edit_summary("My own words.")
+    assert edited.set_aside == ()
+    assert edited.contents == block.contents
+    assert at.store.tree.set_aside(talk.head or "") == before
+
+
+def test_what_was_set_aside_follows_a_fork(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    compact(talk, 3)
+    head = [message for message in talk.messages(limit=None) if not message.compaction][-1].id
+    before = at.store.tree.set_aside(talk.head or "")
+    compact(talk, 1, 300)
+    talk.fork(head)
+    assert at.store.tree.set_aside(talk.head or "") == before
+
+
+def test_a_fork_to_before_a_compaction_keeps_what_it_set_aside(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script)
+    block = compact(talk, 4)[-1]
+    assert block.set_aside
+    path = [message.id for message in talk.messages(limit=None, with_system=False)]
+    talk.fork(path[path.index(block.last or "") + 1])
+    assert set(block.set_aside) <= set(at.store.tree.set_aside(talk.head or ""))
+    assert (talk.compaction() or block).contents == block.contents
+
+
+def test_the_fields_are_written_and_read_and_old_blocks_have_none(desk: Open, script: Script) -> None:
+    _, talk = opened(desk, script)
+    block = compact(talk, 4)[-1]
+    written = wire.block_to_json(block)
+    assert written["set_aside"] == list(block.set_aside)
+    assert wire.block_from_json(written) == block
+    old = {name: value for name, value in written.items() if name not in ("set_aside", "contents")}
+    read = wire.block_from_json(old)
+    assert isinstance(read, Compaction)
+    assert (read.set_aside, read.contents) == ((), ())
+
+
+def test_nothing_of_it_asks_a_model(desk: Open, script: Script) -> None:
+    at, talk = opened(desk, script, {"text": "They talked of payments to Ada.", "when": "summary"})
+    blocks = compact(talk, 6)
+    asked = [id for id in at.store.records.ids(talk.id) if at.record(id).purpose == "summary"]
+    assert len(asked) == len(blocks)
