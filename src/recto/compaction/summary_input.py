@@ -167,7 +167,7 @@ class SummaryInput:
 
     def __post_init__(self) -> None:
         former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
-        self.density = max(0.2, min(2.0, self.tokens / max(1, self._size + former)))
+        self.density = max(0.2, min(2.0, self.tokens / max(1, self.size + former)))
 
     @property
     def former(self) -> str:
@@ -186,7 +186,7 @@ class SummaryInput:
             return
         if self._facts is None:
             self._let_go(most)
-        room = max(most - self._size, int(most * UNLOADED_SHARE))
+        room = max(most - self.size, int(most * UNLOADED_SHARE))
         found = await self.unread.read(room, spread=not self.former)
         if self.former:
             self._late = frozenset(message.said for message in found if message.said <= self.told_up_to)
@@ -197,7 +197,7 @@ class SummaryInput:
 
     def _let_go(self, most: int) -> None:
         """Where even the loaded messages are too many, only the newest are at hand; the others count as not loaded."""
-        if self._size <= most:
+        if self.size <= most:
             return
         kept, size = len(self.messages), 0
         while kept and size < most / 2:
@@ -208,7 +208,8 @@ class SummaryInput:
         self.messages = self.messages[kept:]
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Characters of the messages."""
         return sum(len(transcribe(message)) for message in self.messages)
 
     @property

@@ -47,6 +47,7 @@ MAX_LOG_SHARE = 0.5
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 # The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.08, 16
+COVERS_LITTLE = 0.25
 
 
 class NoSummary(Exception):
@@ -316,9 +317,11 @@ class SummaryWriter(Struct):
         if self.most < WORTH_DIVIDING or not source.former:
             return
         self._returned = await source.returning(min(most, int(self.most * RETURNED_SHARE)))
-        if source.set_aside:
+        # what covers little makes no room for more contents at the expense of what the former summary told
+        more = CONTENTS_LINE if source.size * source.density > self.most * COVERS_LITTLE else 0
+        if source.set_aside and (more or source.contents):
             lines = source.count("\n".join((CONTENTS_BEGIN, *source.contents)))
-            self._for_contents = min(int(self.most * CONTENTS_SHARE), lines + CONTENTS_LINE)
+            self._for_contents = min(int(self.most * CONTENTS_SHARE), lines + more)
 
     @property
     def _beside(self) -> int:
