@@ -93,7 +93,7 @@ def test_every_turn_is_a_passage(chat: str, speakers: list[str]) -> None:
     ],
 )
 def test_notes_of_ones_own_are_no_dialogue(text: str) -> None:
-    assert spoken_parts(text) == [SpokenPart(0, len(text), None, text)]
+    assert spoken_parts(text) == (SpokenPart(0, len(text), None, text),)
 
 
 MAILS = {

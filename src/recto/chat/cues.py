@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 
 from msgspec import Struct
@@ -255,6 +255,7 @@ _NUMBER = re.compile(r"\d[\d.,:]*")
 TOKEN = re.compile(r"[^\W\d_][\w']*(?:-\w+)*|[0,;:–—(!]")
 
 
+@lru_cache(8192)  # priorities, sentences and facts are found in the same messages, one after the other
 def cues_in(sentence: str) -> frozenset[str]:
     """The kinds of cue in a sentence."""
     tokens = TOKEN.findall(_NUMBER.sub("0", sentence.lower().replace("’", "'")))

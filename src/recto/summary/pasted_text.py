@@ -6,6 +6,7 @@ Knows one text at a time, and goes by its form.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from recto.summary.pasted_dialogue import attribute_turns
 from recto.summary.quoted_mail import TextLine, attribute_mails
 from recto.summary.sentences import rate_sentence
 from recto.window.window import is_framelike
+
+# A longer text is not kept in memory.
+_SHORT = 4000
 
 
 class SpokenPart(NamedTuple):
@@ -28,21 +32,30 @@ class SpokenPart(NamedTuple):
     """Without labels and quotation marks of mails."""
 
 
-def spoken_parts(text: str) -> list[SpokenPart]:
+def spoken_parts(text: str) -> tuple[SpokenPart, ...]:
     """The parts of a text by who speaks, in order; one if nobody is quoted."""
+    return _short_parts(text) if len(text) <= _SHORT else _parts(text)
+
+
+@lru_cache(2048)  # sentences and facts are found in the same messages
+def _short_parts(text: str) -> tuple[SpokenPart, ...]:
+    return _parts(text)
+
+
+def _parts(text: str) -> tuple[SpokenPart, ...]:
     lines = _split(text) if any(sign in text for sign in ":：>]") else []
     attribute_mails(lines)
     attribute_turns(lines)
     _attribute_forged(lines)
     if not any(line.speaker is not None for line in lines):
-        return [SpokenPart(0, len(text), None, text)]
+        return (SpokenPart(0, len(text), None, text),)
     found = []
     for speaker, run in groupby(lines, key=lambda line: line.speaker):
         said_by = list(run)
         start, end = said_by[0].start, said_by[-1].end
         said = text[start:end] if speaker is None else "\n".join(line.text for line in said_by)
         found.append(SpokenPart(start, end, speaker, said))
-    return found
+    return tuple(found)
 
 
 def _split(text: str) -> list[TextLine]:

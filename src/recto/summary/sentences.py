@@ -111,14 +111,15 @@ def _is_wrapped(line: str, following: str) -> bool:
     return not _CODE_CHARS.search(last) and not _CODE_CHARS.search(following)
 
 
-def _split_line(line: str) -> list[str]:
-    found, start = [], 0
+@lru_cache(4096)
+def _split_line(line: str) -> tuple[str, ...]:
+    found, start = list[str](), 0
     for stop in _STOP.finditer(line):
         if _ends_sentence(line, stop):
             found.append(line[start : stop.end()].strip())
             start = stop.end()
     rest = line[start:].strip()
-    return [*found, rest] if rest else found
+    return (*found, rest) if rest else tuple(found)
 
 
 def _ends_sentence(line: str, stop: re.Match[str]) -> bool:
