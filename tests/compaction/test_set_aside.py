@@ -12,7 +12,7 @@ from recto.summary.levels import RETURNED, parse_set_aside
 
 pytestmark = pytest.mark.untraced
 
-REPLY: dict[str, Any] = {"text": "Noted, thank you."}
+REPLY: dict[str, Any] = {"text": "Noted, thank you. " * 20}  # so that compactions come soon
 FAILS: dict[str, Any] = {"error": "unreachable", "when": "summary"}
 PLANTED = "We decided that the mooring fee for the sailboat Meltemi is 940 euros."
 ASKED = "How much is the mooring fee for the sailboat Meltemi?"
