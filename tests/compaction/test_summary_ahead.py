@@ -16,8 +16,8 @@ AHEAD: dict[str, Any] = {"text": "Task: count the boats. Facts: 14 boats, writte
 LIMIT = 3000
 
 
-def asked_ahead(at: Desk, talk: Talk) -> list[Record]:
-    return [each for id in at.store.records.ids(talk.id) if (each := at.record(id)).purpose == "ahead"]
+def asked_ahead(at: Desk, talk: Talk, latest: int = 0) -> list[Record]:
+    return [each for id in at.store.records.ids(talk.id)[-latest:] if (each := at.record(id)).purpose == "ahead"]
 
 
 def settle(at: Desk) -> None:
@@ -31,7 +31,7 @@ def until_asked(at: Desk, talk: Talk, *, waits: bool = True) -> Record:
         talk.ask(SAID.format(number))
         if waits:
             settle(at)
-        if found := asked_ahead(at, talk):
+        if found := asked_ahead(at, talk, latest=2):
             return found[0]
     raise AssertionError("no summary was written ahead")
 
