@@ -3,8 +3,12 @@
 import pytest
 from tests.summary.samples import quarter
 
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.ids import new_id
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.statements import is_request, leaves_open, settles
+from recto.summary.statements import is_empty_offer, is_request, leaves_open, settles
+from recto.summary.verification import CoveredFacts
 
 ANSWER = "It has a long history and many books are about it, some practical and some not. Most people like it a lot."
 
@@ -45,3 +49,33 @@ def test_answered_requests_yield_to_prohibitions_and_decisions() -> None:
     assert "no phones" in told
     assert "We stay with the old caterer" in told
     assert "Explain" not in told
+
+
+def test_an_offer_that_names_nothing_is_empty() -> None:
+    assert is_empty_offer("Should I go on with the next part?")
+    assert is_empty_offer("Soll ich weitermachen?")
+    assert is_empty_offer("¿Quieres que siga con la parte siguiente?")
+    assert not is_empty_offer("Shall I book the train to Bergen at 14:20?")
+    assert not is_empty_offer("Who pays for the hall?")
+
+
+def test_a_yes_to_an_empty_offer_is_no_fact() -> None:
+    said = [
+        Message(new_id(), "assistant", (Text("The first part is done. Should I go on with the next part?"),), said=1),
+        Message(new_id(), "user", (Text("Yes please"),), said=2),
+        Message(new_id(), "assistant", (Text("Shall I book the hall for 14 June?"),), said=3),
+        Message(new_id(), "user", (Text("Yes please"),), said=4),
+    ]
+    covered = CoveredFacts()
+    covered.add(said)
+    quoted = {entry.number for entry in covered.entries.values() if entry.text == "Yes please"}
+    assert quoted == {4}
+
+
+def test_what_an_assistant_says_of_something_unnamed_is_no_fact() -> None:
+    said = [Message(new_id(), "assistant", (Text("Ilse once needed 35 attempts for that. The hall holds 80 people."),))]
+    covered = CoveredFacts()
+    covered.add(said)
+    quoted = " ".join(entry.text for entry in covered.entries.values())
+    assert "80 people" in quoted
+    assert "35 attempts" not in quoted

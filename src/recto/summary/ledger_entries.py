@@ -33,12 +33,22 @@ from recto.summary.sentences import (
     is_heading,
     is_question,
     leans_back,
+    leans_on_another,
     rate_sentence,
     refers_back,
     sentence_positions,
     terms,
 )
-from recto.summary.statements import answers, asks_politely, is_reaction, is_request, leaves_open, says_little, settles
+from recto.summary.statements import (
+    answers,
+    asks_politely,
+    is_empty_offer,
+    is_reaction,
+    is_request,
+    leaves_open,
+    says_little,
+    settles,
+)
 
 # How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
 _MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
@@ -88,6 +98,8 @@ def entries_of_prose(
         needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
         if says_little(item) and (needed := answered) is None:
             continue
+        if message.role == "assistant" and fact.kind != "decision" and leans_on_another(item):
+            continue
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
         is_bare = fact.kind == "request" and not asks_politely(item)
@@ -135,7 +147,8 @@ def _repeats(item: str, before: AskedBefore | None) -> bool:
 def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
     for sentence in questions:
         item = quote_words(sentence)
-        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")):
+        is_offer = message.role == "assistant" and is_empty_offer(sentence)
+        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_offer:
             return AskedQuestion(message.said, item)
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
-from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise
+from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.sentences import (
     PRONOUNS,
@@ -19,6 +19,7 @@ from recto.summary.sentences import (
     is_heading,
     is_question,
     leans_back,
+    leans_on_another,
     rate_sentence,
     refers_back,
     word_set,
@@ -50,9 +51,9 @@ _PASTED_OUTPUT_FACTOR = 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
 _QUOTED_FACTOR = 0.4
 _ORDER_FACTOR = 0.002
-_LISTING_FACTOR = 0.35
+_LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
-_ANNOUNCEMENT_FACTOR = 0.7
+_ANNOUNCEMENT_FACTOR, _LEANING_FACTOR = 0.7, 0.3
 _REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
@@ -205,6 +206,8 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
         return _SMALL_TALK_FACTOR * score
     if label == ASSISTANT and is_announcement(start):
         return _ANNOUNCEMENT_FACTOR * score
+    if label == ASSISTANT and priority < BINDING and leans_on_another(start):
+        return _LEANING_FACTOR * score
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score
     score += _PRIORITY_BONUS.get(priority, 0.0)
@@ -218,8 +221,8 @@ def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task:
     factor = _TASK_START_FACTOR if is_task and sentence.position < LEADING_SENTENCES else 1.0
     if sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start):
         factor *= _LISTING_FACTOR
-    if facts is None:
-        factor *= _LISTING_FACTOR
+    if facts is None or (any(mark in start for mark in "|\t") and is_row(start)):
+        factor *= _ROW_FACTOR
     if is_heading(start):
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR
     if refers_back(start):

@@ -356,6 +356,19 @@ def refers_back(sentence: str) -> bool:
     return _BACK_REFERENCE.match(sentence) is not None
 
 
+_LEANING = re.compile(
+    r"\b(?:for|of|about|with|by|after|before|without) (?:that|this|it|them|those)\b(?! [^\W\d_]+(?:ed|ing|ion|s)\b)"
+    r"|\b(?:dafür|davon|damit|daran|darüber|danach|dabei|dazu)\b|\b(?:para|de|con|por|sobre) (?:eso|esto|ello)\b"
+    r"|\b(?:pour|de|avec|sans) (?:ça|cela)\b",
+    re.IGNORECASE,
+)
+
+
+def leans_on_another(sentence: str) -> bool:
+    """Whether it speaks of something that another sentence names: "Ilse needed 35 attempts for that"."""
+    return _LEANING.search(sentence) is not None
+
+
 def leans_back(sentence: str) -> bool:
     """Whether a pronoun in it stands for something that it does not name itself: "I first watched it in May"."""
     pronoun = _PRONOUN.search(sentence)

@@ -114,6 +114,21 @@ _PUTS_OFF = re.compile(
 _MAX_ACKNOWLEDGEMENT, _MAX_PUT_OFF = 60, 160
 
 
+_OFFER = re.compile(
+    r"(?:(?:so|and|now|then|also|ok|okay)[, ]+)?(?:should|shall|may|can) (?:i|we)\b|(?:would|do) you (?:like|want)\b"
+    r"|want me to\b|soll(?:en)? (?:ich|wir)\b|möchte(?:n sie|st du)\b|willst du\b|wollen sie\b"
+    r"|[¿ ]*(?:quieres?|desea[s]?|te gustaría) que\b|[¿ ]*(?:sigo|continúo)\b|(?:veux-tu|voulez-vous) que\b"
+    r"|(?:dois-je|je continue)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"\d|(?<=[^.!?] )[A-Z][^\W\d_]|[`\"“„«/]")
+
+
+def is_empty_offer(question: str) -> bool:
+    """Whether it offers to go on, and names nothing that a yes would settle: "Shall I go on with the next part?"."""
+    return _OFFER.match(question) is not None and _NAMED.search(question) is None
+
+
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
     return any(pattern.match(sentence) for pattern in (_ASKS, _ORDERS, _UNSPACED_ORDER))
