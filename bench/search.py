@@ -172,7 +172,7 @@ async def _take(chat: Chat, twin: Chat, turns: int, is_busy: bool) -> Waits:
         before = desk.store.tree.newest_number()
         if is_busy:
             stack.enter_context(_another_writer([chat.home, twin.home]))
-        stack.enter_context(_watched(archive, "_ready", waits.feeding))
+        stack.enter_context(_watched(archive, "_prepare_index", waits.feeding))
         stack.enter_context(_watched(archive._finder, "find", waits.finding))
         for said in (speaker.message() for _ in range(turns)):
             waits.plain.append((await _to_sent(other, said))[0])
