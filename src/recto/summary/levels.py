@@ -96,13 +96,14 @@ def find_dropped(
             if not any(text in item.text for text in corrected):
                 found[item] = rate_sentence(item.text)
     quoted = "\n".join(_flat(item.text) for item in found)
-    never_told = [entry for entry in new.lost if entry.rank > _BINDS]
-    for entry in (*entries, *never_told):
+    # what was told before goes ahead of what never was
+    ranked = [(entry, BINDING if entry.rank > _BINDS else entry.rank) for entry in entries]
+    ranked += [(entry, TELLING) for entry in new.lost if entry.rank > _BINDS]
+    for entry, rank in ranked:
         if entry.key in lost and _flat(entry.text) not in quoted:
-            rank = entry.rank if entry.rank <= _BINDS else BINDING if entry in entries else TELLING
             found.setdefault(SetAsideItem(entry.number, entry.role, entry.text), rank)
             if entry.question:
-                found[SetAsideItem(entry.question.number, "assistant", entry.question.text)] = BINDING
+                found.setdefault(SetAsideItem(entry.question.number, "assistant", entry.question.text), rank)
     dropped = {
         item: rank for item, rank in found.items() if (flat := _flat(item.text)) not in told and flat not in aside
     }
