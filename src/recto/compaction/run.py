@@ -234,7 +234,8 @@ class CompactionRun:
         freed = turn.window.total - after
         is_little = not self.is_requested and freed < turn.budget.room * LITTLE
         little = (before.little if before else 0) + 1 if is_little else 0
-        return replace(block, context_size_after=after, little=little), behind
+        block = replace(block, context_size_after=after, little=little)
+        return block, replace(behind, view=replace(behind.view, compaction=block))
 
     async def _size(self, behind: LoadedView, block: Compaction) -> int:
         rest = self.context.at(behind.view).preamble.count.tokens + self.turn.current.for_inserts
