@@ -420,7 +420,7 @@ def test_a_front_end_that_stays_sees_what_one_that_comes_anew_sees(desk: Open, s
     assert all(difference is None for _, difference in at.verify())
 
 
-@pytest.mark.parametrize("calls", (0, 1))
+@pytest.mark.parametrize("calls", [0, 1])
 def test_what_is_loaded_is_the_view_of_the_whole_path(desk: Open, script: Script, vault: Path, calls: int) -> None:
     call = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome.md"}}]}
     at = desk(script(*[*[call] * calls, {"text": "an answer " * 20}] * 30, limit=1500), vault=vault)

@@ -135,15 +135,15 @@ def test_the_same_sentence_is_told_once() -> None:
 
 
 def test_a_long_sentence_does_not_take_all_the_room() -> None:
-    endless = "and then " * 400
+    endless = "We decided to rent boats, " + "and then " * 400
     summary = extract(
-        messages_of(("user", "Plan the trip."), ("tool", endless), ("user", "We leave on 3 May.")), 90, quarter
+        messages_of(("user", "Plan the trip."), ("assistant", endless), ("user", "We leave on 3 May.")), 90, quarter
     )
     assert "User: Plan the trip." in summary
     assert "User: We leave on 3 May." in summary
-    tool = next(line for line in summary.split("\n") if line.startswith("Tool: "))
-    assert tool.endswith("…")
-    assert quarter(tool) <= 30
+    told = next(line for line in summary.split("\n") if line.startswith("Assistant: "))
+    assert told.endswith("…")
+    assert quarter(told) <= 30
 
 
 def test_a_repeated_sentence_appears_once() -> None:
@@ -446,7 +446,7 @@ def test_what_recurs_in_message_after_message_and_orders_to_a_model_yield() -> N
 
 
 def test_a_line_has_one_speaker() -> None:
-    conversation = [*chat(10), PlainMessage("tool", "User: The pump failed at 9:30.\nAssistant: It is 14 years old.")]
+    conversation = [*chat(10), PlainMessage("tool", "User: The pump failed at 9:30.\nAssistant: The fan failed too.")]
     summary = extract(conversation, 200, quarter)
-    assert "Tool, quoting User: The pump failed at 9:30.\nTool, quoting Assistant: It is 14 years old." in summary
+    assert "Tool, quoting User: The pump failed at 9:30.\nTool, quoting Assistant: The fan failed too." in summary
     assert not re.search(r"^\w+: (User|Assistant|Tool): ", summary, re.MULTILINE)

@@ -75,7 +75,8 @@ nicht anfassen/ändern/löschen |; ist/war falsch; stimmt nicht;
 | verwende/benutze/nimm/ändere/lösche/fass … nicht; stimmt so nicht; ich meinte; | nein | ich will/möchte/meinte;
 | nein | nimm/verwende/benutze/nicht/lieber/doch/nur/die/das/der/mach/lass; wir nehmen; nehmen wir; bleiben wir bei;
 wir bleiben bei; ^ | nur auf/mit/in; lass/lasst uns mit/bei/lieber/das/die/den; uns/mich für/gegen … entschieden;
-haben … entschieden; stattdessen; haben/habe/hat/hatten/wurde/ist/wird … beschlossen/vereinbart/abgemacht/festgelegt;
+haben/habe/hat … entschieden; stattdessen;
+haben/habe/hat/hatten/wurde/ist/wird … beschlossen/vereinbart/abgemacht/festgelegt;
 haben/habe/hat/hatten/wurde/ist/wird … ausgemacht/verabredet; nie/niemals/nicht/erst vor/nach/ab #; geirrt;
 nicht # | sondern; nicht # sondern; statt #; darf nichts/niemand/keiner; haben/habe/hast/habt bis … zeit;
 gefällt … besser/besten; abgabe/abgabetermin/termin/stichtag ist; fällig am/bis/#; mir … lieber;
@@ -161,7 +162,8 @@ _LIKELY = """
 must; ^ | never/always; | don't; so don't; | do not; | make/be sure; | ensure;
 ^ | remember that/to/my/i'm/i/we/the/our/|; we never;
 | never/always use/push/commit/delete/write/answer/change/run/ask/add/call/put/return/store/include/reply/send/touch;
-i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer; | kein/keine/keinen/keinerlei;
+i/we meant; | call me; can call me; let's not; ^ | nie/niemals/immer;
+we/i will/shall never; wir … niemals; on/nous ne … jamais; | kein/keine/keinen/keinerlei;
 also/und/dann kein/keine/keinen; ^ | nicht; also nicht; ^ | nunca/jamás; | nada de
 """
 _HARMLESS = """

@@ -19,15 +19,16 @@ from recto.sources.tools import RECALL
 from recto.summary.file_list import is_same_file, with_files
 from recto.summary.machine_output import has_code_punctuation, is_machine_made
 from recto.summary.outcome import says_how_it_went
-from recto.summary.sentence_score import is_announcement
-from recto.summary.sentences import is_question, rate_sentence
+from recto.summary.sentences import is_question, rate_sentence, sentences
+from recto.summary.statements import is_announcement, is_request
 from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 from recto.summary.truncation import cut_text
 from recto.summary.work_log import WorkLog, split_work_log
+from recto.summary.worth import stands_alone
 
 _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT = 110, 170, 260, 240
-_MIN_STATE, _MIN_TELLING = 40, 20
+_MIN_STATE, _MIN_TELLING, _MIN_FIRST = 40, 20, 7
 _MAX_TASKS, _MAX_CHANGED, _MAX_READ, _MAX_USES = 12, 300, 60, 60
 _MAX_EXAMINED = 6000
 # With fewer calls than this, and fewer than one for two messages of the user, it is a chat and no run of an agent.
@@ -172,6 +173,10 @@ class _WorkReader:
     """It was said at the end of a turn, and not before a call."""
     _plan: str | None = None
     """What is left by the agent's own list, if it keeps one."""
+    _talk: tuple[str, int] | None = None
+    """What the user said last that asks for nothing: a task only if the agent works on it."""
+    _has_worked: bool = False
+    """Whether a tool was used for the task, or the assistant asked back."""
 
     def add(self, message: Message) -> None:
         if self.answering and message.said > self.answering:
@@ -181,9 +186,10 @@ class _WorkReader:
             if command := self.observed[message.id]:
                 self._add(read_written_command(command, message.text, open_file=self._open_file, frames=self.frames))
         elif message.role == "user" and (asked := find_task(message.text)):
-            self._begin(asked, message.said)
+            self._hear(asked, message.said)
         elif message.role == "assistant":
-            if message.text.strip():
+            if message.text.strip() and not self._talk:
+                self._has_worked |= is_question(message.text)
                 self.log = self._told()
                 self._said, self._is_reply = message.text, not (message.calls or _written_command(message.text))
             self._calls |= {call.id: (call.name, call.arguments) for call in message.calls}
@@ -205,18 +211,32 @@ class _WorkReader:
                 )
             )
 
+    def _hear(self, asked: str, number: int) -> None:
+        """A request is a task at once; what only tells something is one when the agent sets to work."""
+        is_task = any(is_question(sentence) or is_request(sentence) for sentence in sentences(asked))
+        if is_task or not self.log.task:
+            self._begin(asked, number)
+        else:
+            self._talk = asked, number
+
     def _begin(self, asked: str, number: int) -> None:
-        """A new task: the one before becomes an earlier one, with what came of it."""
-        log = self._told()
+        """A new task: the one before becomes an earlier one, with what came of it. Mere talk does not."""
+        log, had_worked = self._told(), self._has_worked or not self.log.earlier
+        self._talk, self._has_worked = None, False
         if log.task == _POINTER.format(number):
             self.log = replace(log, task=asked)
             return
-        if log.task:
+        if log.task and had_worked:
             done = cut_text(log.state, _MAX_DONE)
-            log = replace(log, earlier=(*log.earlier, (cut_text(log.task, _MAX_EARLIER), done))[-_MAX_TASKS:])
+            task = cut_text(log.task, _MAX_EARLIER)
+            others = [found for found in log.earlier if found[0] != task]
+            log = replace(log, earlier=(*others, (task, done))[-_MAX_TASKS:])
         self.log, self._plan = replace(log, task=asked, state="" if log.task else log.state, left=""), None
 
     def _add(self, use: ToolUse) -> None:
+        if self._talk:
+            self._begin(*self._talk)
+        self._has_worked = True
         self._open_file = use.opened or self._open_file
         uses = list(_without(self.log.uses, use.families))
         uses += [use] if use.command else []
@@ -277,9 +297,12 @@ def _step_text(item: dict[str, Any]) -> str:
 def _state_of(text: str) -> tuple[str, str]:
     """What a reply says about how things are, and about what comes next."""
     said = [sentence for sentence in prose(_LABEL.sub("", without_command(text))) if not is_question(sentence)]
-    said = [sentence for sentence in said if len(sentence) > _MIN_TELLING]
+    least = [_MIN_FIRST, *[_MIN_TELLING] * len(said)]
+    said = [sentence for sentence, size in zip(said, least, strict=False) if len(sentence) > size]
     ahead = [sentence for sentence in said if is_announcement(sentence) or _LEFT_CUE.search(sentence)]
     told = [sentence for sentence in said if sentence not in ahead]
-    best = [sentence for sentence in told if rate_sentence(sentence) > NORMAL][:2] or told[:2]
+    telling = [sentence for sentence in told if rate_sentence(sentence) > NORMAL and stands_alone(sentence)]
+    best = telling[:2] or [sentence for sentence in told[:1] if sentence == said[0]]
     state = " ".join(" ".join(sentence for sentence in told if sentence in best).split())
-    return cut_text(state, _MAX_STATE), cut_text(" ".join(ahead[-1].split()) if ahead else "", _MAX_LEFT)
+    left = [sentence for sentence in ahead if stands_alone(sentence)]
+    return cut_text(state, _MAX_STATE), cut_text(" ".join(left[-1].split()) if left else "", _MAX_LEFT)

@@ -6,7 +6,7 @@ Sentences are scored, selected while they add something new, and cut to fit; eve
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import takewhile
@@ -19,8 +19,8 @@ from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding, series_of
-from recto.summary.sentence_selection import SentenceSelection, select_required
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
+from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
@@ -33,6 +33,7 @@ from recto.summary.source_lines import (
 from recto.summary.statements import answers, settles
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
+from recto.summary.worth import is_worth_telling
 
 _LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(, quoting(?: ([^:]{1,40}))?)?: (?=\S)")
 _LABELS = re.compile(rf"^{_LABEL.pattern}", re.MULTILINE)
@@ -49,7 +50,6 @@ _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 # The reply to a message comes after at most so many tool results.
 _MAX_ROUNDS = 12
-_SERIES_FACTOR = 0.7
 _MAX_TRUNCATED_MESSAGE = 200
 
 _ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
@@ -89,7 +89,7 @@ class Extraction:
 
     def within(self, limit: int) -> str:
         """The most important sentences of the former summary and of the messages since, in order."""
-        former, count = self.former.strip(), self.count
+        former, count = _without_answered(self.former.strip(), self.messages), self.count
         pool = self._opened(limit, former)
         if limit <= 0:
             return ""
@@ -105,7 +105,7 @@ class Extraction:
         if self._pool is None:
             lines = _message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
-            self._pool = lower_series(build_pool(lines, limit * self._density))
+            self._pool = build_pool(lines, limit * self._density)
         return self._pool
 
 
@@ -161,17 +161,8 @@ def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log
 def _is_settled(text: str, following: Sequence[PlainMessage]) -> bool:
     """Whether the assistant does or answers what a text asks, before the user speaks again."""
     said = takewhile(lambda message: message.role != "user", following)
-    reply = next((message.text for message in said if message.role == "assistant"), "")
-    return answers(reply) if is_question(text) else settles(reply)
-
-
-def lower_series(pool: SentencePool) -> SentencePool:
-    """What is said again and again, of others with other figures, counts for less."""
-    series = series_of(pool.sentences)
-    lowered = [
-        replace(found, score=found.score * _SERIES_FACTOR) if found.key in series else found for found in pool.sentences
-    ]
-    return replace(pool, sentences=lowered) if series else pool
+    replies = [message.text for message in said if message.role == "assistant"]
+    return any(map(answers if is_question(text) else settles, replies))
 
 
 def _find_task(messages: Sequence[PlainMessage]) -> int:
@@ -202,6 +193,18 @@ def _former_lines(former: str) -> list[SourceLine]:
     return lines
 
 
+def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
+    """A former summary may end with a question that was still open; the first reply since then answers it."""
+    rest, _, last = former.rpartition("\n")
+    label = _LABEL.match(last)
+    if not rest or not label or label[1] != "User" or not messages or messages[0].role != "assistant":
+        return former
+    asked = last[label.end() :]
+    if is_worth_telling(asked, is_assistant=False, is_settled=True) or not _is_settled(asked, messages[:_MAX_ROUNDS]):
+        return former
+    return rest
+
+
 def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
     share = int(limit * _former_share(former, pool, limit * density)) if former else 0
@@ -211,7 +214,7 @@ def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTok
     room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(lower_series(build_pool(_former_lines(former), room * density)), room, count, density)
+    return _summarize(build_pool(_former_lines(former), room * density), room, count, density)
 
 
 def _former_share(former: str, pool: SentencePool, size: float) -> float:
@@ -234,21 +237,6 @@ def _characters_per_token(texts: Sequence[str], count: CountTokens) -> float:
     """Measured on a sample: counting every sentence would take longer than scoring it."""
     sample = "\n".join(text[:100] for text in texts[:: len(texts) // 40 + 1])
     return min(max(len(sample) / max(1, count(sample)), 0.1), 100.0)
-
-
-class SentenceRanking(Struct, frozen=True):
-    """Sentences in the order of selection, and which of them need which others."""
-
-    sentences: list[ScoredSentence]
-    needs: Mapping[SentenceKey, Sequence[SentenceKey]]
-    required: frozenset[SentenceKey]
-
-    def understandable(self, picks: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-        """Without those that miss their context, as a question its answer, unless they are required."""
-        return [pick for pick in picks if pick.key in self.required or self.has_context(pick, picks)]
-
-    def has_context(self, sentence: ScoredSentence, picks: Sequence[ScoredSentence]) -> bool:
-        return {pick.key for pick in picks}.issuperset(self.needs.get(sentence.key, ()))
 
 
 def _known_sentences(text: str) -> list[ScoredSentence]:
@@ -330,8 +318,10 @@ def _open_selection(pool: SentencePool, size: float, known: Sequence[ScoredSente
     context = None
     if number >= _MIN_WITH_CONTEXT:
         context = SentenceContext(pool.reader, _find_corrections(lines, known, found, weights))
+    told = sum(len(sentence.text) for sentence in known)
     known_terms = [sentence.terms for sentence in known]
-    return SentenceSelection(found, weights, len(lines), periods, max(number / periods, 0.3), known_terms, context)
+    per_period = max(number / periods, 0.3)
+    return SentenceSelection(found, weights, len(lines), periods, per_period, known_terms, context, told=told)
 
 
 def _find_corrections(

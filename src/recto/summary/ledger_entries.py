@@ -17,7 +17,7 @@ from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
 from recto.summary.machine_output import PROSE, QUOTED, ROW, LineKinds, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
-from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quoted_lines, spoken_parts
+from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
 from recto.summary.quotation import (
     Quoted,
     Sentences,
@@ -33,13 +33,13 @@ from recto.summary.sentences import (
     is_heading,
     is_question,
     leans_back,
-    leans_on_another,
     rate_sentence,
     refers_back,
     sentence_positions,
     terms,
 )
 from recto.summary.statements import (
+    agrees,
     answers,
     asks_politely,
     is_empty_offer,
@@ -49,9 +49,10 @@ from recto.summary.statements import (
     says_little,
     settles,
 )
+from recto.summary.worth import is_worth_telling
 
-# How many facts of a kind one output may contribute; a table up to this length as a whole, a longer one by its start.
-_MAX_OF_KIND, _MAX_TABLE, _MAX_ROWS = 4, 8, 3
+# How many facts of a kind one output may contribute, and how many rows of a table.
+_MAX_OF_KIND, _MAX_TABLE = 4, 8
 _MIN_ROW, _MAX_ROW = 8, 90
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 _MIN_DOCUMENT, _MAX_OWN = 3000, 600
@@ -69,6 +70,8 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
+# These need a sentence that is worth telling; a path or a full name is remembered in any.
+_WEAK = ("number", "date", "time", "quote", "name", "statement", "request")
 
 
 def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Iterator[LedgerEntry]:
@@ -87,24 +90,28 @@ def entries_of_prose(
     written, lines = lines, mark_quoted(mark_pasted(text, lines), parts)
     if before and before.role != message.role:
         yield from _settled(text, before)
-    is_answer = message.role == "user" and len(text) <= _MAX_ANSWER
+    is_user = message.role == "user"
+    told = _Told(text, is_user)
+    is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
-    for fact, (item, short) in _quote_prose(
-        text, facts, lines, is_answer=asked is not None, is_user=message.role == "user"
-    ):
+    for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None, is_user=is_user):
+        is_weak = fact.kind in _WEAK and not (fact.kind == "name" and " " in fact.text)
+        if is_weak and answered is None and not told.is_worth(fact):
+            continue
         if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
             continue
         needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
         if says_little(item) and (needed := answered) is None:
-            continue
-        if message.role == "assistant" and fact.kind != "decision" and leans_on_another(item):
             continue
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
+    if answered and not asked and says_little(text) and not agrees(text):
+        fact = Fact("quote", text, normalize_fact_text(text), 0, len(text))
+        yield LedgerEntry(fact, quote_words(text.rstrip(".!")), message.said, role="user", question=answered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
     output = (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED))
@@ -113,6 +120,26 @@ def entries_of_prose(
     if message.role == "user":
         for fact in _rows(text, written, lines):
             yield LedgerEntry(fact, fact.text, message.said, role="user")
+
+
+class _Told:
+    """Which sentences of a text are worth telling."""
+
+    def __init__(self, text: str, is_user: bool) -> None:
+        self.sentences = sentences_of(text)
+        self.is_user = is_user
+        self.quoted = quotation_runs([sentence for _, sentence in self.sentences.positions])
+        self.known: dict[int, bool] = {}
+
+    def is_worth(self, fact: Fact) -> bool:
+        at = self.sentences.number(fact.start)
+        if at is None:
+            return True
+        if at not in self.known:
+            sentence = self.sentences.positions[at][1]
+            is_quoted = at in self.quoted
+            self.known[at] = is_worth_telling(sentence, is_assistant=not self.is_user, is_quoted=is_quoted)
+        return self.known[at]
 
 
 def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
@@ -125,6 +152,8 @@ def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> Asked
     sentence = positions[-1][1] if positions else ""
     asked = _asked_question([sentence], message) if is_question(sentence) else None
     said = quote_words(sentence.rstrip(".!。"))
+    if is_empty_offer(sentence):
+        return None
     if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _STATEMENT_TOPIC:
         return AskedBefore(message.role, asked) if asked else None
     return AskedBefore(message.role, AskedQuestion(message.said, said), is_asked=False)
@@ -335,7 +364,9 @@ def _quote_output(text: str, facts: Iterable[Fact]) -> Iterator[tuple[Fact, str]
         item = quote_line(fact, text) if fact.kind in _ON_LINES else quote_words(fact.text)
         if is_order(_line_of(text, fact), speaker=SOMEBODY):
             continue
-        if len(item) > 2 and (fact.kind not in _ON_LINES or count_topic_words(item.replace(fact.text, " ", 1))):
+        if fact.kind in _ON_LINES and (item.endswith("…") or not count_topic_words(item.replace(fact.text, " ", 1))):
+            continue
+        if len(item) > 2:
             counts[fact.kind] += 1
             yield fact, item
 
@@ -345,9 +376,9 @@ def _line_of(text: str, fact: Fact) -> str:
 
 
 def _rows(text: str, written: LineKinds, pasted: LineKinds) -> Iterator[Fact]:
-    """The first rows of what was pasted, or all of a few. Those of a log tell nothing alone."""
+    """The rows of a short table. Those of a long one and of a log tell nothing alone."""
     is_row = [before == PROSE and kind == ROW for before, kind in zip(written.kinds, pasted.kinds, strict=True)]
-    rows = _MAX_ROWS if sum(is_row) > _MAX_TABLE else _MAX_TABLE
+    rows = 0 if sum(is_row) > _MAX_TABLE else _MAX_TABLE
     for start, end, is_wanted in zip(pasted.starts, (*pasted.starts[1:], len(text)), is_row, strict=True):
         row = " ".join(text[start:end].split())
         if is_wanted and rows and _MIN_ROW <= len(row) <= _MAX_ROW and row == quote_words(row):

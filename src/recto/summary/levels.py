@@ -24,6 +24,7 @@ from recto.summary.quotation import SEPARATOR
 from recto.summary.sentences import IS_UNSPACED, rate_sentence, sentences
 from recto.summary.truncation import CountTokens, cut_text
 from recto.summary.verification import MARK, FormerSummary, VerifiedSummary, strip_marks
+from recto.summary.worth import is_worth_telling
 
 RETURNED = "From earlier, on the present topic:"
 """The line of a summary above what was set aside before."""
@@ -125,6 +126,8 @@ def _sentences_of(summary: str, entries: Sequence[LedgerEntry]) -> list[SetAside
         if label := _SPOKEN.match(line):
             role = label[1].lower()
             for sentence in filter(_is_worth_it, sentences(line[label.end() :])):
+                if not is_worth_telling(sentence, is_assistant=role == "assistant"):
+                    continue
                 plain = _DATE.sub("", sentence)
                 stating = (n for (who, text), n in numbers.items() if who == role and text in plain)
                 number = int(label[2] or 0) or max(stating, default=0)

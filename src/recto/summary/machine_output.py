@@ -124,10 +124,19 @@ def mark_pasted(text: str, lines: LineKinds) -> LineKinds:
     return LineKinds(lines.starts, tuple(kinds), lines.fences)
 
 
+_BARS = re.compile(r"\s*\|\s*")
+# Of names: "Nadia van Dijk".
+_PARTICLES = frozenset(["van", "von", "der", "den", "del", "della", "dos", "das", "ten", "ter", "bin", "ibn"])
+
+
 def is_row(line: str) -> bool:
     """Whether a single line has cells and no words between them."""
     shape = _AMOUNTS.sub("0", _WORDS.sub("a", line))
-    return len(_CELL_MARKS.findall(shape)) > 1 and not any(len(word) > 2 and word.islower() for word in line.split())
+    if len(_CELL_MARKS.findall(shape)) < 2:
+        return False
+    if all(cell.count(" ") < 2 for cell in _BARS.split(line.strip(" |"))) and line.count("|") > 1:
+        return True
+    return not any(len(word) > 2 and word.islower() and word not in _PARTICLES for word in line.split())
 
 
 def _mark_list(kinds: list[str], listed: list[int]) -> list[int]:

@@ -129,3 +129,29 @@ _FIRST_PERSON = re.compile(
 def is_personal(sentence: str) -> bool:
     """Whether a reader must know who says it: it tells of the speaker, or decides."""
     return _FIRST_PERSON.search(sentence) is not None or rate_sentence(sentence) == BINDING
+
+
+# -- between quotation marks
+
+_OPEN_QUOTE = re.compile(r"""(?:^|[\s(:])(["“„«「])(?=\S)""")
+_QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "「": "」"}
+_MAX_QUOTED_SENTENCES = 40
+
+
+def quotation_runs(found: Sequence[str]) -> set[int]:
+    """The numbers of sentences that stand together between quotation marks, what leads to them included: what somebody
+    else wrote."""
+    inside: set[int] = set()
+    start, closing = -1, ""
+    for at, sentence in enumerate(found):
+        if start >= 0:
+            if any(mark in sentence for mark in closing):
+                is_end = sentence.rstrip(".,;!?) ")[-1:] in closing
+                inside.update(range(start, at + 1) if is_end and at - start < _MAX_QUOTED_SENTENCES else ())
+                start = -1
+        elif any(mark in sentence for mark in _QUOTES):
+            for opened in _OPEN_QUOTE.finditer(sentence):
+                closing = _QUOTES[opened[1]]
+                is_closed = any(mark in sentence[opened.end() :] for mark in closing)
+                start = -1 if is_closed else at
+    return inside

@@ -83,6 +83,11 @@ class Sentences:
         start, sentence = self.positions[at]
         return (start, start + len(sentence)) if offset < start + len(sentence) else None
 
+    def number(self, offset: int) -> int | None:
+        """The number of the sentence at this place."""
+        at = bisect_right(self._starts, offset) - 1
+        return at if at >= 0 and offset < self._starts[at] + len(self.positions[at][1]) else None
+
     def before(self, offset: int) -> tuple[int, int] | None:
         """The sentence before the one that starts here."""
         at = bisect_right(self._starts, offset) - 2

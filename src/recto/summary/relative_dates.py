@@ -76,6 +76,8 @@ _HINT = re.compile(
     r"|ce(?:tte|t)? ",
     re.IGNORECASE,
 )
+# "Hier" is yesterday in French, and here in German.
+_GERMAN = re.compile(r"\b(?:ist|sind|war|der|die|das|dem|den|und|nicht|ein|eine|wir|ich|zu|auf|mit)\b", re.IGNORECASE)
 _DATED = re.compile(r"\s*[(\[,]?\s*\d")
 _MOST_DAYS = 36_000
 
@@ -99,7 +101,8 @@ def add_dates(text: str, day: date | None) -> str:
         key=lambda pair: (pair[0].start(), -pair[0].end()),
     )
     for match, make in matches:
-        if match.start() >= taken and not _DATED.match(text, match.end()):
+        is_here = match[0].lower() == "hier" and _GERMAN.search(text)
+        if match.start() >= taken and not is_here and not _DATED.match(text, match.end()):
             taken = match.end()
             try:
                 when = make(match, day)

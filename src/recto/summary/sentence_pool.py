@@ -13,6 +13,7 @@ from recto.summary.sentence_score import (
     LEADING_SENTENCES,
     TermWeights,
     frequent_sentences,
+    lower_series,
     score_sentence,
     term_weights,
 )
@@ -57,7 +58,8 @@ def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
             ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
             for score, at, found in best
         ]
-    return SentencePool(reader, sorted(pool, key=lambda sentence: sentence.key), weights)
+    ordered = sorted(pool, key=lambda sentence: sentence.key)
+    return SentencePool(reader, lower_series(ordered, lines), weights)
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:

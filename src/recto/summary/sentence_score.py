@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
+from msgspec.structs import replace
+
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
@@ -33,11 +35,13 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import is_request, says_little
+from recto.summary.statements import is_announcement, is_request, says_little
+from recto.summary.worth import is_worth_telling
 
 NOISE_SCORE = 0.0001
-MIN_USEFUL_SCORE = 0.02
-"""Noise and small talk score less. They are selected only where there is nothing else."""
+MIN_USEFUL_SCORE, MIN_WORTH_SCORE = 0.02, 0.15
+"""Noise and small talk score less than the first, and are selected only where there is nothing else; what is not worth
+telling scores less than the second, and is selected only where there is little else."""
 LEADING_SENTENCES = 3
 """How many sentences of the task count as its beginning."""
 
@@ -46,7 +50,7 @@ _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _FACT_BONUS = (0.0, 0.25, 0.4, 0.5)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
-_SMALL_TALK_FACTOR = 0.01
+_SMALL_TALK_FACTOR, _UNWORTHY_FACTOR = 0.01, 0.04
 _PASTED_OUTPUT_FACTOR = 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
 _QUOTED_FACTOR = 0.4
@@ -59,14 +63,15 @@ _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
 # What the user asked and got is worth little, what is still open much.
 _SETTLED_FACTOR, _OPEN_BONUS = 0.4, 0.4
-_EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.6, 0.1, 0.5
+_EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.15, 0.1, 0.5
 # What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
 _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS = 6
 _MIN_BINDING_SCORE = 0.6
+_SERIES_FACTOR = 0.7
 _MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
-_MAX_INSPECTED, _MAX_SHORT_HEADING = 400, 40
+_MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
 
@@ -84,12 +89,6 @@ _REACTION = re.compile(
     r"|(?:i(?:'m|’m| am) )(?:so |really |very )?(?:proud|happy|glad|sorry|excited) (?:of|for|to hear|you)"
     r"|das (?:klingt|ist ja|freut)|schön|toll|super|qué (?:bueno|bien|genial)|me alegr\w*|bravo|c['’]est super)\b"
     r"[^.?]*!",
-    re.IGNORECASE,
-)
-_ANNOUNCEMENT = re.compile(
-    r"(?:(?:now|next|first|then|so|okay|ok|great|perfect)[,!.:]? )?"
-    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
-    r"|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile("[\\d〇零二三四五六七八九十百千万亿億]|一[年月日号点时時]|[年月]一")
@@ -146,6 +145,11 @@ def score_sentence(
         is_quoted = sentence.speaker is not None
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
+        is_worth = not sentence.is_code and is_worth_telling(
+            start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
+        )
+        if score > MIN_USEFUL_SCORE and not line.is_task and not is_worth:
+            score *= _UNWORTHY_FACTOR
     is_own_task = line.is_task and label != TOOL and sentence.speaker is None
     score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
@@ -155,25 +159,26 @@ def score_sentence(
     return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
 
 
-def is_announcement(text: str) -> bool:
-    """Whether it says what the speaker does next."""
-    return _ANNOUNCEMENT.match(text) is not None
-
-
 def is_binding(sentence: ScoredSentence) -> bool:
     """Whether it binds, and is more than the frame of a prompt."""
     return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
 
 
-def series_of(pool: Sequence[ScoredSentence]) -> set[SentenceKey]:
-    """Sentences with the same words but for names and figures, if there are several; not those that bind."""
+def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
+    """What is said again and again, of others with other figures, counts for less; of an assistant's, only the latest
+    is worth telling."""
     alike: dict[tuple[str, ...], list[ScoredSentence]] = {}
     for sentence in pool:
         words = tuple(word for word in sentence.text[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
         if len(words) >= _MIN_SERIES_WORDS:
             alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(sentence)
-    runs = (found for found in alike.values() if len({one.text for one in found}) >= _MIN_SERIES)
-    return {one.key for found in runs for one in found if not is_binding(one)}
+    factors: dict[SentenceKey, float] = {}
+    for found in alike.values():
+        if len({one.text for one in found}) >= _MIN_SERIES:
+            for one in found:
+                is_repeated = lines[one.line].label == ASSISTANT and one is not found[-1]
+                factors[one.key] = _UNWORTHY_FACTOR if is_repeated else 1.0 if is_binding(one) else _SERIES_FACTOR
+    return [replace(one, score=one.score * factors.get(one.key, 1.0)) for one in pool] if factors else list(pool)
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
@@ -190,7 +195,7 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    if _EVENT.search(start):
+    if len(start) <= _MAX_EVENT and _EVENT.search(start):
         score += _EVENT_BONUS
     else:
         score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR

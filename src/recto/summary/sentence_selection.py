@@ -4,11 +4,21 @@ context; does not know how much room there is in the end.
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recto.summary.sentence_score import LEADING_SENTENCES, MIN_USEFUL_SCORE, TermWeights, is_binding, numeric_terms
-from recto.summary.source_lines import ScoredSentence, SentenceContext, SentenceKey, SourceLine
+from msgspec import Struct
+
+from recto.summary.sentence_score import (
+    LEADING_SENTENCES,
+    MIN_USEFUL_SCORE,
+    MIN_WORTH_SCORE,
+    TermWeights,
+    is_binding,
+    numeric_terms,
+)
+from recto.summary.source_lines import TOOL, ScoredSentence, SentenceContext, SentenceKey, SourceLine
+from recto.summary.worth import needs_context
 
 # How much each selected sentence lowers others: those of the same period, and those of the same line.
 _PERIOD_PENALTY, _LINE_PENALTY = 0.5, 0.25
@@ -27,6 +37,8 @@ _OUTDATED_FACTOR = 0.6
 _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
 _OVERFILL = 1.5
+# How much of the room is filled even with what is hardly worth telling.
+_MIN_FILLED = 0.2
 
 
 @dataclass(slots=True)
@@ -49,6 +61,8 @@ class SentenceSelection:
     _similarities: dict[int, tuple[int, float, set[str]]] = field(default_factory=dict)
     """For each sentence: how many others it was compared with, the highest similarity, and its numbers."""
     _characters: int = 0
+    told: int = 0
+    """The characters of the former summary."""
     _pool_indices: dict[SentenceKey, int] = field(init=False)
     _contexts: dict[int, list[ScoredSentence]] = field(default_factory=dict)
     _is_selected: set[int] = field(default_factory=set)
@@ -107,17 +121,20 @@ class SentenceSelection:
         return score * self._context_factor(at) if at in self._contexts else score
 
     def fill(self, size: float) -> None:
-        """Selects the best sentence again and again until there are more than enough for `size` characters.
+        """Selects what is worth telling, the best first, until there is more than enough for `size` characters; and
+        the rest only where that is very little."""
+        self._fill_from(MIN_WORTH_SCORE, _OVERFILL * size)
+        self._fill_from(MIN_USEFUL_SCORE, _MIN_FILLED * (size + self.told) - self.told - self._characters)
 
-        Scores only decrease, so the best of the heap is the best of all once its score is up to date.
-        """
+    def _fill_from(self, least: float, characters: float) -> None:
+        """Scores only decrease, so the best of the heap is the best of all once its score is up to date."""
         heap = [
             (-sentence.score, at)
             for at, sentence in enumerate(self.pool)
-            if sentence.score > MIN_USEFUL_SCORE and not self.has(at)
+            if sentence.score > least and not self.has(at)
         ]
         heapq.heapify(heap)
-        enough = self._characters + _OVERFILL * size
+        enough = self._characters + characters
         while heap and self._characters < enough:
             at = heapq.heappop(heap)[1]
             if self.has(at):
@@ -130,8 +147,18 @@ class SentenceSelection:
                 score = self.score(at)
             if heap and score < -heap[0][0]:
                 heapq.heappush(heap, (-score, at))
-            else:
+            elif self.is_understood(at):
                 self.select_with_context(at)
+
+    def is_understood(self, at: int) -> bool:
+        """Whether a sentence that leans on another one can bring it."""
+        sentence = self.pool[at]
+        if self.context is None or self.context.reader.lines[sentence.line].label == TOOL:
+            return True
+        correction = self.context.corrections.get(sentence.key)
+        if any(needed is not correction for needed in self._context_of(at)):
+            return True
+        return is_binding(sentence) or not needs_context(sentence.text)
 
     def _period(self, sentence: ScoredSentence) -> int:
         return sentence.line * self.periods // self.lines
@@ -170,11 +197,27 @@ class SentenceSelection:
         return 1 - highest * highest
 
 
+class SentenceRanking(Struct, frozen=True):
+    """Sentences in the order of selection, and which of them need which others."""
+
+    sentences: list[ScoredSentence]
+    needs: Mapping[SentenceKey, Sequence[SentenceKey]]
+    required: frozenset[SentenceKey]
+
+    def understandable(self, picks: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+        """Without those that miss their context, as a question its answer, unless they are required."""
+        return [pick for pick in picks if pick.key in self.required or self.has_context(pick, picks)]
+
+    def has_context(self, sentence: ScoredSentence, picks: Sequence[ScoredSentence]) -> bool:
+        return {pick.key for pick in picks}.issuperset(self.needs.get(sentence.key, ()))
+
+
 def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -> int:
     """Selects one sentence of the task and of each third of the time that is worth telling; returns how many."""
     for group in _required_groups(selection.pool, lines):
         if any(map(selection.has, group)):
             continue
+        group = [at for at in group if selection.is_understood(at)] or group
         best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
         least = MIN_USEFUL_SCORE if lines[selection.pool[best].line].is_task else _MIN_REQUIRED
         if selection.score(best) > least or not selection.selected_terms:

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.machine_output import FENCES, is_machine_made, is_noise
-from recto.summary.pasted_text import spoken_parts
+from recto.summary.model_orders import SOMEBODY
+from recto.summary.pasted_text import quotation_runs, spoken_parts
 from recto.summary.sentences import (
     IS_UNSPACED,
     is_heading,
@@ -25,7 +26,7 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
-from recto.summary.statements import says_little
+from recto.summary.statements import is_empty_offer, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
@@ -135,8 +136,10 @@ class LineReader:
         for at, (speaker, said) in enumerate(parts):
             if at:
                 yield "", False, None
-            for sentence, is_code in _tag_listings(said):
-                yield sentence, is_code, speaker
+            tagged = _tag_listings(said)
+            quoted = quotation_runs([sentence for sentence, _ in tagged]) if source.label and speaker is None else ()
+            for number, (sentence, is_code) in enumerate(tagged):
+                yield sentence, is_code, SOMEBODY if number in quoted else speaker
 
     def cached_sentences(self, line: int) -> list[LineSentence]:
         """The same, cached for lookups around a sentence."""
@@ -254,7 +257,9 @@ class SentenceContext(Struct):
         line = self._other_speaker(sentence.line, -1)
         last = self.reader.cached_sentences(line)[-_MAX_SENTENCES_TO_ANSWER:] if line is not None else []
         found = next((found for found in reversed(last) if _is_meaningful(found) and not found.is_code), None)
-        return _unscored(line, found) if line is not None and found and _names_something(found.text) else None
+        if line is None or found is None or is_empty_offer(found.text) or not _names_something(found.text):
+            return None
+        return _unscored(line, found)
 
     def _other_speaker(self, line: int, step: int) -> int | None:
         """The next line in this direction that another speaker wrote; tool results in between are skipped."""
@@ -288,7 +293,8 @@ def _names_something(text: str) -> bool:
 
 def _is_short_question(sentence: LineSentence) -> bool:
     text = sentence.text
-    return is_question(text) and len(text) <= _MAX_CONTEXT and rate_sentence(text) != CHATTER
+    is_wanted = is_question(text) and not is_empty_offer(text)
+    return is_wanted and len(text) <= _MAX_CONTEXT and rate_sentence(text) != CHATTER
 
 
 def _is_refusal(text: str) -> bool:

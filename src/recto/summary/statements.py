@@ -121,12 +121,23 @@ _OFFER = re.compile(
     r"|(?:dois-je|je continue)\b",
     re.IGNORECASE,
 )
+_ANNOUNCEMENT = re.compile(
+    r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
+    r"|我会|我来|我将|では|それでは)",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(r"\d|(?<=[^.!?] )[A-Z][^\W\d_]|[`\"“„«/]")
 
 
 def is_empty_offer(question: str) -> bool:
     """Whether it offers to go on, and names nothing that a yes would settle: "Shall I go on with the next part?"."""
     return _OFFER.match(question) is not None and _NAMED.search(question) is None
+
+
+def is_announcement(text: str) -> bool:
+    """Whether it says what the speaker does next."""
+    return _ANNOUNCEMENT.match(text) is not None
 
 
 def is_request(sentence: str) -> bool:
@@ -182,6 +193,17 @@ _LITTLE = _words(
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ALONE_WORD = re.compile(r"[^\W_][\w'’.:-]*")
+
+
+_AGREES = _words(
+    "ok okay yes yep yeah ja sí si oui the then it do go with please thanks fine good right alright sure bitte gut "
+    "genau vale bueno bien favor por d'accord alors dann ah oh so also too mach entonces claro klar"
+)
+
+
+def agrees(text: str) -> bool:
+    """Whether a short answer says yes and no more."""
+    return all(word.rstrip(".:") in _AGREES for word in _ALONE_WORD.findall(text.lower().replace("’", "'")))
 
 
 def says_little(text: str) -> bool:

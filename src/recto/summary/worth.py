@@ -1,0 +1,122 @@
+"""Worth: which sentences are told at all. Room that is left over is no reason to tell the others.
+
+What the user says is told unless it is small talk, settled, or not understood. What an assistant says is told if it
+binds, holds a fact or is about the speaker; advice in general terms can be had again. Knows one sentence at a time.
+"""
+
+import re
+
+from recto.chat.priority import BINDING, CHATTER, NORMAL
+from recto.summary.quotation import count_topic_words
+from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
+from recto.summary.statements import agrees, is_announcement, is_reaction, is_request, says_little
+
+# A subject that stands for something in another sentence: "That is a nice start", "Das hat Mei erzählt".
+_POINTS_BACK = re.compile(
+    r"(?:[-*•] )?(?:(?i:(?:it|this|that|these|those|they|he|she)(?:['’](?:s|re|ll|d|ve)\b| (?=[a-z])(?!(?:is|was) "
+    r"(?:\w+ )?(?:to|that|time|possible|important)\b)(?!(?:week|month|year|morning|evening|afternoon|time|day|summer"
+    r"|winter|spring|autumn|fall|one)\b)))"
+    r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht)\b"
+    r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
+    r"|(?:C['’]est|Ça|Cela|Ceci) )"
+)
+# Such a sentence names what it is about: "It's 795 chairs".
+_COUNTS = re.compile(r"(?:it['’]s|it is|es sind|son) (?:\w+ )?\d", re.IGNORECASE)
+_DONE_SO = re.compile(
+    r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b|\b(?:es|das)\b[^,.]* so\b"
+    r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
+    r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
+    r"|\bes (?:dauerte?|kostete?|brauchte?)\b",
+    re.IGNORECASE,
+)
+_ACKNOWLEDGES = re.compile(
+    r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
+    r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
+    r"|d['’]accord)\b"
+    r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_SELF = re.compile(
+    r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
+    r"|notre)\b|\bj['’]|我",
+    re.IGNORECASE,
+)
+# What an assistant says of itself when it advises, offers or waits.
+_ADVISES = re.compile(
+    r"\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
+    r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
+    r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
+    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b",
+    re.IGNORECASE,
+)
+_FOLLOWS = re.compile(
+    r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
+)
+_GERMAN = re.compile(r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|nicht|wer|wir|sich)\b", re.IGNORECASE)
+_PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b", re.IGNORECASE)
+# A request that is understood only beside what it is about: "Could you explain how that works again?"
+_ASKS_ABOUT_THAT = re.compile(
+    r"\b(?:this|that|it)(?= (?:works?|again|so|for me|please|works|in|into|to|be|is|was)\b|[?.!,]|$)"
+    r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
+    r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)",
+    re.IGNORECASE,
+)
+_MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
+_SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
+_NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
+# Where more of the words have capitals, as in German, these are no names.
+_MAX_NAMES_SHARE = 0.3
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
+
+
+def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False) -> bool:
+    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done."""
+    priority = rate_sentence(text)
+    if priority == CHATTER:
+        return False
+    if is_assistant:
+        is_understood = stands_alone(text) or _SPECIFIC.search(text) is not None
+        return not is_quoted and is_understood and _is_news(text, priority)
+    if priority == BINDING:
+        return True
+    if is_question(text) or is_request(text) or _PLEASE.search(text):
+        is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text))
+        return is_open and count_topic_words(text) >= _MIN_TOPIC
+    if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
+        return False
+    if says_little(text):
+        return not agrees(text)
+    if priority == NORMAL:
+        is_empty = is_reaction(text) or _MUSES.match(text) or not (stands_alone(text) or _SPECIFIC.search(text))
+        return not is_empty and count_topic_words(text) >= _MIN_TOPIC
+    return count_topic_words(text) >= 1
+
+
+def stands_alone(text: str) -> bool:
+    """Whether it names what it is about."""
+    if _COUNTS.match(text):
+        return True
+    is_leaning = _POINTS_BACK.match(text) or _DONE_SO.search(text) or leans_on_another(text) or leans_back(text)
+    return not is_leaning
+
+
+def needs_context(text: str) -> bool:
+    """Whether it cannot be told without the sentence that it answers or speaks of."""
+    return says_little(text) or not (stands_alone(text) or _SPECIFIC.search(text))
+
+
+def _is_news(text: str, priority: int) -> bool:
+    """Whether an assistant's sentence holds more than advice."""
+    if is_question(text) or is_announcement(text) or _ACKNOWLEDGES.match(text) or says_little(text):
+        return False
+    if _SPECIFIC.search(text):
+        return True
+    topics = 0 if _FOLLOWS.match(text) else count_topic_words(text)
+    if priority > NORMAL:
+        return topics >= _MIN_TOPIC
+    if is_reaction(text) or topics < _MIN_EXPLAINED:
+        return False
+    if _SPEAKS_OF_SELF.search(text) and not _ADVISES.search(text):
+        return True
+    names = 0 if _GERMAN.search(text) else len(_NAME.findall(text))
+    return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
