@@ -64,15 +64,15 @@ _ASKS_ABOUT_THAT = re.compile(
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
-# Where more of the words have capitals, as in German, these are no names.
-_MAX_NAMES_SHARE = 0.3
+# Where more of the words have capitals, it is a title.
+_MAX_NAMES_SHARE = 0.6
 _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
 
 
 def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False) -> bool:
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done."""
     priority = rate_sentence(text)
-    if priority == CHATTER:
+    if priority == CHATTER or agrees(text):
         return False
     if is_assistant:
         is_understood = stands_alone(text) or _SPECIFIC.search(text) is not None
@@ -85,7 +85,7 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
     if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
     if says_little(text):
-        return not agrees(text)
+        return True
     if priority == NORMAL:
         is_empty = is_reaction(text) or _MUSES.match(text) or not (stands_alone(text) or _SPECIFIC.search(text))
         return not is_empty and count_topic_words(text) >= _MIN_TOPIC
