@@ -40,7 +40,7 @@ def ledger(*said: Said, limit: int = 200, summary: str = "Nothing.", former: For
     ("text", "expected"),
     [
         ("The rent is $1,200 per month.", "The rent is $1,200 per month"),
-        ("It handles 900 requests per second.", "It handles 900 requests per second"),
+        ("The cache handles 900 requests per second.", "The cache handles 900 requests per second"),
         ("The upload took 188 seconds today.", "The upload took 188 seconds today"),
         ("I told everybody on the team about it, and the hall has 214 seats.", "the hall has 214 seats"),
         ("The invoice is not paid. It is about 5,250 euros.", "The invoice is not paid. It is about 5,250 euros"),

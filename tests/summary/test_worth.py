@@ -3,6 +3,7 @@
 import pytest
 from tests.summary.samples import covered, quarter
 
+from recto.chat.message import Role
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.ledger import ledger_lines
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
@@ -136,7 +137,7 @@ def test_what_stands_between_quotation_marks_is_material() -> None:
 
 
 def test_the_ledger_leaves_out_what_is_not_worth_its_line() -> None:
-    messages = (
+    messages: tuple[tuple[Role, str], ...] = (
         ("user", "The ferry to Elba costs 84 euros."),
         ("assistant", "Elena once needed 18 attempts for that. It took Mei 39 days and about 28 sheets of paper."),
         ("assistant", "Should I go on with the next part?"),

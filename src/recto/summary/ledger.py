@@ -48,6 +48,7 @@ _MAX_DISTANCE = 2
 # A name that is said so often is a topic of the conversation; a full name is given to be remembered.
 _OFTEN = 4
 _FIGURES = ("number", "date", "time")
+_MIN_DIGITS = 3
 _USUAL_COST, _MAX_REPEATED, _MAX_ANSWER, _MAX_ANSWER_WORDS = 24, 2, 80, 3
 
 
@@ -213,6 +214,7 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     """The best entries as lines in order of time, which take at most `limit` tokens together."""
     draft = _Draft(limit, count)
     entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
+    entries = _without_passing(entries)
     shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -233,6 +235,21 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
         return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
 
     return sorted(entries, key=order)
+
+
+def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Without small counts and first names that are told of others again and again: the latest few are enough."""
+    repeated = _repetitions(entries)
+    return [
+        entry
+        for entry in entries
+        if not _is_passing(entry.fact) or repeated.get((entry.number, entry.text), 0) < _MAX_REPEATED
+    ]
+
+
+def _is_passing(fact: Fact) -> bool:
+    is_small = fact.kind == "number" and fact.text.isdigit() and len(fact.text) < _MIN_DIGITS
+    return is_small or fact.kind == "statement" or (fact.kind == "name" and " " not in fact.text)
 
 
 def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:

@@ -15,7 +15,7 @@ from recto.chat.priority import CHATTER
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
-from recto.summary.machine_output import PROSE, QUOTED, ROW, LineKinds, mark_pasted
+from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
 from recto.summary.quotation import (
@@ -49,7 +49,7 @@ from recto.summary.statements import (
     says_little,
     settles,
 )
-from recto.summary.worth import is_worth_telling
+from recto.summary.worth import is_worth_telling, needs_context
 
 # How many facts of a kind one output may contribute, and how many rows of a table.
 _MAX_OF_KIND, _MAX_TABLE = 4, 8
@@ -70,7 +70,7 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 _ON_LINES = ("number", "version", "date", "time")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
-# These need a sentence that is worth telling; a path or a full name is remembered in any.
+# These need a sentence that is worth telling, even the user's; what binds and a path do not.
 _WEAK = ("number", "date", "time", "quote", "name", "statement", "request")
 
 
@@ -96,8 +96,8 @@ def entries_of_prose(
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
     for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None, is_user=is_user):
-        is_weak = fact.kind in _WEAK and not (fact.kind == "name" and " " in fact.text)
-        if is_weak and answered is None and not told.is_worth(fact):
+        is_weak = fact.kind in _WEAK or not is_user
+        if is_weak and not (asked or says_little(item)) and (needs_context(item) or not told.is_worth(fact, item)):
             continue
         if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
             continue
@@ -114,7 +114,8 @@ def entries_of_prose(
         yield LedgerEntry(fact, quote_words(text.rstrip(".!")), message.said, role="user", question=answered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
-    output = (fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED))
+    output = [fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED)]
+    output = [fact for fact in output if fact.kind not in _ON_LINES or lines.at(fact.start) == OUTCOME]
     for fact, item in (*_quote_output(text, output), *_quote_others(text, facts, parts)):
         yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
@@ -131,9 +132,10 @@ class _Told:
         self.quoted = quotation_runs([sentence for _, sentence in self.sentences.positions])
         self.known: dict[int, bool] = {}
 
-    def is_worth(self, fact: Fact) -> bool:
+    def is_worth(self, fact: Fact, item: str) -> bool:
+        """Whether the sentence of a fact is, or the item brings the one before it."""
         at = self.sentences.number(fact.start)
-        if at is None:
+        if at is None or (at and item.startswith(self.sentences.positions[at - 1][1])):
             return True
         if at not in self.known:
             sentence = self.sentences.positions[at][1]

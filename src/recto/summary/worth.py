@@ -23,7 +23,9 @@ _POINTS_BACK = re.compile(
 # Such a sentence names what it is about: "It's 795 chairs".
 _COUNTS = re.compile(r"(?:it['’]s|it is|es sind|son) (?:\w+ )?\d", re.IGNORECASE)
 _DONE_SO = re.compile(
-    r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b|\b(?:es|das)\b[^,.]* so\b"
+    r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b"
+    r"|\b(?:keep|use|note|add|put|take|remember|check|try) (?:that|this) (?:on|in|to|for|as|with|then|later)\b"
+    r"|\b(?:es|das)\b[^,.]* so\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b",
@@ -64,6 +66,7 @@ _ASKS_ABOUT_THAT = re.compile(
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
+_FULL_NAME = re.compile(r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:[a-z]{2,3} )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b(?<!^)")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
 _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
@@ -107,7 +110,12 @@ def needs_context(text: str) -> bool:
 
 def _is_news(text: str, priority: int) -> bool:
     """Whether an assistant's sentence holds more than advice."""
-    if is_question(text) or is_announcement(text) or _ACKNOWLEDGES.match(text) or says_little(text):
+    if (
+        is_question(text)
+        or (priority < BINDING and is_announcement(text))
+        or _ACKNOWLEDGES.match(text)
+        or says_little(text)
+    ):
         return False
     if _SPECIFIC.search(text):
         return True
@@ -117,6 +125,8 @@ def _is_news(text: str, priority: int) -> bool:
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
     if _SPEAKS_OF_SELF.search(text) and not _ADVISES.search(text):
+        return True
+    if _FULL_NAME.search(text):
         return True
     names = 0 if _GERMAN.search(text) else len(_NAME.findall(text))
     return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
