@@ -21,7 +21,8 @@ CuedSentence = tuple[str, frozenset[str]]
 _EXAMINED = 2000
 _LONG_RESULT = 4000
 _MANY_LINES, _TOO_MANY_LINES = 20, 100
-_BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
+# A set of characters at the very start keeps the scan fast; what stands before it is looked at afterwards.
+_BREAK = re.compile(r"[\s](?:(?<=[.!?…。！？]\s)\s*|(?<=\n)\n*)")
 _REFUSAL = re.compile(r"^(no|nope|nah|nein|non)[.!]\s+", re.IGNORECASE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)

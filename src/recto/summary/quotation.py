@@ -250,7 +250,7 @@ def count_topic_words(text: str, *, lower: bool = False) -> int:
     """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
     characters are words."""
     words = [word.strip(_PUNCTUATION) for word in text.split()]
-    return sum(is_topic_word(word) and not (lower and word[:1].isupper()) for word in words)
+    return sum(map(is_topic_word, words if not lower else [word for word in words if not word[:1].isupper()]))
 
 
 # -- sentences that bind, and lines of machine output

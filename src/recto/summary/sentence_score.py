@@ -184,7 +184,7 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    facts = sum([not term.isalpha() for term in sentence.terms])
+    facts = len(sentence.terms) - sum(map(str.isalpha, sentence.terms))
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)
