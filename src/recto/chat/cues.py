@@ -274,7 +274,7 @@ def cues_in(sentence: str) -> frozenset[str]:
 
 
 def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:
-    candidates = [cue for word in set(tokens) if word in cues for cue in cues[word]]
+    candidates = [cue for word in cues.keys() & tokens for cue in cues[word]]
     text = _normalize(tokens) if candidates else ""
     return frozenset([cue.kind for cue in candidates if cue.phrase in text and _rest_follows(text, cue)])
 

@@ -90,7 +90,7 @@ def _of_user(message: Message) -> int:
     binding = sum(_is_binding(*sentence) for sentence in sentences)
     if binding:
         return BINDING if binding == 1 else BINDING + 1
-    if len(text) <= _EXAMINED and (_HARD.search(text) or any(_is_fact(*sentence) for sentence in sentences)):
+    if len(text) <= _EXAMINED and (any(_is_fact(*sentence) for sentence in sentences) or _HARD.search(text)):
         return TELLING
     return _of_the_rest(text, sentences, CHATTER)
 
