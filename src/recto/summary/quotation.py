@@ -37,9 +37,10 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
 )
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+# One character set at the very start keeps the scan fast; which character it was is looked at afterwards.
 _CLAUSE_BREAK = re.compile(
-    r"[,;:]\s+|\s+[–—-]\s+|\s+(?=\()|(?<=\))\s+|[、，；：]"
-    r"|\s+(?=(?:but|because|which|while|and|so|aber|weil|denn|und|mais|et|car|pero|porque|y)\s)"
+    r"[,;:、，；：\s](?:(?<=[,;:])\s+|(?<=\s)\s*(?:[–—-]\s+|(?=\())|(?<=\)\s)\s*|(?<=[、，；：])"
+    r"|(?<=\s)\s*(?=(?:but|because|which|while|and|so|aber|weil|denn|und|mais|et|car|pero|porque|y)\s))"
 )
 _LEAD = re.compile(
     r"(?:[\s,;:–—)*>•-]+|\d{1,2}[.)]\s+|\#+\s+"

@@ -27,6 +27,8 @@ _EAST_ASIAN_STOP = re.compile(r"""[.!?…؟۔।॥։።]*[。！？｡]""")
 _NEXT = re.compile(r"\s++(\S)")
 _OPENING = "([{\"'„“‘«*_`"
 
+# The sentences of a longer text are not kept in memory.
+_SHORT = 4000
 _MIN_WRAPPED_LINE = 50
 _MAX_REJOINED = 1000
 _CODE_CHARS = re.compile(r"[{}<>=|\\/_]")
@@ -73,12 +75,21 @@ def sentence_positions(text: str) -> Iterator[tuple[int, str]]:
             offset = start + len(sentence)
 
 
-def tagged_sentences(text: str) -> list[tuple[str, bool]]:
+def tagged_sentences(text: str) -> Sequence[tuple[str, bool]]:
     """The sentences, each with whether it is a line of fenced code. The fences count as code."""
+    return _tag_short(text) if len(text) <= _SHORT else _tag(text)
+
+
+@lru_cache(2048)  # the summary and the ledger read the same messages, one after the other
+def _tag_short(text: str) -> Sequence[tuple[str, bool]]:
+    return _tag(text)
+
+
+def _tag(text: str) -> Sequence[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     for line, is_code in _unwrapped_lines(text):
         found += [(line, True)] if is_code else [(sentence, False) for sentence in _split_line(line)]
-    return found
+    return tuple(found)
 
 
 def _unwrapped_lines(text: str) -> Iterator[tuple[str, bool]]:
