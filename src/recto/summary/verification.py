@@ -226,7 +226,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
     stated: list[LedgerEntry] = []
     missing: list[LedgerEntry] = []
     for entry in entries:
-        (stated if evidence.states(entry.fact) or entry.text in plain else missing).append(entry)
+        (stated if entry.text in plain or evidence.states(entry.fact) else missing).append(entry)
     return stated, missing
 
 
