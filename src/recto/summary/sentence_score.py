@@ -146,22 +146,26 @@ def score_sentence(
     length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
     if (highest := line.weight * (score + _MAX_BONUS) / length) < least:
         return highest
+    is_quoted = sentence.speaker is not None
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
-        is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
-        is_quoted = sentence.speaker is not None
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
-        score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-        is_worth = not sentence.is_code and is_worth_telling(
-            start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
-        )
-        if score > MIN_USEFUL_SCORE and not line.is_task and not is_worth:
-            score *= _UNWORTHY_FACTOR
-    is_own_task = line.is_task and label != TOOL and sentence.speaker is None
+    is_own_task = line.is_task and label != TOOL and not is_quoted
     if not is_own_task and (highest := line.weight * score / length) < least:
         return highest  # what follows only lowers it
+    if label != TOOL:
+        is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
+        score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
+        is_worth = line.is_task or (
+            not sentence.is_code
+            and is_worth_telling(
+                start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
+            )
+        )
+        if score > MIN_USEFUL_SCORE and not is_worth:
+            score *= _UNWORTHY_FACTOR
     score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
