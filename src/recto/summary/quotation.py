@@ -250,8 +250,15 @@ def is_topic_word(word: str) -> bool:
 def count_topic_words(text: str, *, lower: bool = False) -> int:
     """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
     characters are words."""
-    words = [word.strip(_PUNCTUATION) for word in text.split()]
-    return sum(map(is_topic_word, words if not lower else [word for word in words if not word[:1].isupper()]))
+    words = text.split()
+    if lower:
+        words = [word for word in words if not word.strip(_PUNCTUATION)[:1].isupper()]
+    return sum(map(_has_topic, words))
+
+
+@lru_cache(8192)
+def _has_topic(written: str) -> bool:
+    return is_topic_word(written.strip(_PUNCTUATION))
 
 
 # -- sentences that bind, and lines of machine output

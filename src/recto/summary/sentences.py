@@ -283,13 +283,11 @@ PRONOUNS = word_set(
 _PRONOUN = re.compile(
     r"\b(?:it|them|him|they|he|she|there|those|ihn|ihm|davon|dazu|daran|darauf|darüber|dafür|dagegen|dort"
     r"|lo(?= [^\W\d_]+)(?! (?:que|más|mejor|mismo|siento|antes)\b)|eso|esto|allí|ahí|ella|ellos|ça|cela|lui|eux|là-bas"
-    r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b",
-    re.IGNORECASE,
+    r"|es(?= (?:war|hat|wird|kostet|läuft|liegt)\b)|l['’](?=(?:ai|as|a|avons|avez|ont)\b))\b"
 )
 _IMPERSONAL = re.compile(
     r"it(?:['’]s| is| was| would be| will be) (?:\w+ )?(?:to|that|for|time|possible|important|clear|likely)\b"
-    r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b",
-    re.IGNORECASE,
+    r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b"
 )
 _ANTECEDENT = re.compile(
     r"\b(?:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*|mein\w*"
@@ -383,7 +381,8 @@ def leans_on_another(sentence: str) -> bool:
 
 def leans_back(sentence: str) -> bool:
     """Whether a pronoun in it stands for something that it does not name itself: "I first watched it in May"."""
-    pronoun = _PRONOUN.search(sentence)
-    if pronoun is None or _IMPERSONAL.match(sentence, pronoun.start()):
+    lower = sentence.replace("İ", "I").lower()  # of the same length
+    pronoun = _PRONOUN.search(lower)
+    if pronoun is None or _IMPERSONAL.match(lower, pronoun.start()):
         return False
     return _ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None

@@ -71,8 +71,7 @@ _ASKS = re.compile(
     r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
     r"(?:please|pls|bitte|por favor|s['’]il (?:te|vous) pla[iî]t|i need you to|i want you to|remind me|"
     r"(?:can|could|would|will) you|k(?:a|ö)nn(?:st|test|en|ten) (?:du|sie)|puedes?|podr[ií]as?"
-    r"|peux-tu|pou(?:v|rr)\w+[- ]\w+)\b",
-    re.IGNORECASE,
+    r"|peux-tu|pou(?:v|rr)\w+[- ]\w+)\b"
 )
 _ORDERS = re.compile(
     r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
@@ -80,15 +79,13 @@ _ORDERS = re.compile(
     r"|recommend|continue|define|read|look|run|fix|add|make|create|rewrite|rephrase|shorten|expand|go on|describe|do"
     r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
-    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b",
-    re.IGNORECASE,
+    r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b"
 )
 _REACTION = re.compile(
     r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*[ ,!.]+)?"
     r"(?:you(?:['’]\w+|r)?\b|such\b|what an? |so |thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
     r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
-    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)",
-    re.IGNORECASE,
+    r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
 )
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
@@ -146,16 +143,17 @@ def is_announcement(text: str) -> bool:
 
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
-    return bool(_ASKS.match(sentence) or _ORDERS.match(sentence) or _UNSPACED_ORDER.match(sentence))
+    lower = sentence.lower()
+    return bool(_ASKS.match(lower) or _ORDERS.match(lower) or _UNSPACED_ORDER.match(lower))
 
 
 def is_reaction(sentence: str) -> bool:
     """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
-    return _REACTION.match(sentence) is not None
+    return _REACTION.match(sentence.lower()) is not None
 
 
 def asks_politely(sentence: str) -> bool:
-    return _ASKS.match(sentence) is not None
+    return _ASKS.match(sentence.lower()) is not None
 
 
 @lru_cache(4096)  # both the summary and the ledger ask
