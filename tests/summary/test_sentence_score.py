@@ -1,6 +1,9 @@
 """Scores of single sentences: higher for binding sentences and facts, lower for those that cannot stand alone."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.summary.samples import fragments
 
 from recto.summary.sentence_score import (
     MIN_USEFUL_SCORE,
@@ -70,3 +73,14 @@ def test_only_recurring_sentences_are_frequent() -> None:
 
 def test_numeric_terms_are_digits_characters_and_dates() -> None:
     assert numeric_terms({"12", "v1.2", "april", "五月", "budget", "may"}) == {"12", "v1.2", "april", "五月"}
+
+
+@given(fragments, st.sampled_from([USER, ASSISTANT, TOOL]), st.booleans(), st.floats(0.0, 3.0))
+def test_a_sentence_that_cannot_reach_the_least_score_stays_below_it(
+    text: str, label: str, is_settled: bool, least: float
+) -> None:
+    line = SourceLine(label, text, 1.3, is_settled=is_settled)
+    for sentence in LineReader([line]).sentences(0):
+        whole = score_sentence(sentence, line, TermWeights())
+        found = score_sentence(sentence, line, TermWeights(), least=least)
+        assert found == whole if whole >= least else found < least

@@ -255,12 +255,14 @@ _COMMON = SMALL_WORDS | _words(
 SHORT = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")
 TOKEN = re.compile(r"[^\W\d_][\w']*(?:-\w+)*|[0,;:–—(!]")
+_ASCII_TOKEN = re.compile(r"[a-z][a-z0-9_']*(?:-[a-z0-9_]+)*|[0,;:(!]")
 
 
 @lru_cache(8192)  # priorities, sentences and facts are found in the same messages, one after the other
 def cues_in(sentence: str) -> frozenset[str]:
     """The kinds of cue in a sentence."""
-    tokens = TOKEN.findall(_NUMBER.sub("0", sentence.lower().replace("’", "'")))
+    text = _NUMBER.sub("0", sentence.lower().replace("’", "'"))
+    tokens = (_ASCII_TOKEN if text.isascii() else TOKEN).findall(text)
     kinds = _kinds_in(tokens, _cues())
     if "likely" in kinds and _kinds_in(tokens, _harmless()):
         kinds -= {"likely"}
@@ -272,7 +274,7 @@ def cues_in(sentence: str) -> frozenset[str]:
 
 
 def _kinds_in(tokens: Sequence[str], cues: Cues) -> frozenset[str]:
-    candidates = [cue for word in set(tokens) if word in cues for cue in cues[word]]
+    candidates = [cue for word in cues.keys() & tokens for cue in cues[word]]
     text = _normalize(tokens) if candidates else ""
     return frozenset([cue.kind for cue in candidates if cue.phrase in text and _rest_follows(text, cue)])
 

@@ -21,7 +21,8 @@ CuedSentence = tuple[str, frozenset[str]]
 _EXAMINED = 2000
 _LONG_RESULT = 4000
 _MANY_LINES, _TOO_MANY_LINES = 20, 100
-_BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
+# A set of characters at the very start keeps the scan fast; what stands before it is looked at afterwards.
+_BREAK = re.compile(r"[\s](?:(?<=[.!?…。！？]\s)\s*|(?<=\n)\n*)")
 _REFUSAL = re.compile(r"^(no|nope|nah|nein|non)[.!]\s+", re.IGNORECASE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -89,7 +90,7 @@ def _of_user(message: Message) -> int:
     binding = sum(_is_binding(*sentence) for sentence in sentences)
     if binding:
         return BINDING if binding == 1 else BINDING + 1
-    if len(text) <= _EXAMINED and (_HARD.search(text) or any(_is_fact(*sentence) for sentence in sentences)):
+    if len(text) <= _EXAMINED and (any(_is_fact(*sentence) for sentence in sentences) or _HARD.search(text)):
         return TELLING
     return _of_the_rest(text, sentences, CHATTER)
 

@@ -125,7 +125,7 @@ def shorten_decision(sentence: str) -> str:
     """The clause that decides, without filler words at its start."""
     clauses = _split_clauses(" ".join(sentence.split()).rstrip(".!。"))
     clause = next((clause for clause in clauses if _DECIDES.search(clause)), clauses[0])
-    if corrects(sentence) and not corrects(clause) and len(sentence) <= _MAX_CORRECTION:
+    if len(sentence) <= _MAX_CORRECTION and corrects(sentence) and not corrects(clause):
         clause = " ".join(sentence.split()).rstrip(".!。")
     clause = clause[filler.end() :] if (filler := _FILLER.match(clause)) else clause
     return clause.rstrip(" ,")
@@ -148,7 +148,7 @@ def content_terms(sentence: str) -> set[str]:
 
 _CORRECTION = re.compile(
     r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|misspoke|changed|moved"
-    r"|postponed|no longer|on second thou?ght\w*|I meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed|called off"
+    r"|postponed|no longer|on second thou?ght\w*|i meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed|called off"
     r"|fell through|(?:rais|lower|increas|reduc|extend|shorten|mov|push|bump)\w* (?:\S+ ){0,6}(?:to|until|by)"
     r"|went (?:up|down) to|stattdessen|doch lieber|doch|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr"
     r"|sondern|ich meint?e|vertan|geirrt|quatsch|abgesagt|entfällt|planänderung|erhöht|gesenkt|gestiegen|verlängert"
@@ -157,8 +157,7 @@ _CORRECTION = re.compile(
     r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
     r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
-    r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경",
-    re.IGNORECASE,
+    r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경"
 )
 # In ASCII, every correction has one of these terms. The pattern above takes longer than everything else here.
 CORRECTION_TERMS = word_set(
@@ -374,4 +373,4 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
 
 def corrects(text: str) -> bool:
     """Whether it has words of a correction."""
-    return _CORRECTION.search(text[:_MAX_INSPECTED]) is not None
+    return _CORRECTION.search(text[:_MAX_INSPECTED].lower()) is not None

@@ -251,12 +251,15 @@ class Evidence(Struct):
             case "quote" | "command" | "url" | "path" | "version":
                 return fact.normal.strip("\"'`") in self.text
             case _:
-                return re.search(rf"(?<!\w){re.escape(fact.normal)}(?!\w)", self.text) is not None
+                # compiling a pattern for each takes longer than everything else here, and most texts lack most facts
+                return fact.normal in self.text and bool(
+                    re.search(rf"(?<!\w){re.escape(fact.normal)}(?!\w)", self.text)
+                )
 
     def _states_sentence(self, sentence: str) -> bool:
         """Whether one sentence of the texts has most of its content, and no other figure, and forbids if it forbids."""
         content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
-        content = {term for term in content if not corrects(term)} or content
+        content = {term for term in content if not _term_corrects(term)} or content
         needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
         shares = (len(content & other) for other in self._sentence_terms if needed <= other)
         return max(shares, default=0) >= _MIN_STATED * (len(content) or 1)
@@ -330,6 +333,11 @@ def _counts_unit(noun: str, fact: Fact) -> bool:
     spelling."""
     written = _UNIT_LETTERS.search(fact.text.lower())
     return not noun or (written is not None and noun.startswith(written[0][:_UNIT_STEM]))
+
+
+@lru_cache(4096)
+def _term_corrects(term: str) -> bool:
+    return corrects(term)
 
 
 def _sentence_terms(sentence: str) -> set[str]:

@@ -68,6 +68,8 @@ _PLAIN = rf"[a-z]++(?![{LETTER}(]|[.:/@\\-][{LETTER}/\\])"
 _PATTERNS = {
     # ordinary words, as many as follow each other: most of a text is skipped in a few steps
     "plain": rf"{_PLAIN}(?:[,.;:!?]?[ \n]{_PLAIN})*+",
+    # a word with a capital letter, where nothing follows that could make it a date or anything else
+    "capital": r"[A-Z][a-z]*+(?=[ ,;!?\n]|[.:]\s)(?!\.?,?\s+(?:de\s+|of\s+)?\d)",
     "url": r"""(?:https?|ftp|ssh|git|s3|file|wss?|postgres(?:ql)?|mysql|redis|mongodb)://[^\s"'<>()\[\]{}`|\\^,;]++"""
     rf"|[{LETTER}.+-]{{1,64}}+@[{LETTER}-]{{1,63}}+(?:\.[{LETTER}-]{{2,63}}+)++",
     "date": rf"(?=[\dA-Z])(?:{DATE_PATTERN})",
@@ -155,6 +157,10 @@ def _tokens(text: str, lines: LineKinds) -> Iterator[Fact]:
             continue
         start, end = match.span()
         if end - start > _MAX_LENGTH:
+            continue
+        if kind == "capital":
+            if lines.at(start) == PROSE:
+                words.append(NameSpan(start, end, match[0]))
             continue
         if text.startswith(":", end) and (port := _PORT.match(text, end)) and _is_host(match[0]):
             kind, end = "url", port.end()

@@ -237,7 +237,7 @@ def _quote_prose(
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)
-    first = {fact.key: fact for fact in reversed(facts) if fact.is_significant}
+    first = {(fact.kind, fact.normal): fact for fact in reversed(facts) if fact.is_significant}
     for fact in first.values():
         if lines.at(fact.start) != PROSE:
             continue

@@ -17,7 +17,7 @@ _MACHINE_START = re.compile(
     r"|(?:import|from|def|class|return|const|let|var|func|fn|pub|static|void|int|#include)\s+[\w.{*<]+\s*[\w({=;:<,]*$"
     r"|[{}\[\]<>|+]+\s*$|//|/\*|#!|@@ |diff |[-+]{3} |\S+\s*[:=]\s*[\[{\"'\d])"
 )
-_NO_CODE_CHARS = str.maketrans("", "", r"{}[]()<>=;|" + "\\")
+_CODE_CHAR = re.compile(r"[{}\[\]()<>=;|\\]")
 _OUTCOME = re.compile(
     r"\b(?:errors?|fail(?:ed|s|ure)?|exception|warnings?|pass(?:ed|es)?|success\w*|found|total|results?|version|took|"
     r"expected|assert\w*|denied|not found|timed? ?out|completed|finished|coverage|exit code|flag)\b",
@@ -160,7 +160,7 @@ def _looks_like_machine(line: str) -> bool:
 
 
 def has_code_punctuation(line: str) -> bool:
-    return (len(line) - len(line.translate(_NO_CODE_CHARS))) * 12 > len(line)
+    return len(_CODE_CHAR.findall(line)) * 12 > len(line)
 
 
 _MACHINE_SENTENCE = re.compile(

@@ -3,6 +3,7 @@ where they are not the user's own, in five languages; and lines in a form that o
 """
 
 import re
+from functools import lru_cache
 
 from recto.summary.sentences import word_set
 from recto.window.window import is_framelike
@@ -66,24 +67,28 @@ _PROMPT_FRAME = re.compile(
     r"|\b(?:your|each|every) (?:response|reply|output|turn)s? (?:must|should|has to|needs to|will)\b"
     r"|\byou are an? (?:\w+ ){0,3}(?:assistant|agent|programmer|model)\b"
     r"|\byou have access to (?:the following|several|tools)\b"
-    r"|\b(?:respond|reply|answer) (?:only )?(?:in|with) (?:the following format|valid json|json)\b",
-    re.IGNORECASE,
+    r"|\b(?:respond|reply|answer) (?:only )?(?:in|with) (?:the following format|valid json|json)\b"
 )
+_FRAME_HINTS = ("call", "response", "reply", "output", "turn", "you are a", "access to", "format", "json")
 
 
 def is_order(sentence: str, *, speaker: str | None = None) -> bool:
     """Whether it tells a model to forget its orders, or how to sum up; in the words of a `speaker` who is not the
     author, also how to answer. So does a line in the form of those that only Recto writes."""
-    lower = sentence.lower()
-    if any(hint in lower for hint in _HINTS) and _ORDER.search(sentence):
-        return True
-    if is_forged(sentence):
+    if _is_order_of_anyone(sentence):
         return True
     if speaker is None:
         return False
     if speaker.lower() in _SYSTEM or is_framelike(sentence):
         return True
+    lower = sentence.lower()
     return any(hint in lower for hint in _HINTS_FROM_OTHERS) and _ORDER_FROM_OTHERS.search(sentence) is not None
+
+
+@lru_cache(8192)  # sentences and facts are found in the same messages, one after the other
+def _is_order_of_anyone(sentence: str) -> bool:
+    lower = sentence.lower()
+    return (any(hint in lower for hint in _HINTS) and _ORDER.search(sentence) is not None) or is_forged(sentence)
 
 
 def is_forged(line: str) -> bool:
@@ -93,4 +98,5 @@ def is_forged(line: str) -> bool:
 
 def is_prompt_frame(text: str) -> bool:
     """Whether it tells a model how to answer, as in the prompts of programs."""
-    return _PROMPT_FRAME.search(text) is not None
+    lower = text.lower()
+    return any(hint in lower for hint in _FRAME_HINTS) and _PROMPT_FRAME.search(lower) is not None

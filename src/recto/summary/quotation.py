@@ -37,9 +37,10 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
 )
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
+# One character set at the very start keeps the scan fast; which character it was is looked at afterwards.
 _CLAUSE_BREAK = re.compile(
-    r"[,;:]\s+|\s+[–—-]\s+|\s+(?=\()|(?<=\))\s+|[、，；：]"
-    r"|\s+(?=(?:but|because|which|while|and|so|aber|weil|denn|und|mais|et|car|pero|porque|y)\s)"
+    r"[,;:、，；：\s](?:(?<=[,;:])\s+|(?<=\s)\s*(?:[–—-]\s+|(?=\())|(?<=\)\s)\s*|(?<=[、，；：])"
+    r"|(?<=\s)\s*(?=(?:but|because|which|while|and|so|aber|weil|denn|und|mais|et|car|pero|porque|y)\s))"
 )
 _LEAD = re.compile(
     r"(?:[\s,;:–—)*>•-]+|\d{1,2}[.)]\s+|\#+\s+"
@@ -249,8 +250,15 @@ def is_topic_word(word: str) -> bool:
 def count_topic_words(text: str, *, lower: bool = False) -> int:
     """How many words with a meaning there are, or how many of them in lower case. In scripts without spaces, runs of
     characters are words."""
-    words = [word.strip(_PUNCTUATION) for word in text.split()]
-    return sum(is_topic_word(word) and not (lower and word[:1].isupper()) for word in words)
+    words = text.split()
+    if lower:
+        words = [word for word in words if not word.strip(_PUNCTUATION)[:1].isupper()]
+    return sum(map(_has_topic, words))
+
+
+@lru_cache(8192)
+def _has_topic(written: str) -> bool:
+    return is_topic_word(written.strip(_PUNCTUATION))
 
 
 # -- sentences that bind, and lines of machine output

@@ -4,7 +4,7 @@ Knows how much each sentence matters; does not know which of them are chosen.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -47,19 +47,38 @@ def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
     pool: list[ScoredSentence] = []
     per_period = max(size // _MAX_PERIODS, size // max(1, len(lines)))
     for start, end in pairwise(bounds):
-        # tuples, since few of them become a ScoredSentence
-        scored = [
-            (score_sentence(sentence, lines[at], weights, frequent), at, sentence)
-            for at in range(start, end)
-            for sentence in sample.pop(at, None) or reader.sentences(at)
+        found = [
+            (at, sentence) for at in range(start, end) for sentence in sample.pop(at, None) or reader.sentences(at)
         ]
-        best = heapq.nlargest(per_period, scored, lambda found: found[0] + _task_bonus(lines[found[1]], found[2]))
-        pool += [
-            ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
-            for score, at, found in best
-        ]
+        pool += _best(found, per_period, lines, weights, frequent)
     ordered = sorted(pool, key=lambda sentence: sentence.key)
     return SentencePool(reader, lower_series(ordered, lines), weights)
+
+
+def _best(
+    sentences: Sequence[tuple[int, LineSentence]],
+    most: int,
+    lines: Sequence[SourceLine],
+    weights: TermWeights,
+    frequent: frozenset[str],
+) -> Iterator[ScoredSentence]:
+    """The best of a period. Most sentences cannot be among them, and are scored only so far that this is certain."""
+    ranks: list[float] = []
+    scored: list[tuple[float, float, int, LineSentence]] = []
+    for at, sentence in sentences:
+        line = lines[at]
+        least = ranks[0] if len(ranks) == most and not line.is_task else 0.0
+        score = score_sentence(sentence, line, weights, frequent, least=least)
+        rank = score + _task_bonus(line, sentence)
+        if len(ranks) < most:
+            heapq.heappush(ranks, rank)
+        elif rank > ranks[0]:
+            heapq.heapreplace(ranks, rank)
+        else:
+            continue
+        scored.append((rank, score, at, sentence))
+    for _, score, at, found in heapq.nlargest(most, scored, lambda found: found[0]):
+        yield ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:

@@ -47,6 +47,7 @@ LEADING_SENTENCES = 3
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
+_MAX_BONUS = max(_PRIORITY_BONUS.values())
 _FACT_BONUS = (0.0, 0.25, 0.4, 0.5)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
@@ -126,9 +127,14 @@ def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
 
 
 def score_sentence(
-    sentence: LineSentence, line: SourceLine, weights: TermWeights, frequent: frozenset[str] = frozenset()
+    sentence: LineSentence,
+    line: SourceLine,
+    weights: TermWeights,
+    frequent: frozenset[str] = frozenset(),
+    *,
+    least: float = 0.0,
 ) -> float:
-    """The score of a sentence of this line."""
+    """The score of a sentence of this line; of one that cannot reach `least`, any score below that."""
     text = sentence.text
     if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
         return NOISE_SCORE * line.weight
@@ -137,26 +143,35 @@ def score_sentence(
     facts = _count_facts(sentence, start)
     # the 3 keeps a lone word from being the most central of all
     score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
+    length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+    if (highest := line.weight * (score + _MAX_BONUS) / length) < least:
+        return highest
+    is_quoted = sentence.speaker is not None
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
-        is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
-        is_quoted = sentence.speaker is not None
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
+    is_own_task = line.is_task and label != TOOL and not is_quoted
+    if not is_own_task and (highest := line.weight * score / length) < least:
+        return highest  # what follows only lowers it
+    if label != TOOL:
+        is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-        is_worth = not sentence.is_code and is_worth_telling(
-            start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
+        is_worth = line.is_task or (
+            not sentence.is_code
+            and is_worth_telling(
+                start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
+            )
         )
-        if score > MIN_USEFUL_SCORE and not line.is_task and not is_worth:
+        if score > MIN_USEFUL_SCORE and not is_worth:
             score *= _UNWORTHY_FACTOR
-    is_own_task = line.is_task and label != TOOL and sentence.speaker is None
     score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
-    return line.weight * score / math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+    return line.weight * score / length
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
@@ -184,7 +199,7 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    facts = sum([not term.isalpha() for term in sentence.terms])
+    facts = len(sentence.terms) - sum(map(str.isalpha, sentence.terms))
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)

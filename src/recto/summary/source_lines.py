@@ -151,7 +151,7 @@ class LineReader:
         return next((sentence for sentence in self.cached_sentences(line) if sentence.position == position), None)
 
 
-def _tag_listings(text: str) -> list[tuple[str, bool]]:
+def _tag_listings(text: str) -> Sequence[tuple[str, bool]]:
     """Sentences, and whether each belongs to a listing; a command between fences does not."""
     found = tagged_sentences(text)
     if not any(is_code for _, is_code in found):

@@ -31,18 +31,29 @@ _OUTER_KINDS = ("quote", "command", "url", "path", "error")
 # Characters of one text that are searched for facts; its words are all read, however long it is.
 _MAX_SEARCHED = 400_000
 _MAX_ENTRIES, _MAX_PLACES = 20_000, 400
+# So many characters wait until somebody asks for evidence: a summary of sentences of the originals needs none.
+_MAX_WAITING = 1_000_000
 
 
 class CoveredFacts(Struct):
     """The covered messages as evidence, and the facts in them that a summary may lose."""
 
-    evidence: Evidence = field(default_factory=Evidence)
     entries: dict[tuple[str, str], LedgerEntry] = field(default_factory=dict)
     dropped: int = 0
     """How many entries were beyond the limit."""
     with_marks: list[str] = field(default_factory=list)
     """Texts of the user that have the words of a mark themselves."""
     _before: AskedBefore | None = None
+    _evidence: Evidence = field(default_factory=Evidence)
+    _waiting: list[tuple[str, list[Fact]]] = field(default_factory=list)
+    _waiting_size: int = 0
+
+    @property
+    def evidence(self) -> Evidence:
+        for text, facts in self._waiting:
+            self._evidence.add(text, facts)
+        self._waiting, self._waiting_size = [], 0
+        return self._evidence
 
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -58,7 +69,7 @@ class CoveredFacts(Struct):
         searched = f"{text[: _MAX_SEARCHED // 2]}\n{text[-_MAX_SEARCHED // 2 :]}" if is_long else text
         lines = classify_lines(searched, author=author)
         facts = facts_on_lines(searched, lines)
-        self.evidence.add(text, facts)
+        self._wait(text, facts)
         if author == MACHINE:
             found = list(entries_of_output(searched, facts, message))
         else:
@@ -66,6 +77,12 @@ class CoveredFacts(Struct):
             self._before = asked_in(searched, message, found)
         for entry in found:
             _merge_entry(self.entries, entry)
+
+    def _wait(self, text: str, facts: list[Fact]) -> None:
+        self._waiting.append((text, facts))
+        self._waiting_size += len(text)
+        if self._waiting_size > _MAX_WAITING:
+            _ = self.evidence
 
     def _drop_worst(self) -> None:
         newest = max(entry.number for entry in self.entries.values())
@@ -209,7 +226,7 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
     stated: list[LedgerEntry] = []
     missing: list[LedgerEntry] = []
     for entry in entries:
-        (stated if evidence.states(entry.fact) or entry.text in plain else missing).append(entry)
+        (stated if entry.text in plain or evidence.states(entry.fact) else missing).append(entry)
     return stated, missing
 
 

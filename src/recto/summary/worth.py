@@ -5,6 +5,7 @@ binds, holds a fact or is about the speaker; advice in general terms can be had 
 """
 
 import re
+from functools import lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
@@ -28,8 +29,7 @@ _DONE_SO = re.compile(
     r"|\b(?:es|das)\b[^,.]* so\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
-    r"|\bes (?:dauerte?|kostete?|brauchte?)\b",
-    re.IGNORECASE,
+    r"|\bes (?:dauerte?|kostete?|brauchte?)\b"
 )
 _ACKNOWLEDGES = re.compile(
     r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
@@ -40,33 +40,30 @@ _ACKNOWLEDGES = re.compile(
 )
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
-    r"|notre)\b|\bj['’]|我",
-    re.IGNORECASE,
+    r"|notre)\b|\bj['’]|我"
 )
 # What an assistant says of itself when it advises, offers or waits.
 _ADVISES = re.compile(
     r"\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
     r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
     r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
-    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b",
-    re.IGNORECASE,
+    r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
 )
-_GERMAN = re.compile(r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|nicht|wer|wir|sich)\b", re.IGNORECASE)
-_PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b", re.IGNORECASE)
+_GERMAN = re.compile(r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|nicht|wer|wir|sich)\b")
+_PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b")
 # A request that is understood only beside what it is about: "Could you explain how that works again?"
 _ASKS_ABOUT_THAT = re.compile(
     r"\b(?:this|that|it)(?= (?:works?|again|so|for me|please|works|in|into|to|be|is|was)\b|[?.!,]|$)"
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
-    r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)",
-    re.IGNORECASE,
+    r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
-_FULL_NAME = re.compile(r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:[a-z]{2,3} )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b(?<!^)")
+_FULL_NAME = re.compile(r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:[a-z]{2,3} )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
 _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
@@ -82,8 +79,8 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
         return not is_quoted and is_understood and _is_news(text, priority)
     if priority == BINDING:
         return True
-    if is_question(text) or is_request(text) or _PLEASE.search(text):
-        is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text))
+    if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
+        is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
@@ -95,11 +92,12 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
     return count_topic_words(text) >= 1
 
 
+@lru_cache(8192)  # the summary and the ledger ask
 def stands_alone(text: str) -> bool:
     """Whether it names what it is about."""
     if _COUNTS.match(text):
         return True
-    is_leaning = _POINTS_BACK.match(text) or _DONE_SO.search(text) or leans_on_another(text) or leans_back(text)
+    is_leaning = _POINTS_BACK.match(text) or _DONE_SO.search(text.lower()) or leans_on_another(text) or leans_back(text)
     return not is_leaning
 
 
@@ -110,12 +108,8 @@ def needs_context(text: str) -> bool:
 
 def _is_news(text: str, priority: int) -> bool:
     """Whether an assistant's sentence holds more than advice."""
-    if (
-        is_question(text)
-        or (priority < BINDING and is_announcement(text))
-        or _ACKNOWLEDGES.match(text)
-        or says_little(text)
-    ):
+    is_plan = priority < BINDING and is_announcement(text)
+    if is_question(text) or is_plan or _ACKNOWLEDGES.match(text) or says_little(text):
         return False
     if _SPECIFIC.search(text):
         return True
@@ -124,9 +118,9 @@ def _is_news(text: str, priority: int) -> bool:
         return topics >= _MIN_TOPIC
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
-    if _SPEAKS_OF_SELF.search(text) and not _ADVISES.search(text):
+    if _SPEAKS_OF_SELF.search(text.lower()) and not _ADVISES.search(text.lower()):
         return True
     if _FULL_NAME.search(text):
         return True
-    names = 0 if _GERMAN.search(text) else len(_NAME.findall(text))
+    names = 0 if _GERMAN.search(text.lower()) else len(_NAME.findall(text))
     return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
