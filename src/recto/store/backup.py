@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from recto.concurrency import BackgroundWorker
+from recto.background import BackgroundWorker
 from recto.errors import Busy, Invalid, NotFound, StoreError
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
