@@ -103,6 +103,18 @@ def test_background_work_waits_a_moment_after_a_turn(monkeypatch: pytest.MonkeyP
     assert len(waited) == 1
 
 
+def test_a_worker_that_waits_for_a_turn_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Foreground, "MAX_WAIT_S", 3600.0)
+    monkeypatch.setattr(Foreground, "MAX_TURN_S", 3600.0)
+    steps: list[int] = []
+    worker = BackgroundWorker(lambda: bool(steps.append(1)), "test")  # type: ignore[func-returns-value]
+    with FOREGROUND.begin():
+        worker.wake()
+        worker.close(timeout_s=60)
+        assert not any(thread.name == "test" for thread in threading.enumerate())
+    assert not steps
+
+
 def test_what_can_be_stopped_is_stopped_when_a_turn_begins_and_not_before_or_after() -> None:
     foreground, stopped = Foreground(), list[int]()
     foreground.begin().end()

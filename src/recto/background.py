@@ -42,15 +42,20 @@ class Foreground:
                 self._ended = time.monotonic()
                 self._changed.notify_all()
 
-    def wait(self, quiet_s: float = QUIET_S) -> None:
+    def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
-        of it."""
+        of it. Whoever stops that work calls `recheck`."""
         now = time.monotonic()
         until = now + self.MAX_WAIT_S
         with self._changed:
-            while now < until and (self._is_busy(now) or now < self._ended + quiet_s):
+            while now < until and not is_stopped() and (self._is_busy(now) or now < self._ended + quiet_s):
                 self._changed.wait((until if self._turns else min(until, self._ended + quiet_s)) - now)
                 now = time.monotonic()
+
+    def recheck(self) -> None:
+        """Those who wait ask whether they are stopped."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _is_busy(self, now: float) -> bool:
         for turn in [turn for turn, began in self._turns.items() if now - began > self.MAX_TURN_S]:
@@ -144,7 +149,7 @@ class BackgroundWorker:
                     time.sleep(PAUSE_S)
 
     def _paused_step(self) -> bool:
-        FOREGROUND.wait(self._quiet_s)
+        FOREGROUND.wait(self._quiet_s, self._stopped.is_set)
         return not self._stopped.is_set() and self._step()
 
     def _await_quiet(self) -> None:
@@ -171,5 +176,6 @@ class BackgroundWorker:
             self._stopped.set()
             self._woken.set()
             thread = self._thread
+        FOREGROUND.recheck()
         if thread is not None:
             thread.join(timeout_s)

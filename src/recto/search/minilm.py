@@ -219,10 +219,10 @@ class MiniLM:
 
     def _background_vector(self, text: str, generation: int) -> "NDArray[np.float32] | None":
         """None if a turn began meanwhile. The second try goes to its end: there may be turn after turn."""
-        FOREGROUND.wait()
+        FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
         vector = self._vector(text, generation, can_stop=True)
         if vector is None:
-            FOREGROUND.wait()
+            FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
         return vector
 
     def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "NDArray[np.float32] | None":
@@ -235,6 +235,7 @@ class MiniLM:
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
         self._generation += 1
+        FOREGROUND.recheck()
         with self._lock:
             self._model = None
 
