@@ -274,11 +274,13 @@ async def _warm_turns(chats: dict[int, Chat], turns: int, speaker: corpus.Speake
 
 
 async def _warm_up(chat: Chat) -> None:
-    """A turn in a new store: imports and the tokenizer belong to the start of a process, not to a turn."""
+    """A turn in a new store: imports, the tokenizer and the embedder belong to the start of a process, not to a turn;
+    `talk.wake()` loads them while the user types."""
     with (
         tempfile.TemporaryDirectory(dir=chat.home) as elsewhere,
         open_desk(home=elsewhere, project=elsewhere, model=chat.model) as desk,
     ):
+        await desk.asynchronous.check_embedder()
         await take_turn(desk.conversation(), WARM_UP)
 
 
