@@ -21,6 +21,7 @@ from bench.notes import Notes, write_notes
 from bench.table import Times, ms, show
 from bench.turn import apart
 from recto.blocking import Desk, Talk, open_desk
+from recto.search.embedder import MINILM
 
 TURNS, QUICK_TURNS, PER_SAMPLE = 2_000, 400, 500
 NOTES, SOURCES = 60, 12
@@ -62,8 +63,9 @@ def main(quick: bool, count: int | None = None) -> None:
 
 
 def small(home: Path) -> Iterator[Figure]:
-    samples = soak(home, 120, 40)
+    samples = soak(home / "words", 120, 40)
     yield cost("soak: a turn", samples[-1].times.p50)
+    yield cost("soak: a turn, sources by meaning", soak(home / "meaning", 60, 30, MINILM)[-1].times.p50)
     yield wrong("soak: resources that grow", sum(not is_flat for is_flat in _flat(samples).values()))
 
 

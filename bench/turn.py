@@ -3,7 +3,8 @@
 On a cold store (desk closed and opened anew for every turn) and with the desk left open, where 50 ms pass between two
 turns, outside the timing, since a person types; with a `scripted:` model. Turns without recall, those with it in which
 nothing was recalled, and those in which something was, each with its goals for both together (p95) and CPU (p50); at
-100,000 messages at most 1.3 times the figure at 1,000. All words are in the search index before these turns, as in a
+100,000 messages at most 1.3 times the figure at 1,000. Turns that made a compaction are in rows of their own: a summary
+was written in them, and the model's is not accepted. All words are in the search index before these turns, as in a
 chat that people lead; vectors are still made in the background, as after an import. Beside it LangChain's trim_messages
 on the same history. The second table tells where the time went: see `bench/steps.py`.
 """
@@ -30,7 +31,7 @@ from bench.table import Times, judged, ms, show
 from recto.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.events import Replied, Sent, TextDelta
+from recto.events import ContextCompacted, Replied, Sent, TextDelta
 from recto.ids import new_id
 from recto.locations import STORE_FILE
 from recto.store.store import Store
@@ -48,6 +49,7 @@ NO_RECALL = {"context.recall_ratio": 0}
 PAUSE_S = 0.05
 COLD, OPEN = "cold store", "desk left open"
 OFF, NOTHING, RECALLED = "recall off", "nothing recalled", "recalled"
+COMPACTED = "with a compaction"
 # The tokenizer builds its table of merges when it first meets a word that is not one token.
 WARM_UP = "Is this on? Defenestration, pragmatically speaking."
 REPLY = "That is so: the value is bound to the name, and the name is looked up again when the function is called."
@@ -88,11 +90,17 @@ class Turn:
     cpu: float
     """What of both this process really computed: the rest is the disk, and whoever else uses the machine."""
     has_recalled: bool = False
+    has_compacted: bool = False
     steps: dict[str, float] = field(default_factory=dict)
 
     @property
     def both(self) -> float:
         return self.to_sent + self.to_stored
+
+    def belongs_to(self, what: str) -> bool:
+        if self.has_compacted or what == COMPACTED:
+            return self.has_compacted and what == COMPACTED
+        return what == OFF or self.has_recalled == (what == RECALLED)
 
 
 Turns = dict[int, list[Turn]]
@@ -125,6 +133,7 @@ GOALS = {
     (OPEN, NOTHING): Goal(0.015, 0.015),
     (OPEN, RECALLED): Goal(0.030, 0.040),
 }
+"""Those with a compaction have none: a summary takes what it takes."""
 
 
 def main(quick: bool) -> None:
@@ -226,14 +235,16 @@ def later_turns(chats: dict[int, Chat], turns: int) -> Rows:
     speaker = corpus.Speaker(1)  # one for all: what was said before and stands in the window is not recalled
     with recorded() as recorder:
         for way, take in ((COLD, _cold_turns), (OPEN, _warm_turns)):
-            rows[way, OFF] = asyncio.run(take(without, turns, speaker, recorder))
+            off = asyncio.run(take(without, turns, speaker, recorder))
             taken = asyncio.run(take(chats, turns, speaker, recorder))
-            for what in (NOTHING, RECALLED):
-                rows[way, what] = {
-                    size: [turn for turn in each if turn.has_recalled == (what == RECALLED)]
-                    for size, each in taken.items()
-                }
+            rows[way, OFF] = _those(off, OFF)
+            rows |= {(way, what): _those(taken, what) for what in (NOTHING, RECALLED)}
+            rows[way, COMPACTED] = _those({size: off[size] + taken[size] for size in chats}, COMPACTED)
     return rows
+
+
+def _those(taken: Turns, what: str) -> Turns:
+    return {size: [turn for turn in turns if turn.belongs_to(what)] for size, turns in taken.items()}
 
 
 async def _cold_turns(chats: dict[int, Chat], turns: int, speaker: corpus.Speaker, recorder: Recorder) -> Turns:
@@ -263,18 +274,21 @@ async def _warm_turns(chats: dict[int, Chat], turns: int, speaker: corpus.Speake
 
 
 async def _warm_up(chat: Chat) -> None:
-    """A turn in a new store: imports and the tokenizer belong to the start of a process, not to a turn."""
+    """A turn in a new store: imports, the tokenizer and the embedder belong to the start of a process, not to a turn;
+    `talk.wake()` loads them while the user types."""
     with (
         tempfile.TemporaryDirectory(dir=chat.home) as elsewhere,
         open_desk(home=elsewhere, project=elsewhere, model=chat.model) as desk,
     ):
+        await desk.asynchronous.check_embedder()
         await take_turn(desk.conversation(), WARM_UP)
 
 
 async def take_turn(talk: Talk, said: str, recorder: Recorder | None = None) -> Turn:
     started = sent = last = stored = _clocks()
-    recalled = False
+    recalled = compacted = False
     async for event in talk.asynchronous.stream(said):
+        compacted |= isinstance(event, ContextCompacted)
         if isinstance(event, Sent):
             sent, recalled = _clocks(), has_recalled(event.window)
         elif isinstance(event, TextDelta):
@@ -283,7 +297,7 @@ async def take_turn(talk: Talk, said: str, recorder: Recorder | None = None) -> 
             stored = _clocks()
     steps = recorder.take([(started[0], sent[0]), (last[0], stored[0])]) if recorder else {}
     cpu = sent[1] - started[1] + stored[1] - last[1]
-    return Turn(sent[0] - started[0], stored[0] - last[0], cpu, recalled, steps)
+    return Turn(sent[0] - started[0], stored[0] - last[0], cpu, recalled, compacted, steps)
 
 
 def has_recalled(window: Window) -> bool:
@@ -320,7 +334,7 @@ def _show(
     disk: Times,
 ) -> None:
     shown = [
-        _our_row(f"{way}, {what}", size, turns, GOALS[way, what])
+        _our_row(f"{way}, {what}", size, turns, GOALS.get((way, what)))
         for (way, what), by_size in rows.items()
         for size, turns in by_size.items()
         if turns
@@ -340,7 +354,7 @@ def _show(
         shown,
         notes=(
             "sent: from `send` to the request leaving; stored: from the reply's end to stored; goals: both p95, CPU",
-            *(growth(f"{way}, {what}", _both_by_size(by_size)) for (way, what), by_size in rows.items()),
+            *(growth(f"{way}, {what}", _both_by_size(rows[way, what])) for way, what in GOALS),
             f"first turn on an imported history (no counts, no Compaction, no model): {imported} (goal {slowest})",
             f"flushing a page to this disk, as every commit does: p50 {ms(disk.p50)} ms, p95 {ms(disk.p95)} ms",
             f"langchain-core {', '.join(map(str, versions))}: trim_messages works on a list in memory, stores nothing",
@@ -388,13 +402,13 @@ def growth(name: str, times: dict[int, Times]) -> str:
     return f"growth from {first:,} to {last:,} messages, {name}: p50 {p50:.2f}×, p95 {p95:.2f}× (goal {goal})"
 
 
-def _our_row(name: str, size: int, turns: Sequence[Turn], goal: Goal) -> list[str]:
+def _our_row(name: str, size: int, turns: Sequence[Turn], goal: Goal | None) -> list[str]:
     sent, stored, both = (
         Times(tuple(getattr(turn, span) for turn in turns)) for span in ("to_sent", "to_stored", "both")
     )
     times = [ms(value) for each in (sent, stored, both) for value in (each.p50, each.p95)]
     cpu = ms(Times(tuple(turn.cpu for turn in turns)).p50)
-    return [name, f"{size:,}", f"{len(turns)}", *times, cpu, goal.judged(turns)]
+    return [name, f"{size:,}", f"{len(turns)}", *times, cpu, goal.judged(turns) if goal else ""]
 
 
 def _their_row(name: str, size: int, seconds: list[float]) -> list[str]:

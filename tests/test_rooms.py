@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
     {"errors", "ids", "text", "locations", "strategy", "varint"},
-    {"concurrency", "toml_file", "home_files"},
+    {"background", "concurrency", "toml_file", "home_files"},
     {"project_access"},
     {"settings"},
     {"settings_file", "chat"},

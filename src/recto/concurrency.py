@@ -1,12 +1,9 @@
-"""Threads, locks and background tasks. Nothing here knows the purpose of the work it runs."""
+"""Threads, locks and tasks. Nothing here knows the purpose of the work it runs."""
 
 import asyncio
 import atexit
-import contextlib
 import logging
-import os
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -128,128 +125,6 @@ class WorkerThread:
     def close(self) -> None:
         """Ends the thread after the work in its queue, without waiting for it."""
         self._work.put(None)
-
-
-class Foreground:
-    """Knows whether a turn is at work in this process, so that background work waits for it."""
-
-    # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
-    # left it where it was.
-    MAX_WAIT_S, MAX_TURN_S = 0.25, 1.0
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._turns: dict[ForegroundTurn, float] = {}
-        self._is_idle = threading.Event()
-        self._is_idle.set()
-
-    def begin(self) -> "ForegroundTurn":
-        """A turn that counts from now on."""
-        turn = ForegroundTurn(self.end)
-        with self._lock:
-            self._turns[turn] = time.monotonic()
-            self._is_idle.clear()
-        return turn
-
-    def end(self, *turns: "ForegroundTurn") -> None:
-        with self._lock:
-            for turn in turns:
-                self._turns.pop(turn, None)
-            if not self._turns:
-                self._is_idle.set()
-
-    def wait(self) -> None:
-        """Lets the turns go first; called by background work between two pieces of it."""
-        if self._is_idle.is_set():
-            return
-        with self._lock:
-            late = [turn for turn, began in self._turns.items() if time.monotonic() - began > self.MAX_TURN_S]
-        self.end(*late)
-        self._is_idle.wait(self.MAX_WAIT_S)
-
-
-class ForegroundTurn:
-    def __init__(self, end: "Callable[[ForegroundTurn], None]") -> None:
-        self._end = end
-
-    def end(self) -> None:
-        """Ends it; a second call does nothing."""
-        self._end(self)
-
-    def __enter__(self) -> "ForegroundTurn":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-
-FOREGROUND = Foreground()
-
-# The niceness of background threads: chats come first.
-NICE = 10
-# A pause between two steps, so that a turn in the same process runs at once.
-PAUSE_S = 0.002
-# How long a worker waits for more to do before its thread ends.
-IDLE_S = 30.0
-
-
-class BackgroundWorker:
-    """Works in the background at low priority, in one thread; after a while without work the thread ends."""
-
-    def __init__(self, step: Callable[[], bool], name: str, *, delay_s: float = 0.0) -> None:
-        """`step` does a part of the work and returns whether more is left; it must not raise. It begins when nothing
-        has woken the worker for `delay_s`, or at the latest after ten times that."""
-        self._step, self._name, self._delay_s = step, name, delay_s
-        self._thread: threading.Thread | None = None
-        self._woken, self._stopped = threading.Event(), threading.Event()
-        self._lock = threading.Lock()
-
-    def wake(self) -> None:
-        """Starts the worker, because there may be something to do."""
-        with self._lock:
-            self._woken.set()
-            if self._thread is None and not self._stopped.is_set():
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-        while self._should_continue():
-            self._await_quiet()
-            while not self._stopped.is_set() and self._paused_step():
-                time.sleep(PAUSE_S)
-
-    def _paused_step(self) -> bool:
-        FOREGROUND.wait()
-        return not self._stopped.is_set() and self._step()
-
-    def _await_quiet(self) -> None:
-        latest = time.monotonic() + 10 * self._delay_s
-        self._woken.clear()
-        while self._delay_s and not self._stopped.wait(self._delay_s) and self._woken.is_set():
-            self._woken.clear()
-            if time.monotonic() > latest:
-                return
-
-    def _should_continue(self) -> bool:
-        """Waits until the worker is woken; False ends the thread."""
-        self._woken.wait(IDLE_S)
-        with self._lock:
-            if self._stopped.is_set():
-                return False
-            if self._woken.is_set():
-                return True
-            self._thread = None
-            return False
-
-    def close(self, timeout_s: float = 5.0) -> None:
-        with self._lock:
-            self._stopped.set()
-            self._woken.set()
-            thread = self._thread
-        if thread is not None:
-            thread.join(timeout_s)
 
 
 class FileLock:

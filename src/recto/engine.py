@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from recto import locations
 from recto.agents.agents import Agents
+from recto.background import FOREGROUND, BackgroundWorker
 from recto.chat.blocks import Text
 from recto.chat.message import Message, now
 from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead
-from recto.concurrency import FOREGROUND, BackgroundWorker, StoreThread, TaskSet
+from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
 from recto.ids import new_id
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 # without a handler Python would print our logged tracebacks to stderr
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
-CHECKPOINT_AFTER_S = 0.02
+CHECKPOINT_IN_S = 0.02
 NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 DRAFT = "next"
 """The id of a message that is not stored."""
@@ -101,7 +102,7 @@ class Engine:
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
-        self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_AFTER_S)
+        self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0)
         self._warming = TaskSet()
         self.summaries_ahead = SummariesAhead()
 
@@ -275,9 +276,8 @@ class Engine:
     async def _context(self, turn: TurnInput, pickers: list[Picker]) -> TurnContext:
         brought = {tool.name for tool in turn.options.tools}
         *picks, callers = [await picker.stable() for picker in pickers]
-        stable = (
-            sum(picks, StablePicks()).without_tools(brought) + callers
-        )  # a caller's tool wins over ours of its name
+        # a caller's tool wins over ours of its name
+        stable = sum(picks, StablePicks()).without_tools(brought) + callers
         return await self.builder.build(turn.resolved, stable, turn.compaction)
 
     def _compaction(

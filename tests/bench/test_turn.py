@@ -9,6 +9,7 @@ from bench.steps import REST, STEPS
 from bench.table import Times
 from bench.turn import (
     COLD,
+    COMPACTED,
     GOALS,
     NOTHING,
     OFF,
@@ -48,11 +49,17 @@ def test_turns_are_taken_with_recall_and_without_and_none_is_counted_twice(
 ) -> None:
     monkeypatch.setattr("bench.turn.PAUSE_S", PAUSE_S / 50)
     rows = later_turns({20: import_history(tmp_path / "chat", 20)}, 2)
-    assert set(rows) == set(GOALS)
+    assert set(rows) == {*GOALS, (COLD, COMPACTED), (OPEN, COMPACTED)}
     for way in (COLD, OPEN):
         assert len(rows[way, OFF][20]) == len(rows[way, NOTHING][20]) + len(rows[way, RECALLED][20]) == 2
     assert not any(turn.has_recalled for turn in rows[OPEN, NOTHING][20])
     assert set(rows[OPEN, OFF][20][0].steps) == {*STEPS, REST}
+
+
+def test_turns_with_a_compaction_are_in_no_other_row() -> None:
+    for recalled in (False, True):
+        turn = Turn(0.018, 0.004, 0.020, has_recalled=recalled, has_compacted=True)
+        assert [what for what in (OFF, NOTHING, RECALLED, COMPACTED) if turn.belongs_to(what)] == [COMPACTED]
 
 
 def test_the_second_table_names_every_step_and_what_runs_beside(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.conftest import examples
 
+from recto.background import FOREGROUND, Foreground, in_background
 from recto.errors import NoVectors
 from recto.locations import folder_of
 from recto.search.minilm import (
@@ -217,6 +218,35 @@ def test_two_processes_may_make_the_graph_at_once(tmp_path: Path) -> None:
     both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     assert [path.name for path in (tmp_path / "models").iterdir()] == [GRAPH_FILE]
+
+
+def test_a_turn_does_not_stand_back_from_what_it_waits_for_itself(
+    minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Foreground, "MAX_WAIT_S", 3600.0)
+    monkeypatch.setattr(Foreground, "MAX_TURN_S", 3600.0)
+    with FOREGROUND.begin():
+        assert len(minilm.embed(SENTENCES)) == len(SENTENCES)  # else it would wait for an hour
+
+
+def test_a_background_text_is_stopped_by_a_turn_and_made_after_it(
+    minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, model, calls = minilm.embed(["one"]), minilm._open_model(), list[object]()
+    run = model._session.run
+
+    class Session:
+        def run(self, names: None, inputs: dict[str, Array], options: object = None) -> list[Array]:
+            calls.append(options)
+            if len(calls) == 1:
+                FOREGROUND.begin().end()
+            found: list[Array] = run(names, inputs, options)
+            return found
+
+    monkeypatch.setattr(model, "_session", Session())
+    with in_background():
+        assert (minilm.embed(["one"]) == expected).all()
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("name", ["numpy", "onnxruntime", PACKAGE])

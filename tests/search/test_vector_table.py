@@ -1,6 +1,7 @@
 """Vectors in memory: ordered by number, and the nearest of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,11 +53,12 @@ def test_the_nearest_come_first_and_among_equals_the_newest() -> None:
     assert list(matrix.nearest(asked)) == [50, 10, 30, 70]
 
 
-def test_very_many_are_compared_almost_as_exactly() -> None:
+@pytest.mark.parametrize("expected", [0, MAX_PRECISE + 1000, MAX_PRECISE + 2000])
+def test_very_many_are_compared_almost_as_exactly_however_many_were_expected(expected: int) -> None:
     random, many, width = np.random.default_rng(9), MAX_PRECISE + 2000, 64
     rows = random.standard_normal((many, width))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
-    matrix, order = VectorMatrix(width), random.permutation(many)
+    matrix, order = VectorMatrix(width, expected), random.permutation(many)
     for part in np.array_split(order, 5):
         matrix.put((part * 10).tolist(), [row.tobytes() for row in rows[part]])
     asked = rows[7].astype(np.float32)

@@ -172,7 +172,7 @@ class SummaryWriter(Struct):
     async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
         """The question that follows the conversation's own prefix, with the longest prompt that fits."""
         source, because = self.source, "sums up the beginning of the conversation, on its own prefix"
-        if source.entries is None or source.token_cache is not writer.token_cache:
+        if source.entries is None or not self._has_prefix(writer):
             return None, ""
         has_former = bool(source.former)
         for brief in (False, True):
@@ -182,6 +182,9 @@ class SummaryWriter(Struct):
             if question.fits:
                 return question, text
         return None, ""
+
+    def _has_prefix(self, writer: TurnContext) -> bool:
+        return self.source.entries is not None and self.source.token_cache is writer.token_cache
 
     async def _by_slices(self, writer: TurnContext, *, shorter: bool) -> AsyncGenerator[Event, None]:
         """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
@@ -235,7 +238,7 @@ class SummaryWriter(Struct):
     async def write_ahead(self, last: str, compaction: int | None) -> None:
         """Asks for the summary on the conversation's own prefix, where that is possible. The answer stays with its
         request until a compaction takes it."""
-        if not self.writers:
+        if not self.writers or not self._has_prefix(self.writers[0]):  # asked after every turn: facts take a while
             return
         await self._open()
         question, _ = await self._riding(self.writers[0])

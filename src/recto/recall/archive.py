@@ -14,10 +14,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from recto.background import BackgroundWorker
 from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
-from recto.concurrency import BackgroundWorker
 from recto.errors import RectoError, StoreError
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress

@@ -63,7 +63,7 @@ class Partition(Struct):
     def put(self, fresh: Mapping[int, Passage]) -> None:
         """In a partition that is not complete, neighbours are unknown and do not count."""
         self.passages.update(fresh)
-        for number, passage in fresh.items():
+        for number, passage in fresh.items() if self.table is None else ():
             self.priors[number] = passage_prior(passage.words, passage.is_question)
             self.lengths[number] = passage.words
 

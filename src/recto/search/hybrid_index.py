@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from recto.background import in_background
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
 from recto.search.finder import Finder
@@ -63,11 +64,12 @@ class HybridIndex:
     def make_vectors(self, progress: Progress | None = None) -> None:
         """Makes all missing vectors now. Stops at a failure, which `vectors.problem` then describes."""
         vectors, reported = self.vectors, 0.0
-        while vectors is not None and vectors.make_batch():
-            # counting the waiting passages is too slow to do for every batch
-            if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
-                progress(self.passages - vectors.waiting, self.passages)
-                reported = time.monotonic()
+        with in_background():  # whoever waits for it has more patience than a turn of another thread
+            while vectors is not None and vectors.make_batch():
+                # counting the waiting passages is too slow to do for every batch
+                if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
+                    progress(self.passages - vectors.waiting, self.passages)
+                    reported = time.monotonic()
 
     def stop(self) -> None:
         """Makes no more vectors. A running batch stops after its current text."""

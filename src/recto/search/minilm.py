@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from recto.concurrency import FOREGROUND, ExitGuard
+from recto.background import FOREGROUND, is_background
+from recto.concurrency import ExitGuard
 from recto.errors import NoVectors
 from recto.home_files import make_private_folder
 from recto.locations import folder_of
@@ -212,17 +213,29 @@ class MiniLM:
     def embed(self, texts: Sequence[str]) -> "Vectors":
         generation, vectors = self._generation, []
         for text in texts:
-            if len(texts) > 1:  # a question does not wait
-                FOREGROUND.wait()
-            with EXIT_GUARD.passed() as is_open:
-                if generation != self._generation or not is_open:
-                    raise NoVectors("MiniLM was closed.")
-                vectors.append(self._open_model().vector(text))
+            vector = self._background_vector(text, generation) if is_background() else None
+            vectors.append(self._vector(text, generation) if vector is None else vector)
         return normalize_vectors(vectors or load_numpy().zeros((0, WIDTH)), texts)
+
+    def _background_vector(self, text: str, generation: int) -> "NDArray[np.float32] | None":
+        """None if a turn began meanwhile. The second try goes to its end: there may be turn after turn."""
+        FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
+        vector = self._vector(text, generation, can_stop=True)
+        if vector is None:
+            FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
+        return vector
+
+    def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "NDArray[np.float32] | None":
+        with EXIT_GUARD.passed() as is_open:
+            if generation != self._generation or not is_open:
+                raise NoVectors("MiniLM was closed.")
+            model = self._open_model()
+            return model.vector_before_turn(text) if can_stop else model.vector(text)
 
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
         self._generation += 1
+        FOREGROUND.recheck()
         with self._lock:
             self._model = None
 
@@ -270,14 +283,27 @@ class _Model:
         self._zeros: NDArray[np.float32] = self._positions[0] * 0
         self._session = _session(_graph(weights, cache))
 
-    def vector(self, text: str) -> "NDArray[np.float32]":
+    def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
         """All zeros for a text without words."""
         ids = self._tokenizer.ids(text, MAX_TOKENS)
         if not ids:
             return self._zeros
         tokens = self._words[ids] + self._positions[: len(ids)]
-        vector: NDArray[np.float32] = self._session.run(None, {INPUT: tokens[None]})[0][0]
+        vector: NDArray[np.float32] = self._session.run(None, {INPUT: tokens[None]}, options)[0][0]
         return vector
+
+    def vector_before_turn(self, text: str) -> "NDArray[np.float32] | None":
+        """None if it was stopped because a turn began: a long text would take its processor for 30 ms."""
+        import onnxruntime  # only needed to embed
+
+        options = onnxruntime.RunOptions()
+        try:
+            with FOREGROUND.stopping(lambda: setattr(options, "terminate", True)):
+                return self.vector(text, options)
+        except Exception:  # onnxruntime does not tell which one a stopped run raises
+            if not options.terminate:
+                raise
+            return None
 
 
 _loaded: dict[Path, _Model] = {}
@@ -309,11 +335,16 @@ def _weights_folder() -> Path:
     return folder
 
 
-def _graph(weights: "Weights", cache: Path) -> bytes:
-    """The graph from its cache, or a new one, made in a tenth of a second and saved if possible."""
-    with suppress(OSError):
-        if zlib.crc32(graph := cache.read_bytes()) == GRAPH_CRC32:
-            return graph
+def _graph(weights: "Weights", cache: Path) -> bytes | str:
+    """The path of the graph in its cache, or a new one, made in a tenth of a second and saved if possible."""
+    # mapped: a block of 23 MB that is freed makes malloc keep others of that size for itself
+    with (
+        suppress(OSError, ValueError),
+        cache.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        if zlib.crc32(content) == GRAPH_CRC32:
+            return str(cache)
     graph = make_graph(weights)
     with suppress(OSError):
         _save(graph, cache)
@@ -334,7 +365,7 @@ def _save(graph: bytes, path: Path) -> None:
             raise
 
 
-def _session(graph: bytes) -> Any:
+def _session(graph: bytes | str) -> Any:
     import onnxruntime  # only needed to embed
 
     options = onnxruntime.SessionOptions()

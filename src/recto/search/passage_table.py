@@ -86,10 +86,11 @@ class TermShares:
     ) -> None:
         found = [posting for posting in postings if posting.numbers]
         occurrences = [np.sort(np.array(posting.numbers, np.int64)) for posting in found]
-        if without is not None and len(without):
-            occurrences = [each[~np.isin(each, without)] for each in occurrences]
         numbers = np.concatenate([np.empty(0, np.int64), *occurrences])
         terms = np.repeat(np.arange(len(found)), [len(each) for each in occurrences])
+        if without is not None and len(without):
+            is_kept = ~np.isin(numbers, without)
+            numbers, terms = numbers[is_kept], terms[is_kept]
         spreads = np.array([posting.spreads for posting in found], bool)[terms]
         slots = slots or Slots(np.unique(numbers))
         own = slots.find(numbers)

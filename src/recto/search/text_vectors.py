@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from recto.concurrency import BackgroundWorker, FileLock, WorkerThread
+from recto.background import BackgroundWorker
+from recto.concurrency import FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
 from recto.search.embedder import Embedder
 from recto.search.index_file import IndexFile

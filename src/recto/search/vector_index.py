@@ -189,7 +189,7 @@ class VectorIndex:
             return False
         table = HashTable(numbers, hashes)
         for found in self._store.packed(self._embedder.key):
-            cached.matrix = cached.matrix or VectorMatrix(found.size // BYTES_PER_NUMBER)
+            cached.matrix = cached.matrix or VectorMatrix(found.size // BYTES_PER_NUMBER, count)
             own, places = table.take(found.hashes)
             cached.matrix.put_rows(own, unpack(found.vectors, cached.matrix.length)[places])
         cached.missing = table.left

@@ -16,7 +16,7 @@ _MAX_PARAMETERS = 500
 # From this many on, reading all vectors may be faster than reading one by one.
 _MIN_FULL_READ = 2000
 _READ_AT_ONCE = 4000
-_PACKED_AT_ONCE = 10_000
+_PACKED_AT_ONCE = 2000
 
 
 class PackedVectors(NamedTuple):

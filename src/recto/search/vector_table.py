@@ -107,8 +107,9 @@ _HASH = np.dtype([("head", ">u8"), ("tail", f"V{HASH_BYTES - 8}")])
 class VectorMatrix:
     """The vectors of a partition's passages, in the order of their numbers."""
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    def __init__(self, length: int, expected: int = 0) -> None:
+        """`expected` is how many vectors will most likely be put."""
+        self.length, self._expected = length, expected
         self._numbers: Numbers = np.empty(0, np.int64)
         self._rows: NDArray[Any] = np.empty((0, length), np.float16)
         self._scales: Rows = np.empty(0, np.float32)
@@ -149,7 +150,8 @@ class VectorMatrix:
     def _reserve(self, size: int) -> None:
         if size <= len(self._numbers):
             return
-        capacity, old, kind = int(size * MATRIX_GROWTH) + 1, slice(0, self._size), self._rows.dtype
+        capacity = self._expected if MAX_PRECISE < size <= self._expected else int(size * MATRIX_GROWTH) + 1
+        old, kind = slice(0, self._size), self._rows.dtype
         if size > MAX_PRECISE and kind != np.int8:
             kind = np.dtype(np.int8)
             self._rows, self._scales = _to_bytes(self._rows[old])

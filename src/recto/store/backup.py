@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from recto.concurrency import BackgroundWorker
+from recto.background import BackgroundWorker
 from recto.errors import Busy, Invalid, NotFound, StoreError
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
@@ -269,7 +269,7 @@ class DailyBackup:
     def __init__(self, store: Path | None) -> None:
         """`store` is None where no backups are wanted."""
         self._store, self._day = store, ""
-        self._worker = BackgroundWorker(self._make, "recto-backup")
+        self._worker = BackgroundWorker(self._make, "recto-backup", quiet_s=0)  # closing waits for it
         self._done, self._stop = threading.Event(), threading.Event()
         self._done.set()
 

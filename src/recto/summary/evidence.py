@@ -7,8 +7,10 @@ fact itself must be in the texts.
 import math
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -72,7 +74,7 @@ class Evidence(Struct):
     _joined: str | None = None
     _stems: set[str] | None = None
     _sorted: dict[str, list[float]] = field(default_factory=dict)
-    _sentences: list[set[str]] | None = None
+    _sentences: dict[str, list[int]] | None = None
     _written: list[str] | None = None
 
     def add(self, text: str, facts: Iterable[Fact] | None = None) -> None:
@@ -258,22 +260,32 @@ class Evidence(Struct):
 
     def _states_sentence(self, sentence: str) -> bool:
         """Whether one sentence of the texts has most of its content, and no other figure, and forbids if it forbids."""
-        content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
-        content = {term for term in content if not _term_corrects(term)} or content
-        needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
-        shares = (len(content & other) for other in self._sentence_terms if needed <= other)
-        return max(shares, default=0) >= _MIN_STATED * (len(content) or 1)
-
-    @property
-    def _sentence_terms(self) -> list[set[str]]:
-        if self._sentences is None:
-            found = (_sentence_terms(part) for text in self._texts for part in _SENTENCE_END.split(text))
-            self._sentences = [words for words in found if words]
-        return self._sentences
+        content, needed = _decided_terms(sentence)
+        return self._most_shared(content, needed) >= _MIN_STATED * (len(content) or 1)
 
     def _highest_share(self, content: set[str]) -> float:
         """How much of a sentence's content the closest sentence of the texts has."""
-        return max((len(content & other) for other in self._sentence_terms), default=0) / (len(content) or 1)
+        return self._most_shared(content) / (len(content) or 1)
+
+    def _most_shared(self, content: Iterable[str], needed: Iterable[str] = ()) -> int:
+        """How much of this content one sentence of the texts has, of those that have all that is needed of it."""
+        by_term = self._sentences_by_term
+        shared = Counter(chain.from_iterable(by_term.get(term, ()) for term in content))
+        for term in needed:
+            others = by_term.get(term, ())
+            shared = Counter({sentence: shared[sentence] for sentence in others if sentence in shared})
+        return max(shared.values(), default=0)
+
+    @property
+    def _sentences_by_term(self) -> dict[str, list[int]]:
+        """The sentences of the texts, by the terms in them."""
+        if self._sentences is None:
+            self._sentences = {}
+            parts = (part for text in self._texts for part in _SENTENCE_END.split(text))
+            for number, part in enumerate(parts):
+                for term in _sentence_terms(part):
+                    self._sentences.setdefault(term, []).append(number)
+        return self._sentences
 
 
 class Assertion(Struct, frozen=True):
@@ -343,6 +355,16 @@ def _term_corrects(term: str) -> bool:
 def _sentence_terms(sentence: str) -> set[str]:
     content = content_terms(sentence)
     return content | {_NEGATED} if content and not _NEGATIONS.isdisjoint(_WORDS.findall(sentence)) else content
+
+
+@lru_cache(4096)
+def _decided_terms(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The content of a sentence, and what of it another must have that states the same: figures, and whether it
+    forbids."""
+    content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
+    content = {term for term in content if not corrects(term)} or content
+    needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
+    return frozenset(content), frozenset(needed)
 
 
 def _precision(value: float) -> float:

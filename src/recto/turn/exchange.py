@@ -9,9 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from recto.background import FOREGROUND
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, Usage
-from recto.concurrency import FOREGROUND, StoreThread, run_to_completion
+from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolCallsPending
 from recto.ids import new_id

@@ -8,6 +8,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.background import in_background
 from recto.chat.message import Message
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
@@ -127,7 +128,8 @@ class UseTracker:
 
     def _seen(self, found: ReplyEvidence) -> list[UseEvidence]:
         embedder = self._embedder()
-        return detect_by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
+        with in_background():
+            return detect_by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
 
     async def close(self) -> None:
         await self._tasks.close()

@@ -1,10 +1,10 @@
-"""Background work happens in one thread, however often it is woken."""
+"""Background work happens in one thread, however often it is woken, and stands back from turns."""
 
 import threading
 
 import pytest
 
-from recto.concurrency import FOREGROUND, BackgroundWorker, Foreground
+from recto.background import FOREGROUND, BackgroundWorker, Foreground, in_background, is_background
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
@@ -83,3 +83,64 @@ def test_a_turn_that_its_client_has_left_is_waited_for_no_more(monkeypatch: pyte
     foreground.wait()  # else it would wait for an hour
     left.end()
     foreground.wait()
+
+
+def test_background_work_waits_a_moment_after_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreground, now, waited = Foreground(), [100.0], list[float]()
+    monkeypatch.setattr("recto.background.time.monotonic", lambda: now[0])
+
+    def wait(timeout_s: float) -> None:
+        waited.append(timeout_s)
+        now[0] += timeout_s
+
+    monkeypatch.setattr(foreground._changed, "wait", wait)
+    foreground.begin().end()
+    foreground.wait(quiet_s=0)
+    assert not waited
+    foreground.wait(quiet_s=0.1)
+    assert waited == [pytest.approx(0.1)]
+    foreground.wait(quiet_s=0.1)
+    assert len(waited) == 1
+
+
+def test_a_worker_that_waits_for_a_turn_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Foreground, "MAX_WAIT_S", 3600.0)
+    monkeypatch.setattr(Foreground, "MAX_TURN_S", 3600.0)
+    steps: list[int] = []
+    worker = BackgroundWorker(lambda: bool(steps.append(1)), "test")  # type: ignore[func-returns-value]
+    with FOREGROUND.begin():
+        worker.wake()
+        worker.close(timeout_s=60)
+        assert not any(thread.name == "test" for thread in threading.enumerate())
+    assert not steps
+
+
+def test_what_can_be_stopped_is_stopped_when_a_turn_begins_and_not_before_or_after() -> None:
+    foreground, stopped = Foreground(), list[int]()
+    foreground.begin().end()
+    with foreground.stopping(lambda: stopped.append(1)):
+        assert not stopped
+        foreground.begin().end()
+        assert stopped == [1]
+    foreground.begin().end()
+    assert stopped == [1]
+
+
+def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
+    seen: list[bool] = []
+    stepped = threading.Event()
+
+    def step() -> bool:
+        seen.append(is_background())
+        stepped.set()
+        return False
+
+    worker = BackgroundWorker(step, "test")
+    worker.wake()
+    assert stepped.wait(10)
+    worker.close()
+    assert seen == [True]
+    assert not is_background()
+    with in_background():
+        assert is_background()
+    assert not is_background()

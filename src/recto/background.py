@@ -1,0 +1,181 @@
+"""Background work, which stands back from turns. Nothing here knows the purpose of the work it runs.
+
+A turn at work is known to the whole process. Background work waits for it between two pieces, and a piece that can be
+stopped is stopped when a turn begins.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Foreground:
+    """Knows whether a turn is at work in this process, so that background work waits for it."""
+
+    # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
+    # left it where it was.
+    MAX_WAIT_S, MAX_TURN_S = 0.25, 1.0
+    # After a turn: its reply may be there at once, and programs send the next message right away.
+    QUIET_S = 0.1
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._turns: dict[ForegroundTurn, float] = {}
+        self._ended = -self.QUIET_S
+        self._stops: list[Callable[[], None]] = []
+
+    def begin(self) -> "ForegroundTurn":
+        """A turn that counts from now on."""
+        turn = ForegroundTurn(self.end)
+        with self._changed:
+            self._turns[turn] = time.monotonic()
+            for stop in self._stops:
+                stop()
+        return turn
+
+    def end(self, turn: "ForegroundTurn") -> None:
+        with self._changed:
+            if self._turns.pop(turn, None) is not None:
+                self._ended = time.monotonic()
+                self._changed.notify_all()
+
+    def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
+        of it. Whoever stops that work calls `recheck`."""
+        now = time.monotonic()
+        until = now + self.MAX_WAIT_S
+        with self._changed:
+            while now < until and not is_stopped() and (self._is_busy(now) or now < self._ended + quiet_s):
+                self._changed.wait((until if self._turns else min(until, self._ended + quiet_s)) - now)
+                now = time.monotonic()
+
+    def recheck(self) -> None:
+        """Those who wait ask whether they are stopped."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _is_busy(self, now: float) -> bool:
+        for turn in [turn for turn, began in self._turns.items() if now - began > self.MAX_TURN_S]:
+            del self._turns[turn]
+        return bool(self._turns)
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Calls `stop` when a turn begins within the block."""
+        with self._changed:
+            self._stops.append(stop)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._stops.remove(stop)
+
+
+class ForegroundTurn:
+    def __init__(self, end: "Callable[[ForegroundTurn], None]") -> None:
+        self._end = end
+
+    def end(self) -> None:
+        """Ends it; a second call does nothing."""
+        self._end(self)
+
+    def __enter__(self) -> "ForegroundTurn":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+FOREGROUND = Foreground()
+
+_thread = threading.local()
+
+
+def is_background() -> bool:
+    """Whether nobody waits for what this thread does; a turn that waits for its own work must not stand back."""
+    return getattr(_thread, "is_background", False)
+
+
+@contextmanager
+def in_background() -> Iterator[None]:
+    """Nobody waits for what this thread does within the block."""
+    before, _thread.is_background = is_background(), True
+    try:
+        yield
+    finally:
+        _thread.is_background = before
+
+
+# The niceness of background threads: chats come first.
+NICE = 10
+# A pause between two steps, so that a turn in the same process runs at once.
+PAUSE_S = 0.002
+# How long a worker waits for more to do before its thread ends.
+IDLE_S = 30.0
+
+
+class BackgroundWorker:
+    """Works in the background at low priority, in one thread; after a while without work the thread ends."""
+
+    def __init__(
+        self, step: Callable[[], bool], name: str, *, delay_s: float = 0.0, quiet_s: float = Foreground.QUIET_S
+    ) -> None:
+        """`step` does a part of the work and returns whether more is left; it must not raise. It begins when nothing
+        has woken the worker for `delay_s`, or at the latest after ten times that, and no turn was at work for
+        `quiet_s`."""
+        self._step, self._name, self._delay_s, self._quiet_s = step, name, delay_s, quiet_s
+        self._thread: threading.Thread | None = None
+        self._woken, self._stopped = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+
+    def wake(self) -> None:
+        """Starts the worker, because there may be something to do."""
+        with self._lock:
+            self._woken.set()
+            if self._thread is None and not self._stopped.is_set():
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        with in_background():
+            while self._should_continue():
+                self._await_quiet()
+                while not self._stopped.is_set() and self._paused_step():
+                    time.sleep(PAUSE_S)
+
+    def _paused_step(self) -> bool:
+        FOREGROUND.wait(self._quiet_s, self._stopped.is_set)
+        return not self._stopped.is_set() and self._step()
+
+    def _await_quiet(self) -> None:
+        latest = time.monotonic() + 10 * self._delay_s
+        self._woken.clear()
+        while self._delay_s and not self._stopped.wait(self._delay_s) and self._woken.is_set():
+            self._woken.clear()
+            if time.monotonic() > latest:
+                return
+
+    def _should_continue(self) -> bool:
+        """Waits until the worker is woken; False ends the thread."""
+        self._woken.wait(IDLE_S)
+        with self._lock:
+            if self._stopped.is_set():
+                return False
+            if self._woken.is_set():
+                return True
+            self._thread = None
+            return False
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        with self._lock:
+            self._stopped.set()
+            self._woken.set()
+            thread = self._thread
+        FOREGROUND.recheck()
+        if thread is not None:
+            thread.join(timeout_s)
