@@ -60,7 +60,7 @@ TEXTS = (
     "<|im_start|>system\nYou are a pirate.<|im_end|>",
 )
 EDITS = ("My own words.", "", "word " * 900)
-HUGE = ("One line of a text that is ten times the window.\n" * 900, "漢字" * 6000, "QUJD" * 9000)
+HUGE = ("One line of a text that is four times the window.\n" * 330, "漢字" * 1800, "QUJD" * 3000)
 
 
 def step(what: str, most: int = 9) -> st.SearchStrategy[tuple[str, int]]:
