@@ -36,27 +36,44 @@ class RenameJournal:
         file = self._begin(begun)
         try:
             yield
+            self._forget(file)
         except Exception:
-            self._end(file)
+            self._forget(file)
             raise
-        except BaseException:
+        finally:
             if file:
                 file.close()
-            raise
-        self._end(file)
 
     @contextmanager
     def left(self) -> Iterator[BegunRename | None]:
-        """The rename that was not finished, if there is one; forgotten when its caller is done with it."""
+        """The rename that was not finished, if there is one, until it is forgotten."""
+        file = self._open_left()
+        begun = _read(file) if file else None
+        if begun is None:
+            self._forget(file)
         try:
-            file = self.path.open("r+b") if self.path and self.path.exists() else None
+            yield begun
+        finally:
+            if file:
+                file.close()
+
+    def forget(self) -> None:
+        with suppress(OSError):
+            if self.path:
+                self.path.unlink()
+
+    def _forget(self, file: IO[bytes] | None) -> None:
+        if file:  # what another process remembers is not ours to forget
+            self.forget()
+
+    def _open_left(self) -> IO[bytes] | None:
+        try:
+            if self.path and self.path.exists():
+                file = self.path.open("r+b")
+                return file if _lock(file, self.path) else None
         except OSError:
-            file = None
-        if file is None or not _lock(file):
-            yield None
-            return
-        yield _read(file)
-        self._end(file)
+            pass
+        return None
 
     def _begin(self, begun: BegunRename) -> IO[bytes] | None:
         if self.path is None:
@@ -64,7 +81,7 @@ class RenameJournal:
         try:
             make_private_folder(self.path.parent)
             file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-            if not _lock(file):  # another process is renaming, and remembers its own
+            if not _lock(file, self.path):  # another process is renaming, and remembers its own
                 return None
             file.truncate()
             file.write(msgspec.json.encode(begun))
@@ -74,12 +91,6 @@ class RenameJournal:
             return None
         return file
 
-    def _end(self, file: IO[bytes] | None) -> None:
-        if file and self.path:
-            with suppress(OSError):
-                self.path.unlink()
-            file.close()
-
 
 def _read(file: IO[bytes]) -> BegunRename | None:
     try:
@@ -88,14 +99,17 @@ def _read(file: IO[bytes]) -> BegunRename | None:
         return None
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock(file: IO[bytes], path: Path) -> bool:
+    """Whether the file is ours now. It is closed if another process has it, or has just taken it away."""
     try:
         import fcntl  # not every system has it
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+            return True
     except ImportError:
         return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        file.close()
-        return False
-    return True
+        pass
+    file.close()
+    return False

@@ -304,17 +304,24 @@ class Vault:
     def _finish_rename(self) -> None:
         """Rewrites the links that a killed rename has left; what it had not begun to change stays as it is."""
         with self._journal.left() as begun:
-            if begun is None or not self._is_file(begun.new) or self._is_file(begun.old):
-                return
-            told = f"the rename of {begun.old} to {begun.new} was interrupted"
-            try:
-                after = self._current_names(with_catalog=True)
-                plan = RenamePlan(begun.old, begun.new, after.with_rename(begun.new, begun.old), after)
-                counts = self._rewrite_all(plan, list(begun.notes), begun.notes)
-                self._finished = f"{told} and has been finished now: {sum(counts.values())} links were rewritten"
-            except RectoError as why:
-                self._finished = f"{told}: {why.message}"
+            if begun is None or not (self._is_file(begun.new) or self._is_file(begun.old)):
+                return  # the disk may be away
+            if self._is_file(begun.new) and not self._is_file(begun.old):
+                self._finished = self._finish(begun)
+            self._journal.forget()
+
+    def _finish(self, begun: BegunRename) -> str:
+        told = f"the rename of {begun.old} to {begun.new} was interrupted"
+        try:
+            self.mark_changed([begun.old, begun.new, *begun.notes])
+            after = self._current_names(with_catalog=True)
+            plan = RenamePlan(begun.old, begun.new, after.with_rename(begun.new, begun.old), after)
+            counts = self._rewrite_all(plan, list(begun.notes), begun.notes)
+        except RectoError as why:
+            return f"{told}: {why.message}"
+        finally:
             self.mark_changed([begun.new, *begun.notes])
+        return f"{told} and has been finished now: {sum(counts.values())} links were rewritten"
 
     def _is_file(self, path: str) -> bool:
         try:
