@@ -246,6 +246,8 @@ def check_pairs(messages: list[dict[str, Any]]) -> None:
         assert not open_calls, "a call without its result"
         open_calls = [call["id"] for call in message.get("tool_calls", ())]
     assert not open_calls
+    ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
+    assert len(ids) == len(set(ids)), "each call has an id of its own"
 
 
 @pytest.fixture(scope="module")
