@@ -21,8 +21,6 @@ from recto.cli.drawing.transcripts import (
 )
 from recto.events import ContextCompacted
 
-pytestmark = pytest.mark.untraced
-
 REPLY = {"text": "A reply of a dozen tokens: there are 14 boats, as always."}
 SUMMARY = {"text": "Task: count the boats. Facts: there are 14 boats in the harbour.", "when": "summary"}
 FAILS = {"error": "unreachable", "when": "summary"}

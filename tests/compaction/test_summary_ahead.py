@@ -12,8 +12,6 @@ from recto.blocking import Desk, Talk
 from recto.events import ContextCompacted, SummaryRequested
 from recto.store.records import Record
 
-pytestmark = pytest.mark.untraced
-
 AHEAD: dict[str, Any] = {"text": "Task: count the boats. Facts: 14 boats, written ahead.", "when": "ahead"}
 LIMIT = 3000
 

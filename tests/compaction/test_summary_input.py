@@ -18,8 +18,6 @@ from recto.compaction import summary_writer
 from recto.events import ContextCompacted, Event, SummaryProgress
 from recto.ids import new_id
 
-pytestmark = pytest.mark.untraced
-
 ROLES = ("user", "assistant")
 REPLY: dict[str, Any] = {"text": "Noted, the harbour has room."}
 SAID = "Boat {0} arrived on quay {0} with {0} barrels of oil for the lighthouse, said the {1}."
