@@ -286,9 +286,11 @@ def _check_notes(home: Path, told: list[Told], died: float) -> Found:
             found.problems.append(f"{path.name} is not whole")
         behind += target is not None and f"[[{target[:-3]}]]" not in text
     vault = Vault(notes, home / "catalog.db")
-    vault.refresh()
+    if broken := vault.broken_links():
+        found.lost += len(broken)
+        found.problems.append(f"{len(broken)} links are broken after the rename was finished")
     vault.close()
-    found.remark = "half-way: notes still have the old link" if behind else ""
+    found.remark = "half-way: links were rewritten at the next opening" if behind else ""
     return found
 
 

@@ -1,6 +1,5 @@
 """Compactions at a real terminal: the spinner, the marker, and being asked first."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -83,7 +82,7 @@ def test_asked_first_a_no_leaves_all_as_it_is_and_the_answer_comes(
 ) -> None:
     chat = ask_too_much(terminal, "--set", "context.confirm=true")
     chat.wait_for(QUESTION)
-    time.sleep(0.5)  # the question is shown a moment before the terminal is read, where a signal would wait for a key
+    chat.settle()
     chat.type(keys)
     told = chat.wait_for(str(REPLY["text"]))
     assert "left out of this request" in told

@@ -28,7 +28,7 @@ def settle(at: Desk) -> None:
 
 def until_asked(at: Desk, talk: Talk, *, waits: bool = True) -> Record:
     for number in range(60):
-        talk.ask(SAID.format(number))
+        talk.ask("\n".join(SAID.format(f"{number}, part {part}") for part in range(3)))
         while at.engine.summaries_ahead._tasks and (waits or not asked_ahead(at, talk, latest=6)):
             time.sleep(0.005)  # until it is done, or at least sent
         if found := asked_ahead(at, talk, latest=6):

@@ -24,9 +24,9 @@ SAID = "Boat {0} arrived on quay {0} with {0} barrels of oil for the lighthouse,
 THINGS = ("mast", "winch", "rudder", "anchor", "galley", "compass", "tiller", "ladder", "lantern", "chart", "pump")
 DONE = ("was lent to", "is mended by", "was painted by", "costs more than we agreed, says", "belongs to", "was lost by")
 PEOPLE = ("Ada", "Bruno", "Carla", "Dirk", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas", "Karin", "Luis", "Mara")
-IMPORTED = 2000
-# About a hundred messages, of which the window has loaded at least as many.
-READ = 60_000
+IMPORTED = 800
+# About a third of them, and more than a window of 2,000 tokens has loaded.
+READ = 24_000
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,8 @@ def compacted(events: Iterable[Event]) -> list[ContextCompacted]:
 
 def next_compaction(talk: Talk) -> Compaction:
     for number in range(200):
-        if compacted(talk.stream(f"Line {number} is one more line about the weather at sea, as every day.")):
+        lines = "".join(f"Line {number}-{n} tells of the weather at sea, as every day.\n" for n in range(5))
+        if compacted(talk.stream(lines)):
             block = talk.compaction()
             assert block is not None
             return block
@@ -134,8 +135,9 @@ def test_a_model_reads_no_more_and_sees_where_messages_are_missing(
 ) -> None:
     log = tmp_path / "bodies.log"
     monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
+    monkeypatch.setattr(summary_writer, "MOST_READ", 2 * READ)  # a model reads all that is loaded
     summary = {"text": "Boats arrive with oil for the lighthouse, boat 12 with 12 barrels.", "when": "summary"}
-    talk = imported(desk(script(REPLY, summary, limit=8000)))
+    talk = imported(desk(script(REPLY, summary, limit=8000)), 2 * IMPORTED)
     block = first_block(talk)
     assert block.made_by == "model"
     assert block.unread
@@ -153,7 +155,7 @@ def test_what_fits_the_budget_is_read_whole_and_nothing_is_recorded(desk: Open, 
 
 
 def test_loaded_messages_that_are_too_many_are_left_to_the_next_one_too(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, limit=60_000, summarizes=False))
+    at = desk(script(REPLY, limit=24_000, summarizes=False))
     talk = imported(at)
     block = talk.compact()
     covered = block.messages_archived + len(block.lifted)

@@ -10,9 +10,11 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Desk, Talk
-from recto.chat.blocks import File, Image, Text, Thinking, ToolResult
+from recto.chat.blocks import File, Image, Text, Thinking, ToolCall, ToolResult
+from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
 from recto.events import ToolCallsPending
+from recto.ids import new_id
 from recto.sources.source import Tool
 
 # one red pixel
@@ -316,3 +318,57 @@ def test_ids_that_a_server_repeats_in_every_reply_are_sent_once_each(
     assert results == calls
     sent = at.rebuild(reply.request_id).decode()
     assert all(id in sent for id in calls)
+
+
+def with_calls(*ids: str) -> tuple[Message, Message]:
+    """A reply with calls, and their results, as earlier versions stored them."""
+    calls = tuple(ToolCall(id, "weather", json.dumps({"n": n})) for n, id in enumerate(ids))
+    results = tuple(ToolResult(id, "weather", f"result {n}") for n, id in enumerate(ids))
+    return Message(new_id(), "assistant", calls), Message(new_id(), "tool", results)
+
+
+def sent_pairs(at: Desk, request: str) -> list[tuple[str, str, str]]:
+    """Id, arguments and result of each call in a request."""
+    messages = body(at, request)["messages"]
+    results = [(message["tool_call_id"], message["content"]) for message in messages if message["role"] == "tool"]
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    assert [call["id"] for call in calls] == [id for id, _ in results]
+    return [(call["id"], call["function"]["arguments"], text) for call, (_, text) in zip(calls, results, strict=True)]
+
+
+def test_stored_ids_that_repeat_are_unique_when_sent_and_the_same_for_everybody(desk: Open, script: Script) -> None:
+    model = script({"text": "ok"}, limit=50_000)
+    at = desk(model)
+    talk = at.conversation()
+    talk.ask("Start.")
+    stored = [*with_calls("call_0", "call_0", "call_1"), *with_calls("call_0"), *with_calls("call_1", "call_0")]
+    at.store.tree.append_all(talk.id or "", stored)
+    first = at.conversation(talk.id)
+    before = first.ask("And now?")
+    sent = sent_pairs(at, before.request_id)
+    assert len({id for id, _, _ in sent}) == 6
+    assert [id for id, _, _ in sent][:3] == ["call_0", "call_0_2", "call_1"]
+    assert all(text == f"result {json.loads(arguments)['n']}" for _, arguments, text in sent)
+    again = first.ask("And then?")
+    anew = desk(model).conversation(talk.id).ask("And at last?")
+    assert sent_pairs(at, again.request_id) == sent_pairs(at, anew.request_id) == sent
+    assert at.record(anew.request_id).account.broken_by is None
+    assert [call.id for message in stored for call in message.calls].count("call_0") == 4, "the store keeps them"
+
+
+def test_after_a_compaction_the_first_of_repeated_ids_is_sent_as_it_is(desk: Open, script: Script) -> None:
+    model = script({"text": "ok"}, {"text": "Of the weather.", "when": "summary"}, limit=50_000)
+    at = desk(model)
+    talk = at.conversation()
+    talk.ask("Start.")
+    at.store.tree.append_all(talk.id or "", [*with_calls("call_0"), *with_calls("call_0")])
+    talk = at.conversation(talk.id)
+    (pinned,) = [message.id for message in talk.messages() if message.calls][1:]
+    for number in range(8):
+        talk.ask(f"Say {number}.")
+    talk.pin(pinned)
+    talk.compact()
+    reply = talk.ask("And now?")
+    assert [id for id, _, _ in sent_pairs(at, reply.request_id)] == ["call_0"]
+    anew = desk(model).conversation(talk.id).ask("And then?")
+    assert at.record(anew.request_id).account.broken_by is None

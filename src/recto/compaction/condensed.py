@@ -81,6 +81,8 @@ def question_in(text: str) -> str:
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
     """Sentences of a text in their order, within `limit` tokens: those that bear on the question, in at most `about`
     tokens, then the most important others."""
+    if limit <= 0:
+        return ""
     text = _readable(text)
     led = sentences_about(text, question, min(limit, about), count)
     left = limit - sum(count(sentence) + 1 for sentence in led)

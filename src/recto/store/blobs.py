@@ -103,8 +103,11 @@ def _digest(sha256: str) -> bytes:
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
-# No piece has as many tokens; some piece would have been refused long before.
-LARGEST_COUNT = 1 << 30
+# An estimate is stored as -1 - tokens, an exact count as CHECKED + its tokens and a checksum, in 31 bits. What earlier
+# versions stored as exact has no checksum, so it is counted again: a damaged count may look right.
+CHECKED, CHECK_BITS = 1 << 30, 8
+LARGEST_COUNT = 1 << 30 - CHECK_BITS
+"""No piece has as many tokens: it would have been refused long before."""
 # Every version of SQLite accepts so many parameters.
 BATCH = 500
 
@@ -137,10 +140,10 @@ class TokenCounts:
         with self._database.read() as connection:
             keys = list(short)
             for start in range(0, len(keys), BATCH):
-                for key, tokens in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
+                for key, stored in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
                     # a damaged row is as good as none: it is counted and written again
-                    if type(tokens) is int and 0 < abs(tokens) < LARGEST_COUNT:
-                        found[short[key]] = Count(tokens) if tokens > 0 else Count(-1 - tokens, exact=False)
+                    if count := _unpacked_count(meter, key, stored):
+                        found[short[key]] = count
         return found
 
     def save(self, meter: str, known: Mapping[bytes, Count]) -> None:
@@ -149,14 +152,32 @@ class TokenCounts:
         with self._database.write() as connection:
             number = _meter_number(connection, meter)
             rows = [
-                {
-                    "meter": number,
-                    "sha": digest[:KEY_BYTES],
-                    "tokens": count.tokens if count.exact else -1 - count.tokens,
-                }
+                {"meter": number, "sha": key, "tokens": _packed_count(meter, key, count)}
                 for digest, count in known.items()
+                if (key := digest[:KEY_BYTES]) and count.tokens < LARGEST_COUNT
             ]
             _SAVE.many(connection, rows)
+
+
+def _packed_count(meter: str, key: bytes, count: Count) -> int:
+    if not count.exact:
+        return -1 - count.tokens
+    return CHECKED + (count.tokens << CHECK_BITS) + _checksum(meter, key, count.tokens)
+
+
+def _unpacked_count(meter: str, key: bytes, stored: object) -> Count | None:
+    if type(stored) is not int:
+        return None
+    if -LARGEST_COUNT <= stored < 0:
+        return Count(-1 - stored, exact=False)
+    tokens, check = divmod(stored - CHECKED, 1 << CHECK_BITS)
+    is_whole = 0 < tokens < LARGEST_COUNT and check == _checksum(meter, key, tokens)
+    return Count(tokens) if is_whole else None
+
+
+def _checksum(meter: str, key: bytes, tokens: int) -> int:
+    # a prime: no single bit of the tokens can change without changing the rest
+    return (tokens + zlib.crc32(key + meter.encode("utf-8", "replace"))) % 251
 
 
 def _meter_number(connection: Connection, key: str) -> int:

@@ -149,7 +149,7 @@ meters = Table(
     Column("key", TEXT, nullable=False, unique=True),
 )
 
-# `tokens` is negative for an estimate (-1 - tokens), so that one small number per row is enough.
+# `tokens` is negative for an estimate (-1 - tokens), and holds a checksum for an exact count: one number is enough.
 counts = Table(
     "counts",
     metadata,

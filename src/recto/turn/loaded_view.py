@@ -14,11 +14,12 @@ from recto.store.store import Store
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.count import SUMMARY, proportional_shares
 from recto.window.request import Entry
-from recto.window.window import NO_EXCERPTS, entries_of, summary_entry
+from recto.window.window import NO_EXCERPTS, OWN_IDS, entries_of, ids_to_send, summary_entry
 
 # The first look at a path; each further one is twice as deep.
 FIRST_PAGE = 256
 
+ALL_OWN: Mapping[str, Mapping[str, str]] = {}
 Unit = tuple[Message, ...]
 CountedUnits = dict[str, list[Counted]]
 """The counted entries of each unit by the id of its first message; tool results count with their call."""
@@ -170,8 +171,18 @@ async def _view(
 
 async def _counted_view(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> LoadedView:
     block = view.compaction
-    for part in (view.lifted, view.history, view.rounds):
-        counted_units = await _count(token_cache, part, counted_units, block.excerpts if block else NO_EXCERPTS)
+    parts = (view.lifted, view.history, view.rounds)
+    call_ids = ids_to_send(message for part in parts for message in part)
+    stale = {
+        id
+        for id, entries in counted_units.items()
+        if entries and entries[0].entry.call_ids != call_ids.get(id, OWN_IDS)
+    }
+    if stale:  # counted while another message with the same ids was, or was not, sent before it
+        counted_units = {id: entries for id, entries in counted_units.items() if id not in stale}
+    for part in parts:
+        excerpts = block.excerpts if block else NO_EXCERPTS
+        counted_units = await _count(token_cache, part, counted_units, excerpts, call_ids)
     entry = summary_entry(block, view.still_sent or view.history) if block else None
     summary = (await token_cache.count([entry]))[0] if entry else None
     results = await _results(token_cache, view, counted_units)
@@ -193,11 +204,15 @@ async def _results(token_cache: TokenCache, view: View, counted_units: CountedUn
 
 
 async def _count(
-    token_cache: TokenCache, messages: Sequence[Message], known: CountedUnits, excerpts: Mapping[str, str]
+    token_cache: TokenCache,
+    messages: Sequence[Message],
+    known: CountedUnits,
+    excerpts: Mapping[str, str],
+    call_ids: Mapping[str, Mapping[str, str]] = ALL_OWN,
 ) -> CountedUnits:
     """Counts of these messages' units; known ones are not rendered again."""
     fresh = [unit for unit in units(messages) if unit[0].id not in known]
-    entries = [entries_of(unit, excerpts) for unit in fresh]
+    entries = [entries_of(unit, excerpts, call_ids.get(unit[0].id, OWN_IDS)) for unit in fresh]
     counted = iter(await token_cache.count([entry for group in entries for entry in group]))
     return known | {unit[0].id: [next(counted) for _ in group] for unit, group in zip(fresh, entries, strict=True)}
 

@@ -77,7 +77,7 @@ class TokenCache:
     async def count(self, entries: Sequence[Entry], *, keep: bool = True) -> list[Counted]:
         """`keep` stores the counts, for what may be counted again."""
         sent = [await self._with_data(without_unsupported(entry, self.model)) for entry in entries]
-        wires = [tuple(self.format.entry(self._defused(entry), self.model.provider)) for entry in sent]
+        wires = [tuple(self.format.entry(self._defused(entry.with_sent_ids), self.model.provider)) for entry in sent]
         pieces = [Piece("message", data) for wire in wires for data in wire]
         counts = iter(await self._base_counts(pieces, keep=keep))
         bases = [next(counts) if len(wire) == 1 else sum((next(counts) for _ in wire), ZERO) for wire in wires]

@@ -4,6 +4,7 @@ Everything is lazy: names need one walk, aliases and backlinks a catalog of all 
 """
 
 import codecs
+import hashlib
 import os
 import posixpath
 import threading
@@ -23,6 +24,7 @@ from recto.vault.document import Document
 from recto.vault.folder import Folder, decode_text, is_note
 from recto.vault.link_resolver import LinkResolver, fold_name
 from recto.vault.links import Link, find_all_links, split_link
+from recto.vault.rename_journal import BegunRename, RenameJournal
 from recto.vault.rename_plan import RenamePlan, rewrite_links
 from recto.vault.watcher import Watcher
 
@@ -54,8 +56,10 @@ class Vault:
         self._names: LinkResolver | None = None
         self._has_catalog = False
         self._scanned_at: float | None = None
-        self._problem = ""
+        self._problem = self._finished = ""
         self._watcher: Watcher | None = None
+        self._journal = RenameJournal(cache.parent if cache else None)
+        self._is_journal_read = False
 
     # -- keeping up with the disk
 
@@ -98,11 +102,15 @@ class Vault:
     @property
     def warnings(self) -> list[str]:
         """What is wrong with the vault, in sentences."""
-        warnings = (self._problem, self._catalog.warning, self._watcher.warning if self._watcher else "")
+        watching = self._watcher.warning if self._watcher else ""
+        warnings = (self._problem, self._finished, self._catalog.warning, watching)
         return [warning for warning in warnings if warning]
 
     def _current_names(self, with_catalog: bool = False) -> LinkResolver:
         """The names as they are now. Aliases only `with_catalog`, or if there is one already."""
+        if not self._is_journal_read:
+            self._is_journal_read = True
+            self._finish_rename()
         names = self._names
         if names is None or self._is_stale() or (with_catalog and not self._has_catalog):
             try:
@@ -259,38 +267,80 @@ class Vault:
     def rename(self, old: str, new: str) -> RenameResult:
         """Moves a file and updates all links to it. If some notes fail, the error names them; the others are done."""
         with self._lock:
+            self._finish_rename()
             old, new = self._resolve_path(old), posixpath.normpath(new)
             plan, sources = self._query(
                 lambda names: self._plan_rename(RenamePlan(old, new, names, names.with_rename(old, new)))
             )
-            self.folder.move(old, new)
-            try:
-                return RenameResult(new, self._rewrite_all(plan, sources))
-            finally:
-                self.mark_changed([old, new, *sources])
+            with self._journal.remembered(BegunRename(old, new, sources)):
+                self.folder.move(old, new)
+                try:
+                    return RenameResult(new, self._rewrite_all(plan, list(sources)))
+                finally:
+                    self.mark_changed([old, new, *sources])
 
-    def _plan_rename(self, plan: RenamePlan) -> tuple[RenamePlan, list[str]]:
-        """The notes with links that may have to change: those that name the old file, or may name the new one."""
+    def _plan_rename(self, plan: RenamePlan) -> tuple[RenamePlan, dict[str, str]]:
+        """The notes with links that may have to change: those that name the old file, or may name the new one; with
+        their hashes."""
         if plan.old not in plan.before:
             raise NotFound(f"there is no document {plan.old} in the vault", path=plan.old)
         keys = plan.before.link_keys(plan.old) | plan.after.link_keys(plan.new)
         sources = {found.source for found in self._catalog.links(keys)}
-        for source in sources - {plan.old}:
+        hashes: dict[str, str] = {}
+        for source in sorted(sources - {plan.old}):
+            hashes[source] = ""
             with suppress(NotFound):  # a note that cannot be read fails here, before anything is moved
-                self.folder.read(source)
+                hashes[source] = hashlib.sha256(self.folder.read(source)).hexdigest()
         if is_note(plan.old):
-            sources.add(plan.old)
-        return plan, sorted(sources)
+            hashes[plan.old] = self._hash(plan.old)
+        return plan, hashes
 
-    def _rewrite_all(self, plan: RenamePlan, sources: Sequence[str]) -> dict[str, int]:
+    def _hash(self, path: str) -> str:
+        try:
+            return hashlib.sha256(self.folder.read(path)).hexdigest()
+        except (NotFound, Invalid):
+            return ""
+
+    def _finish_rename(self) -> None:
+        """Rewrites the links that a killed rename has left; what it had not begun to change stays as it is."""
+        with self._journal.left() as begun:
+            if begun is None or not (self._is_file(begun.new) or self._is_file(begun.old)):
+                return  # the disk may be away
+            if self._is_file(begun.new) and not self._is_file(begun.old):
+                self._finished = self._finish(begun)
+            self._journal.forget()
+
+    def _finish(self, begun: BegunRename) -> str:
+        told = f"the rename of {begun.old} to {begun.new} was interrupted"
+        try:
+            self.mark_changed([begun.old, begun.new, *begun.notes])
+            after = self._current_names(with_catalog=True)
+            plan = RenamePlan(begun.old, begun.new, after.with_rename(begun.new, begun.old), after)
+            counts = self._rewrite_all(plan, list(begun.notes), begun.notes)
+        except RectoError as why:
+            return f"{told}: {why.message}"
+        finally:
+            self.mark_changed([begun.new, *begun.notes])
+        return f"{told} and has been finished now: {sum(counts.values())} links were rewritten"
+
+    def _is_file(self, path: str) -> bool:
+        try:
+            return self.folder.locate(path).is_file()
+        except RectoError:
+            return False
+
+    def _rewrite_all(
+        self, plan: RenamePlan, sources: Sequence[str], hashes: Mapping[str, str] | None = None
+    ) -> dict[str, int]:
         """Reads each note right before writing it, as its owner may be typing. Failures are raised at the end, with all
-        others done."""
+        others done. Where the `hashes` say that a note has been changed since, only its broken links are."""
         counts: dict[str, int] = {}
         failed: dict[str, str] = {}
         for source in sources:
             path = plan.new if source == plan.old else source
             try:
-                if count := self._rewrite_note(path, source, plan):
+                is_begun = hashes is not None and hashes[source] != self._hash(path)
+                if count := self._rewrite_note(path, source, plan, only_broken=is_begun):
                     counts[path] = count
             except RectoError as why:
                 failed[path] = why.message
@@ -305,7 +355,7 @@ class Vault:
             )
         return counts
 
-    def _rewrite_note(self, path: str, source: str, plan: RenamePlan) -> int:
+    def _rewrite_note(self, path: str, source: str, plan: RenamePlan, *, only_broken: bool = False) -> int:
         """How many links were changed; 0 if the note is gone or cannot be read."""
         try:
             raw = self.folder.read(path)
@@ -314,7 +364,8 @@ class Vault:
         if raw.startswith(OTHER_BYTE_ORDER_MARKS):
             raise Invalid(f"{path} is not in UTF-8; its links cannot be rewritten", path=path)
         text = raw.decode("utf-8", "surrogateescape")
-        changed, count = rewrite_links(text, find_all_links(text), source, plan)
+        links = [link for link in find_all_links(text) if not only_broken or plan.after.follow(link, path) is None]
+        changed, count = rewrite_links(text, links, source, plan)
         if count:
             self.folder.write(path, changed.encode("utf-8", "surrogateescape"))
         return count

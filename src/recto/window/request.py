@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from recto.chat.blocks import Block
+from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.sources.source import Tool
 from recto.window.account import NO_ACCOUNT, RequestAccount
@@ -57,6 +57,21 @@ class Entry(Struct, frozen=True):
     role: Role
     blocks: tuple[Block, ...]
     message: str | None = None
+    call_ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids under which tool calls and their results are sent, where their own are not unique in the window."""
+
+    @property
+    def with_sent_ids(self) -> "Entry":
+        ids = self.call_ids
+        return replace(self, blocks=tuple(_renamed(block, ids) for block in self.blocks)) if ids else self
+
+
+def _renamed(block: Block, ids: Mapping[str, str]) -> Block:
+    if isinstance(block, ToolCall):
+        return replace(block, id=ids.get(block.id, block.id))
+    if isinstance(block, ToolResult):
+        return replace(block, call_id=ids.get(block.call_id, block.call_id))
+    return block
 
 
 class ResponseFormat(Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -33,6 +34,9 @@ SECTIONS = (
 
 
 NO_EXCERPTS: Mapping[str, str] = {}
+OWN_IDS: Mapping[str, str] = {}
+# A reply in another state may have calls that are incomplete.
+_WHOLE = ("done", "pending")
 SUMMARY_BEGINS = "[Summary of the earlier conversation; {archived} messages are archived.]"
 SUMMARY_ENDS = (
     "[End of the summary. The context was compacted: continue from the summary and the messages that follow; "
@@ -166,7 +170,9 @@ class SectionTally(Struct):
         )
 
 
-def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPTS) -> list[Entry]:
+def entries_of(
+    unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPTS, call_ids: Mapping[str, str] = OWN_IDS
+) -> list[Entry]:
     """The entries of a message, or of a message with tool calls and its results.
 
     Every call gets exactly one result, in the order of the calls: a missing result becomes a cancelled one, a result
@@ -174,19 +180,59 @@ def entries_of(unit: Sequence[Message], excerpts: Mapping[str, str] = NO_EXCERPT
     """
     if excerpts:
         unit = [excerpted(message, excerpts) for message in unit]
-    first, *rest = unit
+    first, *rest = _with_numbered_calls(unit)
     if first.role == "tool":
         return []
     blocks = _readable(first)
     if not first.calls:
         return [Entry(first.role, blocks, first.id)]
-    if first.status not in ("done", "pending"):
+    if first.status not in _WHOLE:
         return [Entry(first.role, tuple(block for block in blocks if not _is_turn(block)), first.id)]
     found = {result.call_id: result for message in rest for result in message.results}
     results = tuple(
         found.get(call.id) or ToolResult(call.id, call.name, CANCELLED, is_error=True) for call in first.calls
     )
-    return [Entry(first.role, blocks, first.id), Entry("tool", results, rest[0].id if rest else None)]
+    return [
+        Entry(first.role, blocks, first.id, call_ids),
+        Entry("tool", results, rest[0].id if rest else None, call_ids),
+    ]
+
+
+def _with_numbered_calls(unit: Sequence[Message]) -> Sequence[Message]:
+    """Earlier versions stored replies whose calls share an id: the second call and the second result are `id_2`."""
+    ids = [call.id for call in unit[0].calls]
+    if len(ids) == len(set(ids)):
+        return unit
+    results: Counter[str] = Counter()
+    return [_numbered(unit[0], Counter()), *(_numbered(message, results) for message in unit[1:])]
+
+
+def _numbered(message: Message, times: Counter[str]) -> Message:
+    return replace(message, blocks=tuple(_numbered_block(block, times) for block in message.blocks))
+
+
+def _numbered_block(block: Block, times: Counter[str]) -> Block:
+    if not isinstance(block, ToolCall | ToolResult):
+        return block
+    id = block.id if isinstance(block, ToolCall) else block.call_id
+    times[id] += 1
+    name = id if times[id] == 1 else f"{id}_{times[id]}"
+    return replace(block, id=name) if isinstance(block, ToolCall) else replace(block, call_id=name)
+
+
+def ids_to_send(messages: Iterable[Message]) -> dict[str, dict[str, str]]:
+    """By message: new names for ids of calls that an earlier message has too, which some providers refuse. Each depends
+    on nothing but its message, so bytes stay the same as long as the earlier one is sent."""
+    known: set[str] = set()
+    found: dict[str, dict[str, str]] = {}
+    for message in messages:
+        if message.role != "assistant" or message.status not in _WHOLE or not message.calls:
+            continue
+        calls = _with_numbered_calls([message])[0].calls
+        if repeated := [call.id for call in calls if str(call.id) in known]:
+            found[message.id] = {id: f"{id}_{message.id[-8:]}" for id in repeated}
+        known |= {str(call.id) for call in calls}
+    return found
 
 
 def _readable(message: Message) -> tuple[Block, ...]:
