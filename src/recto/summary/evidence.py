@@ -362,7 +362,7 @@ def _decided_terms(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
     """The content of a sentence, and what of it another must have that states the same: figures, and whether it
     forbids."""
     content = _sentence_terms(normalize_fact_text(shorten_decision(sentence)))
-    content = {term for term in content if not corrects(term)} or content
+    content = {term for term in content if not _term_corrects(term)} or content
     needed = {term for term in content if term == _NEGATED or any(char.isdigit() for char in term)}
     return frozenset(content), frozenset(needed)
 
