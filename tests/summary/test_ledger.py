@@ -85,7 +85,7 @@ def test_machine_output_gives_lines_that_tell_a_result_and_paths_but_no_words() 
     found.add([Message("1", "tool", (ToolResult("c", "shell", output),), said=1)])
     assert {entry.text for entry in found.entries.values()} == {
         "12 passed, 3 failed in 4.52s",
-        "/srv/app/run.log",
+        "see /srv/app/run.log",
     }
 
 

@@ -48,7 +48,6 @@ _MAX_DISTANCE = 2
 # A name that is said so often is a topic of the conversation; a full name is given to be remembered.
 _OFTEN = 4
 _FIGURES = ("number", "date", "time")
-_MIN_DIGITS = 3
 _USUAL_COST, _MAX_REPEATED, _MAX_ANSWER, _MAX_ANSWER_WORDS = 24, 2, 80, 3
 
 
@@ -238,7 +237,7 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
 
 
 def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Without small counts and first names that are told of others again and again: the latest few are enough."""
+    """Without statements and first names that are told of others again and again: the latest are enough."""
     repeated = _repetitions(entries)
     return [
         entry
@@ -248,8 +247,7 @@ def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
 
 
 def _is_passing(fact: Fact) -> bool:
-    is_small = fact.kind == "number" and fact.text.isdigit() and len(fact.text) < _MIN_DIGITS
-    return is_small or fact.kind == "statement" or (fact.kind == "name" and " " not in fact.text)
+    return fact.kind == "statement" or (fact.kind == "name" and " " not in fact.text)
 
 
 def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:

@@ -101,7 +101,8 @@ def entries_of_prose(
             continue
         if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
             continue
-        needed = asked if not (fact.kind == "decision" or _is_understood(fact, item)) else None
+        is_alone = fact.kind == "decision" or (fact.kind not in _SELF_EVIDENT and _is_understood(fact, item))
+        needed = None if is_alone else asked
         if says_little(item) and (needed := answered) is None:
             continue
         # the middle of a long text was hardly written for this message
@@ -358,15 +359,16 @@ def _quote_others(text: str, facts: Sequence[Fact], parts: Sequence[SpokenPart])
 
 
 def _quote_output(text: str, facts: Iterable[Fact]) -> Iterator[tuple[Fact, str]]:
-    """The first facts of each kind. A number stands in its line."""
+    """The first facts of each kind. A number and a path stand in their line: alone, nobody knows what they are."""
     counts: Counter[str] = Counter()
     for fact in facts:
         if not fact.is_significant or fact.kind in _PEOPLES or counts[fact.kind] >= _MAX_OF_KIND:
             continue
-        item = quote_line(fact, text) if fact.kind in _ON_LINES else quote_words(fact.text)
+        is_on_line = fact.kind in _ON_LINES or fact.kind == "path"
+        item = quote_line(fact, text) if is_on_line else quote_words(fact.text)
         if is_order(_line_of(text, fact), speaker=SOMEBODY):
             continue
-        if fact.kind in _ON_LINES and (item.endswith("…") or not count_topic_words(item.replace(fact.text, " ", 1))):
+        if is_on_line and (item.endswith("…") or not count_topic_words(item.replace(fact.text, " ", 1))):
             continue
         if len(item) > 2:
             counts[fact.kind] += 1

@@ -60,6 +60,7 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
+_THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b")
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
@@ -88,7 +89,8 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
         return True
     if priority == NORMAL:
         is_empty = is_reaction(text) or _MUSES.match(text) or not (stands_alone(text) or _SPECIFIC.search(text))
-        return not is_empty and count_topic_words(text) >= _MIN_TOPIC
+        least = _MIN_TOPIC + (_MIN_TOPIC if _THANKS.search(text.lower()) else 0)
+        return not is_empty and count_topic_words(text) >= least
     return count_topic_words(text) >= 1
 
 
