@@ -370,7 +370,7 @@ _LEANING = re.compile(
     r"|(?<=\bwithout ))(?:that|this|it|them|those)\b(?! [^\W\d_]+(?:ed|ing|ion|s)\b)"
     r"|(?=e)(?:(?<=\bde )|(?<=\bcon )|(?<=\bpor )|(?<=\bpara )|(?<=\bsobre ))(?:eso|esto|ello)\b"
     r"|(?=[çc])(?:(?<=\bde )|(?<=\bpour )|(?<=\bavec )|(?<=\bsans ))(?:ça|cela)\b)"
-    r"|da(?<!\wda)(?:für|von|mit|ran|rüber|nach|bei|zu)\b"
+    r"|da(?<!\wda)(?:für|von|mit|ran|rauf|rin|raus|rüber|nach|bei|zu)\b"
 )
 
 
