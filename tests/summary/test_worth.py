@@ -129,6 +129,18 @@ def test_of_what_an_assistant_says_again_and_again_only_the_latest_is_told() -> 
     assert "24 people" not in told
 
 
+def test_of_passing_remarks_of_one_kind_only_the_latest_is_told() -> None:
+    people = ("Ada", "Mei", "Ben")
+    remarks = [f"I saw that {who} got {count} replies already." for who, count in zip(people, (7, 9, 12), strict=True)]
+    lockers = [f"{who} has locker {key} in the hall." for who, key in zip(people, ("A17", "B20", "C31"), strict=True)]
+    moved = [f"Item {number} was moved to box {number + 7}." for number in (3, 4, 5)]
+    said = [PlainMessage("user", text) for text in ("We plan a fair.", *remarks, *lockers, *moved)]
+    told = extract(said, 200, quarter)
+    assert "Ben got 12" in told
+    assert "Ada got 7" not in told
+    assert all(text in told for text in (*lockers, *moved))
+
+
 def test_what_stands_between_quotation_marks_is_material() -> None:
     text = 'Make this less stiff: "The boat costs much. It has 14 seats. Nobody knows why." The harbour opens at 7:30.'
     told = extract([PlainMessage("user", "Help me write."), PlainMessage("user", text)], 200, quarter)

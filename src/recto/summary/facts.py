@@ -27,6 +27,8 @@ from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classif
 from recto.summary.sentences import word_set
 
 _MAX_LENGTH = 160
+# A number with more is no small count.
+_MAX_SMALL = 2
 _MAX_FENCED_LINES = 200
 
 
@@ -321,6 +323,15 @@ def _fenced_commands(text: str, start: int, end: int) -> Iterator[Fact]:
 def _errors(text: str) -> Iterator[Fact]:
     for match in _ERROR.finditer(text) if any(f"{word}:" in text for word in _ERROR_WORDS) else ():
         yield Fact("error", match[0].strip(), normalize_fact_text(match[0]), match.start(1), match.end())
+
+
+def is_passing(text: str) -> bool:
+    """Whether a sentence has only first names and small counts, as "Mei got 9 replies": told of one after the other,
+    the latest is enough."""
+    found = [fact for fact in find_facts(text, author=PROSE) if fact.is_significant]
+    small = [fact for fact in found if fact.kind == "number" and fact.text.isdigit() and len(fact.text) <= _MAX_SMALL]
+    first_names = [fact for fact in found if fact.kind == "name" and " " not in fact.text]
+    return bool(first_names) and len(small) + len(first_names) == len(found)
 
 
 def normalize_fact_text(text: str) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recto.summary.decisions import CORRECTION_TERMS, content_terms, find_corrections, find_decisions
-from recto.summary.facts import Fact, find_facts
+from recto.summary.facts import Fact, find_facts, is_passing
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
@@ -237,17 +237,14 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
 
 
 def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Without statements and first names that are told of others again and again: the latest are enough."""
+    """Without what an assistant says again and again, and without passing remarks of one kind: the latest is enough."""
     repeated = _repetitions(entries)
     return [
         entry
         for entry in entries
-        if not _is_passing(entry.fact) or repeated.get((entry.number, entry.text), 0) < _MAX_REPEATED
+        if not repeated.get((entry.number, entry.text))
+        or (entry.role == "user" and entry.fact.kind != "statement" and not is_passing(entry.text))
     ]
-
-
-def _is_passing(fact: Fact) -> bool:
-    return fact.kind == "statement" or (fact.kind == "name" and " " not in fact.text)
 
 
 def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:

@@ -13,6 +13,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.summary.facts import is_passing
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.sentences import (
@@ -180,8 +181,8 @@ def is_binding(sentence: ScoredSentence) -> bool:
 
 
 def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
-    """What is said again and again, of others with other figures, counts for less; of an assistant's, only the latest
-    is worth telling."""
+    """What is said again and again, of others with other figures, counts for less; of an assistant's, and of passing
+    remarks, only the latest is worth telling."""
     alike: dict[tuple[str, ...], list[ScoredSentence]] = {}
     for sentence in pool:
         words = tuple(word for word in sentence.text[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
@@ -191,8 +192,11 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
     for found in alike.values():
         if len({one.text for one in found}) >= _MIN_SERIES:
             for one in found:
-                is_repeated = lines[one.line].label == ASSISTANT and one is not found[-1]
-                factors[one.key] = _UNWORTHY_FACTOR if is_repeated else 1.0 if is_binding(one) else _SERIES_FACTOR
+                is_earlier, binds = one is not found[-1], is_binding(one)
+                if is_earlier and (lines[one.line].label == ASSISTANT or (not binds and is_passing(one.text))):
+                    factors[one.key] = _UNWORTHY_FACTOR
+                elif not binds:
+                    factors[one.key] = _SERIES_FACTOR
     return [replace(one, score=one.score * factors.get(one.key, 1.0)) for one in pool] if factors else list(pool)
 
 
