@@ -99,10 +99,10 @@ def test_within_a_tool_loop_the_last_round_is_marked(over_loopback: Callable[...
 def test_a_summary_request_is_marked_where_the_conversation_ends_and_calls_no_tool(
     over_loopback: Callable[..., Any],
 ) -> None:
-    long = "Some words that fill the window a little, number {}. " * 60
+    long = "".join(f"Boat K-{n}7 lies in the harbour of town number {n}. " for n in range(60))
     settings = {"context__max_prompt_tokens": 6600, "reply__max_tokens": 500, "context__recall_ratio": 0}
     settings["context__prepare_at"] = 0
-    messages = [long.format(*range(60)) + str(n) for n in range(8)]
+    messages = [long + str(n) for n in range(8)]
     bodies, at, talk = over_loopback([said("Facts: 14 boats, and some more that was said.")], messages, **settings)
     # it keeps none of the facts, so it is asked for once more, as a transcript
     asked, _ = [body for body in bodies if b"Answer with the summary alone" in body]

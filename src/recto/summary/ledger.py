@@ -7,6 +7,7 @@ ledger compete with new ones. A value that was corrected is left out.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -237,14 +238,23 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
 
 
 def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Without what an assistant says again and again, and without passing remarks of one kind: the latest is enough."""
-    repeated = _repetitions(entries)
-    return [
-        entry
-        for entry in entries
-        if not repeated.get((entry.number, entry.text))
-        or (entry.role == "user" and entry.fact.kind != "statement" and not is_passing(entry.text))
-    ]
+    """Without what an assistant says again and again, of which the latest is enough, and without passing remarks of one
+    kind."""
+    later = _repetitions(entries)
+    topics = Counter(_words_alike(text) for _, text in {(entry.number, entry.text) for entry in entries})
+
+    def is_told(entry: LedgerEntry) -> bool:
+        if entry.role == "user":
+            is_alike = topics[_words_alike(entry.text)] > 1
+            return not (is_alike and (entry.fact.kind == "statement" or is_passing(entry.text)))
+        return not later.get((entry.number, entry.text))
+
+    return [entry for entry in entries if is_told(entry)]
+
+
+def _words_alike(text: str) -> frozenset[str]:
+    """What is left of a sentence without names and figures."""
+    return _topic(" ".join(word for word in text.split() if word.islower()))
 
 
 def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:
@@ -253,7 +263,7 @@ def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:
     times: dict[frozenset[str], int] = {}
     places = {(entry.number, entry.text) for entry in entries if entry.fact.kind != "decision" and not entry.question}
     for number, text in sorted(places, reverse=True):
-        topic = _topic(" ".join(word for word in text.split() if word.islower()))
+        topic = _words_alike(text)
         if len(topic) > 1:
             found[number, text] = min(_MAX_REPEATED, times.get(topic, 0))
             times[topic] = times.get(topic, 0) + 1

@@ -89,7 +89,7 @@ def entries_of_prose(
     parts = spoken_parts(text)
     written, lines = lines, mark_quoted(mark_pasted(text, lines), parts)
     if before and before.role != message.role:
-        yield from _settled(text, before)
+        yield from _settled(text, before, is_at_work=bool(message.calls))
     is_user = message.role == "user"
     told = _Told(text, is_user)
     is_answer = is_user and len(text) <= _MAX_ANSWER
@@ -185,10 +185,10 @@ def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion
     return None
 
 
-def _settled(text: str, before: AskedBefore) -> Iterator[LedgerEntry]:
+def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
-    is_done, is_answered = settles(text), answers(text)
+    is_done, is_answered = is_at_work or settles(text), answers(text)
     for entry in before.entries:
         if is_done if entry.fact.kind == "request" else is_answered:
             yield entry._replace(is_settled=True)
