@@ -23,6 +23,7 @@ from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, says_little
 from recto.summary.truncation import CountTokens
+from recto.summary.worth import is_worth_telling, needs_context
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
 _PLACE = re.compile(r"(assistant|tool): (.+)")
@@ -207,7 +208,11 @@ def _asked(item: str) -> list[Fact]:
 def parse_place(place: str, number: int) -> list[LedgerEntry]:
     """The facts in an item that says who said it."""
     match = _PLACE.fullmatch(place)
-    return parse_item(match[2], number, match[1]) if match else parse_item(place, number, "user")
+    role, item = (match[1], match[2]) if match else ("user", place)
+    found = parse_item(item, number, role)
+    # what stood in a summary for want of better lines is not worth one of the ledger
+    is_worth = role == "tool" or (is_worth_telling(item, is_assistant=role == "assistant") and not needs_context(item))
+    return found if is_worth else [entry for entry in found if entry.lasts]
 
 
 def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
