@@ -7,7 +7,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.ids import new_id
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.statements import is_empty_offer, is_request, leaves_open, settles
+from recto.summary.statements import answers, is_empty_offer, is_request, leaves_open, settles
 from recto.summary.verification import CoveredFacts
 
 ANSWER = "It has a long history and many books are about it, some practical and some not. Most people like it a lot."
@@ -79,3 +79,12 @@ def test_what_an_assistant_says_of_something_unnamed_is_no_fact() -> None:
     quoted = " ".join(entry.text for entry in covered.entries.values())
     assert "80 people" in quoted
     assert "35 attempts" not in quoted
+
+
+def test_a_question_at_the_end_of_a_reply_takes_nothing_back() -> None:
+    done = "The poster should be warm: people read it from far away, and they look at it for a second at most."
+    assert settles(f"{done} Shall I go on with the next part?")
+    assert answers("A little. Should I go on?")
+    assert settles(f"{done} {done} What size did you have in mind for the printed version?")
+    assert not settles("Which of the two posters do you mean, the one for the hall or the one for the street?")
+    assert not answers("Which one?")

@@ -25,7 +25,7 @@ from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 from recto.summary.truncation import cut_text
 from recto.summary.work_log import WorkLog, split_work_log
-from recto.summary.worth import stands_alone
+from recto.summary.worth import is_worth_telling, stands_alone
 
 _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT = 110, 170, 260, 240
 _MIN_STATE, _MIN_TELLING, _MIN_FIRST = 40, 20, 7
@@ -213,8 +213,9 @@ class _WorkReader:
 
     def _hear(self, asked: str, number: int) -> None:
         """A request is a task at once; what only tells something is one when the agent sets to work."""
-        is_task = any(is_question(sentence) or is_request(sentence) for sentence in sentences(asked))
-        if is_task or not self.log.task:
+        said = sentences(asked)
+        is_task = any(is_question(sentence) or is_request(sentence) for sentence in said)
+        if is_task or (not self.log.task and any(is_worth_telling(each, is_assistant=False) for each in said)):
             self._begin(asked, number)
         else:
             self._talk = asked, number
@@ -251,7 +252,7 @@ class _WorkReader:
         """The log with the state and the next step that the assistant named last."""
         if not self._said:
             return self.log
-        state, left = _state_of(self._said)
+        state, left = _state_of(self._said) if self._has_worked or self._calls else ("", "")
         self._said = ""
         # "Calling it now." tells less than what was said before
         if self.log.state and len(state) < (1 if self._is_reply else _MIN_STATE):

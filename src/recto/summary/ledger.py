@@ -40,7 +40,7 @@ _KIND_RANKS = {
     "statement": 0.0,
     "row": -1.0,
 }
-_BINDING_RANK, _USUAL_RANK = 3.0, 2.0
+_BINDING_RANK, _USUAL_RANK, _WEIGHTY_RANK = 3.0, 2.0, 3.0
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -215,11 +215,14 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
     return found if is_worth else [entry for entry in found if entry.lasts]
 
 
-def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
-    """The best entries as lines in order of time, which take at most `limit` tokens together."""
+def ledger_lines(
+    entries: Sequence[LedgerEntry], limit: int, count: CountTokens, *, only_weighty: bool = False
+) -> tuple[str, ...]:
+    """The best entries as lines in order of time, which take at most `limit` tokens together. `only_weighty` beside a
+    summary in the words of the originals, which tells the rest where it is worth telling."""
     draft = _Draft(limit, count)
     entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
-    entries = _without_passing(entries)
+    entries = _weighty(entries) if only_weighty else _without_passing(entries)
     shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -240,6 +243,16 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
         return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
 
     return sorted(entries, key=order)
+
+
+def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """What lasts, and what ranks high although others say the like."""
+    later = _repetitions(entries)
+    return [
+        entry
+        for entry in entries
+        if entry.lasts or entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK
+    ]
 
 
 def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:

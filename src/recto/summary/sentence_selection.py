@@ -37,8 +37,8 @@ _OUTDATED_FACTOR = 0.6
 _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
 _OVERFILL = 1.5
-# How much of the room is filled even with what is hardly worth telling.
-_MIN_FILLED = 0.2
+# How much of the room is filled even with what is hardly worth telling, and how many characters at most.
+_MIN_FILLED, _MAX_FILLED = 0.2, 500
 
 
 @dataclass(slots=True)
@@ -124,7 +124,8 @@ class SentenceSelection:
         """Selects what is worth telling, the best first, until there is more than enough for `size` characters; and
         the rest only where that is very little."""
         self._fill_from(MIN_WORTH_SCORE, _OVERFILL * size)
-        self._fill_from(MIN_USEFUL_SCORE, _MIN_FILLED * (size + self.told) - self.told - self._characters)
+        least = min(_MIN_FILLED * (size + self.told), _MAX_FILLED)
+        self._fill_from(MIN_USEFUL_SCORE, least - self.told - self._characters)
 
     def _fill_from(self, least: float, characters: float) -> None:
         """Scores only decrease, so the best of the heap is the best of all once its score is up to date."""
@@ -217,7 +218,10 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
     for group in _required_groups(selection.pool, lines):
         if any(map(selection.has, group)):
             continue
-        group = [at for at in group if selection.is_understood(at)] or group
+        understood = [at for at in group if selection.is_understood(at)]
+        group = understood or (group if not selection.selected_terms else [])
+        if not group:
+            continue
         best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
         least = MIN_USEFUL_SCORE if lines[selection.pool[best].line].is_task else _MIN_REQUIRED
         if selection.score(best) > least or not selection.selected_terms:

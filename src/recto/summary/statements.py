@@ -167,16 +167,27 @@ def leaves_open(text: str) -> bool:
 
 def answers(reply: str) -> bool:
     """Whether a reply to a question says something, rather than to ask back or to leave it open."""
-    reply = reply.strip()
+    reply = _without_offer(reply)
     return bool(reply) and not reply.endswith(("?", "？")) and not leaves_open(reply[:_MAX_PUT_OFF])
 
 
 def settles(reply: str) -> bool:
     """Whether a reply does what was asked, rather than to acknowledge it, to ask back, or to leave it open."""
-    reply = reply.strip()
+    reply = _without_offer(reply)
     if len(reply) <= _MAX_ACKNOWLEDGEMENT or reply.endswith(("?", "？")):
         return False
     return len(reply) > _MAX_PUT_OFF or not (_PUTS_OFF.match(reply) or leaves_open(reply))
+
+
+def _without_offer(reply: str) -> str:
+    """Models often end what they say with a question: whether to go on, or what else there is. It takes nothing back
+    of a longer text before it."""
+    reply = reply.strip()
+    if not reply.endswith(("?", "？")):
+        return reply
+    start = max(reply.rfind(stop, 0, -1) for stop in (". ", ".\n", "! ", "!\n", "\n", "。", "！")) + 1
+    question = reply[start:].strip()
+    return reply[:start].strip() if start > _MAX_PUT_OFF or (start and is_empty_offer(question)) else reply
 
 
 # -- words that say nothing alone

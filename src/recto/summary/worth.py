@@ -61,7 +61,7 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
 _THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b")
-_MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|lol|well,|let me)\b", re.IGNORECASE)
+_MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
 _FULL_NAME = re.compile(r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:[a-z]{2,3} )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b")
@@ -116,7 +116,7 @@ def _is_news(text: str, priority: int) -> bool:
     if _SPECIFIC.search(text):
         return True
     topics = 0 if _FOLLOWS.match(text) else count_topic_words(text)
-    if priority > NORMAL:
+    if priority == BINDING or any(char.isdigit() for char in text):
         return topics >= _MIN_TOPIC
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
