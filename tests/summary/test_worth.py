@@ -73,6 +73,8 @@ def test_an_assistant_is_told_with_facts_and_what_it_says_of_itself(text: str) -
         "It took Mei 4 days and about 38 sheets of paper.",
         "In Thun macht man das seit 32 Jahren so, egal was im Plan steht.",
         "En Zamora lo hacen así desde hace 17 años.",
+        "Wer die Arbeit macht, erzählt ein wenig Ordnung, solange es Kaffee gibt.",
+        "Ein guter Anfang für einen Montag.",
         "That is a nice start for Sunday.",
         "I'll keep that on the list of open points.",
         "I would measure it from outside before changing anything.",

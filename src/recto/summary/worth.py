@@ -64,7 +64,9 @@ _THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b")
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
-_FULL_NAME = re.compile(r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:[a-z]{2,3} )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b")
+_FULL_NAME = re.compile(
+    r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
+)
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
 _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
