@@ -143,6 +143,14 @@ def test_of_passing_remarks_of_one_kind_only_the_latest_is_told() -> None:
     assert all(text in told for text in (*lockers, *moved))
 
 
+def test_a_later_remark_of_the_same_kind_takes_the_place_of_those_in_the_former_summary() -> None:
+    said = [f"I saw that {who} got {count} replies already." for who, count in (("Ada", 7), ("Mei", 9), ("Ben", 12))]
+    told = ""
+    for text in ("The boat Marlin costs 900 euros.", *said):
+        told = extract([PlainMessage("user", text)], 200, quarter, told)
+    assert told.splitlines() == ["User: The boat Marlin costs 900 euros.", f"User: {said[-1]}"]
+
+
 def test_what_stands_between_quotation_marks_is_material() -> None:
     text = 'Make this less stiff: "The boat costs much. It has 14 seats. Nobody knows why." The harbour opens at 7:30.'
     told = extract([PlainMessage("user", "Help me write."), PlainMessage("user", text)], 200, quarter)

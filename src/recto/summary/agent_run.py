@@ -20,7 +20,7 @@ from recto.summary.file_list import is_same_file, with_files
 from recto.summary.machine_output import has_code_punctuation, is_machine_made
 from recto.summary.outcome import says_how_it_went
 from recto.summary.sentences import is_question, rate_sentence, sentences
-from recto.summary.statements import is_announcement, is_request
+from recto.summary.statements import answers, is_announcement, is_request
 from recto.summary.task_text import MAX_TASK, find_task, prose
 from recto.summary.tool_use import ToolUse, read_tool_use, read_written_command
 from recto.summary.truncation import cut_text
@@ -189,7 +189,7 @@ class _WorkReader:
             self._hear(asked, message.said)
         elif message.role == "assistant":
             if message.text.strip() and not self._talk:
-                self._has_worked |= is_question(message.text)
+                self._has_worked |= not answers(message.text)
                 self.log = self._told()
                 self._said, self._is_reply = message.text, not (message.calls or _written_command(message.text))
             self._calls |= {call.id: (call.name, call.arguments) for call in message.calls}

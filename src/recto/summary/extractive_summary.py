@@ -19,7 +19,7 @@ from recto.summary.decisions import find_corrections
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding, without_passing_series
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import (
@@ -99,7 +99,8 @@ class Extraction:
         log += "\n" if log else ""
         head = _shorten_former(former, pool, limit - (count(log) + 1 if log else 0), count, self._density)
         head = _join(log, head)
-        return _join(head, _summarize(pool, limit, count, self._density, head)).strip()
+        told = _join(head, _summarize(pool, limit, count, self._density, head)).strip()
+        return "\n".join(without_passing_series(told.split("\n")))
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:

@@ -6,9 +6,10 @@ Knows one sentence and the weights of terms in the whole conversation, not which
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -38,6 +39,8 @@ from recto.summary.source_lines import (
 )
 from recto.summary.statements import is_announcement, is_request, says_little
 from recto.summary.worth import is_worth_telling
+
+Told = TypeVar("Told")
 
 NOISE_SCORE = 0.0001
 MIN_USEFUL_SCORE, MIN_WORTH_SCORE = 0.02, 0.15
@@ -183,13 +186,8 @@ def is_binding(sentence: ScoredSentence) -> bool:
 def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
     """What is said again and again, of others with other figures, counts for less; of an assistant's, and of passing
     remarks, only the latest is worth telling."""
-    alike: dict[tuple[str, ...], list[ScoredSentence]] = {}
-    for sentence in pool:
-        words = tuple(word for word in sentence.text[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
-        if len(words) >= _MIN_SERIES_WORDS:
-            alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(sentence)
     factors: dict[SentenceKey, float] = {}
-    for found in alike.values():
+    for found in _series(pool, lambda sentence: sentence.text):
         if len({one.text for one in found}) >= _MIN_SERIES:
             for one in found:
                 is_earlier, binds = one is not found[-1], is_binding(one)
@@ -198,6 +196,27 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
                 elif not binds:
                     factors[one.key] = _SERIES_FACTOR
     return [replace(one, score=one.score * factors.get(one.key, 1.0)) for one in pool] if factors else list(pool)
+
+
+def without_passing_series(lines: Sequence[str]) -> list[str]:
+    """Lines of a summary, of which each passing remark of a kind took the place of the one before."""
+    dropped = [
+        line
+        for found in _series(lines, lambda line: line.removeprefix(USER))
+        for line in found[:-1]
+        if line.startswith(USER) and is_passing(line) and rate_sentence(line.removeprefix(USER)) != BINDING
+    ]
+    return [line for line in lines if line not in dropped] if dropped else list(lines)
+
+
+def _series(found: Iterable[Told], text_of: Callable[[Told], str]) -> list[list[Told]]:
+    """Those with the same words but for names and figures, if there are several."""
+    alike: dict[tuple[str, ...], list[Told]] = {}
+    for one in found:
+        words = tuple(word for word in text_of(one)[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
+        if len(words) >= _MIN_SERIES_WORDS:
+            alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(one)
+    return [each for each in alike.values() if len(each) >= _MIN_SERIES]
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:

@@ -157,7 +157,7 @@ class SentenceSelection:
         if self.context is None or self.context.reader.lines[sentence.line].label == TOOL:
             return True
         correction = self.context.corrections.get(sentence.key)
-        if any(needed is not correction for needed in self._context_of(at)):
+        if any(needed is not correction and not needs_context(needed.text) for needed in self._context_of(at)):
             return True
         return is_binding(sentence) or not needs_context(sentence.text)
 
