@@ -217,9 +217,12 @@ _AGREES = _words(
 
 def agrees(text: str) -> bool:
     """Whether a short answer says yes and no more."""
-    return all(word.rstrip(".:") in _AGREES for word in _ALONE_WORD.findall(text.lower().replace("’", "'")))
+    return len(text) <= _MAX_LITTLE and all(
+        word.rstrip(".:") in _AGREES for word in _ALONE_WORD.findall(text.lower().replace("’", "'"))
+    )
 
 
+@lru_cache(8192)  # the summary and the ledger ask
 def says_little(text: str) -> bool:
     """Whether it is understood only with what it answers: "OK, 14 then", "that one", "no, I meant 41"."""
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):

@@ -68,6 +68,7 @@ _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
 _FULL_NAME = re.compile(
     r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
 )
+_DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
 _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
@@ -119,7 +120,7 @@ def _is_news(text: str, priority: int) -> bool:
     if _SPECIFIC.search(text):
         return True
     topics = 0 if _FOLLOWS.match(text) else count_topic_words(text)
-    if priority == BINDING or any(char.isdigit() for char in text):
+    if priority == BINDING or _DIGIT.search(text):
         return topics >= _MIN_TOPIC
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
