@@ -15,6 +15,7 @@ from recto.summary.worth import is_worth_telling, needs_context, stands_alone
         "The ferry leaves on 3 May at 8:15.",
         "Lea hates buffets.",
         "It's 202 chairs.",
+        "It turns out the library has a bug.",
         "We will never take the bus.",
         "Die Heizung wurde am 7.12.2029 geprüft.",
         "Mi pasaporte caduca el 10/1/2027.",
@@ -48,6 +49,7 @@ def test_a_question_is_told_as_long_as_it_is_open() -> None:
     assert is_worth_telling(asked, is_assistant=False)
     assert not is_worth_telling(asked, is_assistant=False, is_settled=True)
     assert is_worth_telling("I am allergic to nuts, is that known?", is_assistant=False, is_settled=True)
+    assert is_worth_telling("Open question: should the minutes be public?", is_assistant=False, is_settled=True)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from functools import lru_cache
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
 from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
-from recto.summary.statements import agrees, is_announcement, is_reaction, is_request, says_little
+from recto.summary.statements import agrees, is_announcement, is_reaction, is_request, leaves_open, says_little
 
 # A subject that stands for something in another sentence: "That is a nice start", "Das hat Mei erzählt".
 _POINTS_BACK = re.compile(
     r"(?:[-*•] )?(?:(?i:(?:it|this|that|these|those|they|he|she)(?:['’](?:s|re|ll|d|ve)\b| (?=[a-z])(?!(?:is|was) "
     r"(?:\w+ )?(?:to|that|time|possible|important)\b)(?!(?:week|month|year|morning|evening|afternoon|time|day|summer"
-    r"|winter|spring|autumn|fall|one)\b)))"
+    r"|winter|spring|autumn|fall|one|turns out|seems|appears|looks like|rains|happens)\b)))"
     r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht)\b"
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) )"
@@ -85,6 +85,7 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
     if priority == BINDING:
         return True
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
+        is_settled = is_settled and not leaves_open(text)
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
