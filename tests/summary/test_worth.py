@@ -16,6 +16,7 @@ from recto.summary.worth import is_worth_telling, needs_context, stands_alone
         "Lea hates buffets.",
         "It's 202 chairs.",
         "It turns out the library has a bug.",
+        "My mother can't stand buckwheat, so the menu should go without it if possible.",
         "We will never take the bus.",
         "Die Heizung wurde am 7.12.2029 geprüft.",
         "Mi pasaporte caduca el 10/1/2027.",
@@ -49,6 +50,7 @@ def test_a_question_is_told_as_long_as_it_is_open() -> None:
     assert is_worth_telling(asked, is_assistant=False)
     assert not is_worth_telling(asked, is_assistant=False, is_settled=True)
     assert is_worth_telling("I am allergic to nuts, is that known?", is_assistant=False, is_settled=True)
+    assert is_worth_telling("When you write amounts, please use zloty.", is_assistant=False, is_settled=True)
     assert is_worth_telling("Open question: should the minutes be public?", is_assistant=False, is_settled=True)
 
 

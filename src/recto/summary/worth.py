@@ -55,6 +55,12 @@ _FOLLOWS = re.compile(
 )
 _GERMAN = re.compile(r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|nicht|wer|wir|sich)\b")
 _PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b")
+# A wish for all that follows is not settled by the first reply.
+_LASTS = re.compile(
+    r"\b(?:when(?:ever)?|each time|every time|from now on|in future|for me|always) .*\b(?:please|use|write|give|call)\b"
+    r"|\bplease (?:always|use|keep|call|remember)\b|\b(?:immer|künftig|ab jetzt|in zukunft)\b|\bbitte (?:nur|stets)\b"
+    r"|\b(?:siempre|a partir de ahora)\b|\b(?:toujours|désormais)\b"
+)
 # A request that is understood only beside what it is about: "Could you explain how that works again?"
 _ASKS_ABOUT_THAT = re.compile(
     r"\b(?:this|that|it)(?= (?:works?|again|so|for me|please|works|in|into|to|be|is|was)\b|[?.!,]|$)"
@@ -71,7 +77,7 @@ _FULL_NAME = re.compile(
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED = 2, 2, 3
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC = 2, 2, 3, 5
 
 
 def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False) -> bool:
@@ -85,7 +91,7 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
     if priority == BINDING:
         return True
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
-        is_settled = is_settled and not leaves_open(text)
+        is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
@@ -93,9 +99,11 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
     if says_little(text):
         return True
     if priority == NORMAL:
-        is_empty = is_reaction(text) or _MUSES.match(text) or not (stands_alone(text) or _SPECIFIC.search(text))
+        topics = count_topic_words(text)
+        is_understood = stands_alone(text) or topics >= _RICH_TOPIC or _SPECIFIC.search(text)
+        is_empty = is_reaction(text) or _MUSES.match(text) or not is_understood
         least = _MIN_TOPIC + (_MIN_TOPIC if _THANKS.search(text.lower()) else 0)
-        return not is_empty and count_topic_words(text) >= least
+        return not is_empty and topics >= least
     return count_topic_words(text) >= 1
 
 
