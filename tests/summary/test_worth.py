@@ -171,3 +171,43 @@ def test_the_ledger_leaves_out_what_is_not_worth_its_line() -> None:
     )
     lines = ledger_lines(list(covered(messages).entries.values()), 400, quarter)
     assert list(lines) == ["#1: The ferry to Elba costs 84 euros"]
+
+
+def test_what_the_user_took_is_told_with_the_words_that_proposed_it() -> None:
+    said = "Of the three, **Casa do Conto** is the quietest. It has a garden. Torel is on a busy street with bars."
+    told = extract(
+        [
+            PlainMessage("user", "Which hotel in Porto would you take?"),
+            PlainMessage("assistant", said),
+            PlainMessage("user", "ok take that then"),
+            PlainMessage("assistant", "Everyone involved forgets what can be undone, which is seldom a problem."),
+            PlainMessage("user", "My sister Anjali lived near the funicular of Viana."),
+        ],
+        200,
+        quarter,
+    )
+    assert "Casa do Conto" in told
+    assert "Everyone involved" not in told
+
+
+def test_an_assistant_that_speaks_of_what_the_user_asked_is_told() -> None:
+    told = extract(
+        [
+            PlainMessage("user", "Help me with biology, I have a test."),
+            PlainMessage("assistant", "Gladly."),
+            PlainMessage("user", "Do plants respire only at night?"),
+            PlainMessage("assistant", "Plants respire all the time. An outsider likes what nobody owns."),
+            PlainMessage("user", "My brother Ben has the same teacher."),
+        ],
+        70,
+        quarter,
+    )
+    assert "Plants respire all the time." in told
+    assert "An outsider" not in told
+
+
+def test_a_no_is_never_cut_off() -> None:
+    lines = ledger_lines(
+        list(covered((("user", "No hace falta llamar al doctor Ibarra."),)).entries.values()), 200, quarter
+    )
+    assert all("hace falta" not in line or "No hace falta" in line for line in lines)

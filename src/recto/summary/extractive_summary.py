@@ -8,20 +8,20 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
-from itertools import takewhile
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.priority import BINDING, CHATTER
+from recto.chat.priority import BINDING
 from recto.summary.decisions import find_corrections
-from recto.summary.machine_output import is_machine_made, is_noise
+from recto.summary.machine_output import is_machine_made
+from recto.summary.message_lines import MAX_ROUNDS, ROLE_WEIGHTS, label_of, message_lines
+from recto.summary.message_lines import PlainMessage as PlainMessage
+from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding, without_passing_series
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
-from recto.summary.sentences import is_question, rate_sentence, sentences, terms
+from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
     TOOL,
@@ -30,26 +30,19 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import answers, settles
+from recto.summary.statements import settles
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 from recto.summary.worth import is_worth_telling
 
 _LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(, quoting(?: ([^:]{1,40}))?)?: (?=\S)")
 _LABELS = re.compile(rf"^{_LABEL.pattern}", re.MULTILINE)
-_ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
-_TASK_WEIGHT = 1.6
-_LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The first line of a former summary weighs half as much again; this bonus decays over the lines after it.
 _FRONT_BONUS, _FRONT_DECAY = 0.5, 3.0
 # The former summary's share of the room, of what neither needs for what binds, and its bounds: bench/summary.py.
 _FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
 # A work log's share of the room, and the most that it takes for files and commands that have no place in it.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
-# The task is in one of the first messages, after greetings.
-_MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
-# The reply to a message comes after at most so many tool results.
-_MAX_ROUNDS = 12
 _MAX_TRUNCATED_MESSAGE = 200
 
 _ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
@@ -62,17 +55,6 @@ _MAX_FILLINGS = 12
 _MIN_DIVIDED, _MIN_WITH_CONTEXT = 75, 5
 # A sentence that has to be cut shorter than this share of it is told only if nothing else can be.
 _MIN_REST, _MAX_WHOLE = 0.6, 240
-
-
-class PlainMessage(Struct, frozen=True):
-    """One message to summarise."""
-
-    role: str
-    text: str
-    priority: int = 5
-    number: int = 0
-    """Of a message that is older than the former summary, which does not tell it; 0 for all others."""
-    day: date | None = None
 
 
 @dataclass(slots=True)
@@ -104,7 +86,7 @@ class Extraction:
 
     def _opened(self, limit: int, former: str) -> SentencePool:
         if self._pool is None:
-            lines = _message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
+            lines = message_lines(self.messages, is_beginning=not former, has_log=self.work is not None)
             self._density = _characters_per_token([former, *(line.text for line in lines)], self.count)
             self._pool = build_pool(lines, limit * self._density)
         return self._pool
@@ -119,7 +101,7 @@ def truncate(messages: Sequence[PlainMessage], limit: int, count: CountTokens, f
     """The last resort: the start of the former summary, and the starts of the newest messages."""
     head = cut_to_fit(former.strip(), limit // 2 if messages else limit, count)
     latest = messages[-max(limit, 1) :]
-    starts = [_label(message) + _start(message.text) for message in latest if message.text]
+    starts = [label_of(message) + _start(message.text) for message in latest if message.text]
 
     def newest(number: int) -> str:
         return "\n".join([head, *starts[len(starts) - number :]]).strip()
@@ -135,48 +117,6 @@ def _start(text: str) -> str:
     return cut_text(" ".join(text[: 4 * _MAX_TRUNCATED_MESSAGE].split()), _MAX_TRUNCATED_MESSAGE)
 
 
-def _label(message: PlainMessage) -> str:
-    return f"{message.role.capitalize()}: "
-
-
-def _message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log: bool = False) -> list[SourceLine]:
-    """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
-    rest of a long prompt weighs less."""
-    messages = [message for message in messages if message.text.strip()]
-    task = _find_task(messages) if is_beginning and not has_log else -1
-    lines = []
-    for at, message in enumerate(messages):
-        weight = (
-            _ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + 0.1 * at / len(messages))
-        )
-        weight *= _TASK_WEIGHT if at == task else 1
-        if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
-            weight *= _LONG_PROMPT_WEIGHT
-        is_settled = message.role == "user" and _is_settled(message.text, messages[at + 1 : at + 1 + _MAX_ROUNDS])
-        lines.append(
-            SourceLine(_label(message), message.text, weight, at == task, message.number, message.day, is_settled)
-        )
-    return lines
-
-
-def _is_settled(text: str, following: Sequence[PlainMessage]) -> bool:
-    """Whether the assistant does or answers what a text asks, before the user speaks again."""
-    said = takewhile(lambda message: message.role != "user", following)
-    replies = [message.text for message in said if message.role == "assistant"]
-    return any(map(answers if is_question(text) else settles, replies))
-
-
-def _find_task(messages: Sequence[PlainMessage]) -> int:
-    """The first user message that is more than a greeting; -1 if there is none."""
-    for at, message in enumerate(messages[:_MAX_GREETINGS]):
-        if message.role == "user" and any(
-            rate_sentence(text) != CHATTER and not is_noise(text)
-            for text in sentences(message.text[:_MAX_GREETING_CHARACTERS])
-        ):
-            return at
-    return -1
-
-
 def _former_lines(former: str) -> list[SourceLine]:
     """Lines of a former summary. The first ones hold the task and early decisions, and outlive the rest."""
     lines = []
@@ -184,13 +124,14 @@ def _former_lines(former: str) -> list[SourceLine]:
     for at, line in enumerate(written):
         label, reply = _LABEL.match(line), _LABEL.match(written[at + 1]) if at + 1 < len(written) else None
         is_settled = reply is not None and reply[1] == "Assistant" and settles(written[at + 1][reply.end() :])
-        weight = _ROLE_WEIGHTS[label[1].lower()] if label else 1.0
+        weight = ROLE_WEIGHTS[label[1].lower()] if label else 1.0
         text = line[label.end() :] if label else line.strip()
         number = int(label[2] or 0) if label else 0
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
         speaker = (label[4] or "") if label and label[3] else None
         shown = f"{label[1]}: " if label else ""
-        lines.append(SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled))
+        told = SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled)
+        lines.append(replace(told, is_accepted=True))  # it was worth telling before
     return lines
 
 
@@ -201,7 +142,7 @@ def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
     if not rest or not label or label[1] != "User" or not messages or messages[0].role != "assistant":
         return former
     asked = last[label.end() :]
-    if is_worth_telling(asked, is_assistant=False, is_settled=True) or not _is_settled(asked, messages[:_MAX_ROUNDS]):
+    if is_worth_telling(asked, is_assistant=False, is_settled=True) or not was_settled(asked, messages[:MAX_ROUNDS]):
         return former
     return rest
 

@@ -44,8 +44,8 @@ _CLAUSE_BREAK = re.compile(
 )
 _LEAD = re.compile(
     r"(?:[\s,;:–—)*>•-]+|\d{1,2}[.)]\s+|\#+\s+"
-    r"|(?:and|but|because|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no|by the way|hm+|please|und|aber|weil"
-    r"|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+)+",
+    r"|(?:and|but|because|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+|please|und"
+    r"|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+)+",
     re.IGNORECASE,
 )
 # What holds only then is told with when.

@@ -74,6 +74,8 @@ _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS = 6
 _MIN_BINDING_SCORE = 0.6
+# An assistant's sentence with so many of the user's terms is about what the user talks about.
+_MIN_SHARED_TERMS = 2
 _SERIES_FACTOR = 0.7
 _MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
@@ -165,7 +167,11 @@ def score_sentence(
         is_worth = line.is_task or (
             not sentence.is_code
             and is_worth_telling(
-                start, is_assistant=label == ASSISTANT, is_settled=line.is_settled, is_quoted=is_quoted
+                start,
+                is_assistant=label == ASSISTANT,
+                is_settled=line.is_settled,
+                is_quoted=is_quoted,
+                is_on_topic=line.is_accepted or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
             )
         )
         if score > MIN_USEFUL_SCORE and not is_worth:

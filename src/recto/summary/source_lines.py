@@ -69,6 +69,10 @@ class SourceLine(Struct, frozen=True):
     """What it asks was answered or done."""
     speaker: str | None = None
     """Whom a line of a former summary quotes. Of messages, their sentences tell."""
+    about: frozenset[str] = frozenset()
+    """The terms that the user uses right before and after an assistant's message: what the two talk about."""
+    is_accepted: bool = False
+    """Whether the user agrees to what it proposes."""
 
     def heading(self, speaker: str | None = None) -> str:
         """The label as it is written where it quotes a speaker."""
@@ -250,13 +254,14 @@ class SentenceContext(Struct):
         return _unscored(line, last[0]) if line is not None and last and _is_short_question(last[0]) else None
 
     def _said_before(self, sentence: ScoredSentence) -> ScoredSentence | None:
-        """The end of the other speaker's last message, if this sentence is the first to answer it."""
+        """What the other speaker's last message says first or in bold, if this sentence is the first to answer it."""
         own = self.reader.cached_sentences(sentence.line)
         if any(_is_meaningful(found) for found in own if found.position < sentence.position):
             return None
         line = self._other_speaker(sentence.line, -1)
-        last = self.reader.cached_sentences(line)[-_MAX_SENTENCES_TO_ANSWER:] if line is not None else []
-        found = next((found for found in reversed(last) if _is_meaningful(found) and not found.is_code), None)
+        said = self.reader.cached_sentences(line) if line is not None else []
+        said = [found for found in said if _is_meaningful(found) and not found.is_code]
+        found = next((found for found in said if "**" in found.text), said[0] if said else None)
         if line is None or found is None or is_empty_offer(found.text) or not _names_something(found.text):
             return None
         return _unscored(line, found)

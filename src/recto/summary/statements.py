@@ -13,7 +13,7 @@ def _words(words: str) -> frozenset[str]:
 
 # Prohibitions without a verb: "no phones at the table", "ohne Zwiebeln bitte", "pas de vin".
 _NO_NOUN = re.compile(
-    r"(?:^|[,;:.!(–—] ?|\b(?:and|but|also|please|und|aber|y|et|mais|pero) )(?:"
+    r"(?:^|[,;:.!(–—] ?|\b(?:and|but|also|so|please|und|aber|also|y|et|mais|pero) )(?:"
     r"no (?!(?:problems?|worry|worries|idea|need|one|rush|way|doubt|matter|wonder|clue|thanks?|longer|more|kidding|big"
     r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
@@ -213,6 +213,21 @@ _AGREES = _words(
     "ok okay yes yep yeah ja sí si oui the then it do go with please thanks fine good right alright sure bitte gut "
     "genau vale bueno bien favor por d'accord alors dann ah oh so also too mach entonces claro klar"
 )
+
+
+_ACCEPTS = re.compile(
+    r"(?:ok(?:ay)?|yes|yep|yeah|perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with"
+    r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)|ja\b|genau|passt"
+    r"|perfekt|gut|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b|exacto|de acuerdo"
+    r"|me gusta|el (?:primero|segundo)"
+    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|le (?:premier|deuxième|second))",
+    re.IGNORECASE,
+)
+
+
+def accepts(reply: str) -> bool:
+    """Whether the user takes what was proposed: "ok take that then", "Magnifique, on prend ça"."""
+    return len(reply) <= _MAX_LITTLE and _ACCEPTS.match(reply) is not None and not agrees(reply)
 
 
 def agrees(text: str) -> bool:

@@ -77,17 +77,20 @@ _FULL_NAME = re.compile(
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC = 2, 2, 3, 5
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC = 2, 2, 3, 3
 
 
-def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False) -> bool:
-    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done."""
+def is_worth_telling(
+    text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False, is_on_topic: bool = False
+) -> bool:
+    """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
+    an assistant speaks of what the user speaks of, or that the user took it."""
     priority = rate_sentence(text)
     if priority == CHATTER or agrees(text):
         return False
     if is_assistant:
         is_understood = stands_alone(text) or _SPECIFIC.search(text) is not None
-        return not is_quoted and is_understood and _is_news(text, priority)
+        return not is_quoted and is_understood and _is_news(text, priority, is_on_topic=is_on_topic)
     if priority == BINDING:
         return True
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
@@ -100,8 +103,8 @@ def is_worth_telling(text: str, *, is_assistant: bool, is_settled: bool = False,
         return True
     if priority == NORMAL:
         topics = count_topic_words(text)
-        is_understood = stands_alone(text) or topics >= _RICH_TOPIC or _SPECIFIC.search(text)
-        is_empty = is_reaction(text) or _MUSES.match(text) or not is_understood
+        is_vague = not (stands_alone(text) or topics >= _RICH_TOPIC or _SPECIFIC.search(text))
+        is_empty = is_reaction(text) or _MUSES.match(text) or is_vague
         least = _MIN_TOPIC + (_MIN_TOPIC if _THANKS.search(text.lower()) else 0)
         return not is_empty and topics >= least
     return count_topic_words(text) >= 1
@@ -121,7 +124,7 @@ def needs_context(text: str) -> bool:
     return says_little(text) or not (stands_alone(text) or _SPECIFIC.search(text))
 
 
-def _is_news(text: str, priority: int) -> bool:
+def _is_news(text: str, priority: int, *, is_on_topic: bool) -> bool:
     """Whether an assistant's sentence holds more than advice."""
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or _ACKNOWLEDGES.match(text) or says_little(text):
@@ -133,6 +136,8 @@ def _is_news(text: str, priority: int) -> bool:
         return topics >= _MIN_TOPIC
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
+    if is_on_topic and not _ADVISES.search(text.lower()):
+        return True
     if _SPEAKS_OF_SELF.search(text.lower()) and not _ADVISES.search(text.lower()):
         return True
     if _FULL_NAME.search(text):
