@@ -106,6 +106,7 @@ KEY_BYTES = 16
 # An estimate is stored as -1 - tokens, an exact count as CHECKED + its tokens and a checksum, in 31 bits. What earlier
 # versions stored as exact has no checksum, so it is counted again: a damaged count may look right.
 CHECKED, CHECK_BITS = 1 << 30, 8
+CHECK_MASK = (1 << CHECK_BITS) - 1
 LARGEST_COUNT = 1 << 30 - CHECK_BITS
 """No piece has as many tokens: it would have been refused long before."""
 # Every version of SQLite accepts so many parameters.
@@ -137,12 +138,13 @@ class TokenCounts:
         """The known counts, by full hash."""
         short = {digest[:KEY_BYTES]: digest for digest in hashes}
         found: dict[bytes, Count] = {}
+        seed = _seed(meter)
         with self._database.read() as connection:
             keys = list(short)
             for start in range(0, len(keys), BATCH):
                 for key, stored in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
                     # a damaged row is as good as none: it is counted and written again
-                    if count := _unpacked_count(meter, key, stored):
+                    if count := _unpacked_count(seed, key, stored):
                         found[short[key]] = count
         return found
 
@@ -150,34 +152,38 @@ class TokenCounts:
         if not known:
             return
         with self._database.write() as connection:
-            number = _meter_number(connection, meter)
+            number, seed = _meter_number(connection, meter), _seed(meter)
             rows = [
-                {"meter": number, "sha": key, "tokens": _packed_count(meter, key, count)}
+                {"meter": number, "sha": key, "tokens": _packed_count(seed, key, count)}
                 for digest, count in known.items()
                 if (key := digest[:KEY_BYTES]) and count.tokens < LARGEST_COUNT
             ]
             _SAVE.many(connection, rows)
 
 
-def _packed_count(meter: str, key: bytes, count: Count) -> int:
+def _seed(meter: str) -> int:
+    return zlib.crc32(meter.encode("utf-8", "replace"))
+
+
+def _packed_count(seed: int, key: bytes, count: Count) -> int:
     if not count.exact:
         return -1 - count.tokens
-    return CHECKED + (count.tokens << CHECK_BITS) + _checksum(meter, key, count.tokens)
+    return CHECKED + (count.tokens << CHECK_BITS) + _checksum(seed, key, count.tokens)
 
 
-def _unpacked_count(meter: str, key: bytes, stored: object) -> Count | None:
+def _unpacked_count(seed: int, key: bytes, stored: object) -> Count | None:
     if type(stored) is not int:
         return None
     if -LARGEST_COUNT <= stored < 0:
         return Count(-1 - stored, exact=False)
-    tokens, check = divmod(stored - CHECKED, 1 << CHECK_BITS)
-    is_whole = 0 < tokens < LARGEST_COUNT and check == _checksum(meter, key, tokens)
+    tokens, check = (stored - CHECKED) >> CHECK_BITS, stored & CHECK_MASK
+    is_whole = 0 < tokens < LARGEST_COUNT and check == _checksum(seed, key, tokens)
     return Count(tokens) if is_whole else None
 
 
-def _checksum(meter: str, key: bytes, tokens: int) -> int:
+def _checksum(seed: int, key: bytes, tokens: int) -> int:
     # a prime: no single bit of the tokens can change without changing the rest
-    return (tokens + zlib.crc32(key + meter.encode("utf-8", "replace"))) % 251
+    return (tokens + zlib.crc32(key, seed)) % 251
 
 
 def _meter_number(connection: Connection, key: str) -> int:
