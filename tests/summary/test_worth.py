@@ -6,6 +6,7 @@ from tests.summary.samples import covered, quarter
 from recto.chat.message import Role
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.ledger import ledger_lines
+from recto.summary.sentence_score import without_passing_series
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
@@ -206,8 +207,15 @@ def test_an_assistant_that_speaks_of_what_the_user_asked_is_told() -> None:
     assert "An outsider" not in told
 
 
-def test_a_no_is_never_cut_off() -> None:
-    lines = ledger_lines(
-        list(covered((("user", "No hace falta llamar al doctor Ibarra."),)).entries.values()), 200, quarter
-    )
-    assert all("hace falta" not in line or "No hace falta" in line for line in lines)
+@pytest.mark.parametrize("text", ["No hace falta llamar al doctor Ibarra.", "No seafood for Priya Nair on 3 May."])
+def test_a_no_is_never_cut_off(text: str) -> None:
+    lines = ledger_lines(list(covered((("user", text),)).entries.values()), 200, quarter)
+    assert lines
+    assert all(line.startswith("#1: No ") for line in lines)
+
+
+def test_a_remark_that_is_said_again_word_for_word_stays_with_what_stands_beside_it() -> None:
+    remark = "User: I saw that Ada got 7 replies already."
+    assert without_passing_series([remark, "User: The tent costs 120 euros.", remark, remark])[-1] == remark
+    beside = [f"{remark} Lea hates buffets.", f"{remark} Ben sings.", f"{remark} Mei left."]
+    assert without_passing_series(beside) == beside

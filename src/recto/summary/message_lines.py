@@ -70,7 +70,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
 
 
 def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[str], bool]:
-    """What the user says around an assistant's message, in terms, and whether he agrees to it."""
+    """What the user says around an assistant's message, in terms, and whether that accepts it."""
     beside = [messages[place] for place in (at - 1, at + 1) if 0 <= place < len(messages)]
     near = [message.text[:_MAX_NEAR] for message in beside if message.role == "user"]
     after = messages[at + 1].text if at + 1 < len(messages) and messages[at + 1].role == "user" else ""

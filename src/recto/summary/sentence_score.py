@@ -26,6 +26,7 @@ from recto.summary.sentences import (
     leans_on_another,
     rate_sentence,
     refers_back,
+    sentences,
     word_set,
 )
 from recto.summary.source_lines import (
@@ -206,13 +207,11 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
 
 def without_passing_series(lines: Sequence[str]) -> list[str]:
     """Lines of a summary, of which each passing remark of a kind took the place of the one before."""
-    dropped = [
-        line
-        for found in _series(lines, lambda line: line.removeprefix(USER))
-        for line in found[:-1]
-        if line.startswith(USER) and is_passing(line) and rate_sentence(line.removeprefix(USER)) != BINDING
-    ]
-    return [line for line in lines if line not in dropped] if dropped else list(lines)
+    said = [(at, line.removeprefix(USER)) for at, line in enumerate(lines) if line.startswith(USER)]
+    remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
+    series = _series(remarks, lambda remark: remark[1])
+    dropped = {at for found in series for at, text in found[:-1] if is_passing(text)}
+    return [line for at, line in enumerate(lines) if at not in dropped]
 
 
 def _series(found: Iterable[Told], text_of: Callable[[Told], str]) -> list[list[Told]]:

@@ -1,7 +1,8 @@
 """Worth: which sentences are told at all. Room that is left over is no reason to tell the others.
 
 What the user says is told unless it is small talk, settled, or not understood. What an assistant says is told if it
-binds, holds a fact or is about the speaker; advice in general terms can be had again. Knows one sentence at a time.
+binds, holds a fact, is about the speaker or about what the user speaks of; advice in general terms can be had again.
+Knows one sentence at a time.
 """
 
 import re

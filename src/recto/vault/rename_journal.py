@@ -4,6 +4,7 @@ It is written before the file moves and taken away when all links are rewritten.
 a rename that nobody is making any more is found.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from recto.home_files import make_private_folder
+
+log = logging.getLogger(__name__)
 
 NAME = "rename.json"
 
@@ -71,13 +74,14 @@ class RenameJournal:
             if self.path and self.path.exists():
                 file = self.path.open("r+b")
                 return file if _lock(file, self.path) else None
-        except OSError:
-            pass
+        except OSError as why:
+            log.warning("an unfinished rename cannot be read from %s: %s", self.path, why)
         return None
 
     def _begin(self, begun: BegunRename) -> IO[bytes] | None:
         if self.path is None:
             return None
+        file = None
         try:
             make_private_folder(self.path.parent)
             file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
@@ -87,7 +91,10 @@ class RenameJournal:
             file.write(msgspec.json.encode(begun))
             file.flush()
             os.fsync(file.fileno())
-        except OSError:
+        except OSError as why:
+            log.warning("a rename is not remembered in %s: %s", self.path, why)
+            if file:
+                file.close()
             return None
         return file
 
