@@ -9,8 +9,9 @@ from itertools import takewhile
 from msgspec import Struct
 
 from recto.chat.priority import CHATTER
+from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
-from recto.summary.sentences import is_question, rate_sentence, sentences, terms
+from recto.summary.sentences import is_question, rate_sentence, sentences
 from recto.summary.source_lines import SourceLine
 from recto.summary.statements import accepts, answers, settles
 
@@ -20,7 +21,7 @@ _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 # Of a message beside another, so much tells what the two are about, in words of at least so many letters.
-_MAX_NEAR, _MIN_TERM = 600, 4
+_MAX_NEAR, _MIN_TERM = 600, 5
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -74,7 +75,7 @@ def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[
     beside = [messages[place] for place in (at - 1, at + 1) if 0 <= place < len(messages)]
     near = [message.text[:_MAX_NEAR] for message in beside if message.role == "user"]
     after = messages[at + 1].text if at + 1 < len(messages) and messages[at + 1].role == "user" else ""
-    return frozenset(term for text in near for term in terms(text) if len(term) >= _MIN_TERM), accepts(after)
+    return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), accepts(after)
 
 
 def is_settled(text: str, following: Sequence[PlainMessage]) -> bool:

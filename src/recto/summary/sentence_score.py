@@ -23,7 +23,6 @@ from recto.summary.sentences import (
     is_heading,
     is_question,
     leans_back,
-    leans_on_another,
     rate_sentence,
     refers_back,
     sentences,
@@ -63,7 +62,7 @@ _QUOTED_FACTOR = 0.4
 _ORDER_FACTOR = 0.002
 _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
-_ANNOUNCEMENT_FACTOR, _LEANING_FACTOR = 0.7, 0.3
+_ANNOUNCEMENT_FACTOR = 0.7
 _REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
@@ -254,8 +253,6 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
         return _SMALL_TALK_FACTOR * score
     if label == ASSISTANT and is_announcement(start):
         return _ANNOUNCEMENT_FACTOR * score
-    if label == ASSISTANT and priority < BINDING and leans_on_another(start):
-        return _LEANING_FACTOR * score
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score
     score += _PRIORITY_BONUS.get(priority, 0.0)

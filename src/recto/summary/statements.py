@@ -220,7 +220,7 @@ _ACCEPTS = re.compile(
     r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)|ja\b|genau|passt"
     r"|perfekt|gut|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b|exacto|de acuerdo"
     r"|me gusta|el (?:primero|segundo)"
-    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|le (?:premier|deuxième|second))",
+    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|le (?:premier|deuxième|second))\b",
     re.IGNORECASE,
 )
 

@@ -64,7 +64,7 @@ _LASTS = re.compile(
 )
 # A request that is understood only beside what it is about: "Could you explain how that works again?"
 _ASKS_ABOUT_THAT = re.compile(
-    r"\b(?:this|that|it)(?= (?:works?|again|so|for me|please|works|in|into|to|be|is|was)\b|[?.!,]|$)"
+    r"\b(?:this|that|it)(?= (?:works?|again|so|for me|please|in|into|to|be|is|was)\b|[?.!,]|$)"
     r"|\b(?:das|dies|es) (?:noch|bitte|nochmal|etwas|mal|so|nicht)\b|\b(?:das|es|eso|esto|ça|cela)[?.!]*$"
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
