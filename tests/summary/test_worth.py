@@ -4,9 +4,14 @@ import pytest
 from tests.summary.samples import covered, quarter
 
 from recto.chat.message import Role
+from recto.chat.priority import BINDING, CHATTER
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.ledger import ledger_lines
+from recto.summary.ledger import ledger_lines, mark_corrections
 from recto.summary.sentence_score import without_passing_series
+from recto.summary.sentence_selection import SentenceRanking
+from recto.summary.sentences import rate_sentence
+from recto.summary.source_lines import ScoredSentence
+from recto.summary.statements import chosen_option, listed_options
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
@@ -219,3 +224,156 @@ def test_a_remark_that_is_said_again_word_for_word_stays_with_what_stands_beside
     assert without_passing_series([remark, "User: The tent costs 120 euros.", remark, remark])[-1] == remark
     beside = [f"{remark} Lea hates buffets.", f"{remark} Ben sings.", f"{remark} Mei left."]
     assert without_passing_series(beside) == beside
+
+
+LISTED = (
+    "Here are some titles:\n\n1. **The Quiet Oar**: about the ferryman\n2. **What the Sea Returns**: about the wreck\n"
+    "3. **Salt**: short and plain\n\nWhich one do you like?"
+)
+
+
+@pytest.mark.parametrize("reply", ["The second one!", "Hm, I like the second.", "Number 2 please.", "2", "option 2"])
+def test_a_choice_brings_the_option_that_was_taken(reply: str) -> None:
+    said = [
+        PlainMessage("user", "I am writing a novel about a wreck near Brest and need a title."),
+        PlainMessage("assistant", LISTED),
+        PlainMessage("user", reply),
+        PlainMessage("assistant", "Lovely!"),
+        *[PlainMessage("user", f"Chapter {number} takes place in {town}.") for number, town in enumerate(TOWNS, 1)],
+    ]
+    told = extract(said, 120, quarter)
+    assert "What the Sea Returns" in told
+    assert "The Quiet Oar" not in told
+    assert "Salt" not in told
+
+
+TOWNS = ("Morlaix", "Roscoff", "Quimper", "Vannes")
+
+
+@pytest.mark.parametrize(
+    ("listed", "reply", "taken"),
+    [
+        ("Zwei Wege:\n- mit der Bahn über Gera\n- mit dem Bus über Jena\nWas passt besser?", "Also die erste.", "Gera"),
+        ("Hay dos:\n1. Hotel Miramar\n2. Pensión Lola\n¿Cuál?", "La segunda, que es más barata.", "Lola"),
+        ("Deux titres :\n- *Le Sel*\n- *La Rame*\nLequel ?", "Le deuxième !", "Rame"),
+        ("Plans:\n- walk\n- take the late ferry", "the last one", "ferry"),
+    ],
+)
+def test_options_are_counted_in_four_languages(listed: str, reply: str, taken: str) -> None:
+    options = listed_options(listed)
+    chosen = chosen_option(reply, options)
+    assert chosen is not None
+    assert taken in options[chosen]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Is the second one dearer?", "Not the second one.", "the ninth one", "At first I did not see it.", "20 people"],
+)
+def test_a_question_a_refusal_and_a_place_that_is_not_listed_choose_nothing(reply: str) -> None:
+    assert chosen_option(reply, listed_options(LISTED)) is None
+
+
+def test_a_list_of_questions_is_nothing_to_choose_from() -> None:
+    assert listed_options("Tell me:\n- Where do you live?\n- How old are you?") == ()
+
+
+def test_the_ledger_tells_which_option_was_taken() -> None:
+    talk = covered((("assistant", LISTED), ("user", "The second one!")))
+    lines = ledger_lines(mark_corrections(talk.entries.values()), 200, quarter)
+    assert any("What the Sea Returns" in line for line in lines)
+    assert any("The second one" in line for line in lines)
+    assert not any("Quiet Oar" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Priya is allergic to shellfish.",
+        "Mein Vater verträgt keine Laktose.",
+        "Y no tolera la codeína, vomita.",
+        "Ma sœur est allergique aux noix.",
+        "Oui, mais pas plus de vingt chapitres, et je ne veux aucun flash-back.",
+        "Nicht mehr als 20 Seiten bitte.",
+        "No me cambies nada de la lista sin que lo diga un médico.",
+        "We signed the lease.",
+        "Wir haben zugesagt.",
+        "Hemos firmado.",
+        "On a réservé la salle.",
+    ],
+)
+def test_what_must_be_observed_and_what_is_agreed_binds(text: str) -> None:
+    assert rate_sentence(text) == BINDING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Einen schönen Tag und alles Gute für Ihren Mann!",
+        "Have a lovely weekend!",
+        "Que tengas un buen día.",
+        "Bonne continuation !",
+        "Good call!",
+        "Excellent choix !",
+    ],
+)
+def test_wishes_and_praise_are_small_talk(text: str) -> None:
+    assert rate_sentence(text) == CHATTER
+
+
+def test_a_short_outcome_comes_with_the_sentence_before_it() -> None:
+    said = [
+        PlainMessage("user", "We want to buy a house in Celle and are negotiating."),
+        PlainMessage("assistant", "Offer 180,000 first."),
+        PlainMessage("user", "He came down to 195,500! We accepted."),
+    ]
+    assert "He came down to 195,500! We accepted." in extract(said, 200, quarter)
+
+
+def test_what_was_agreed_to_comes_with_the_yes() -> None:
+    said = [
+        PlainMessage("user", "I was offered the lead of the type team and I am not sure."),
+        PlainMessage("assistant", "That is hard. One option is to ask for a design day in writing, as a condition."),
+        PlainMessage("user", "Good point, I'll ask for that in writing."),
+        PlainMessage("assistant", "Great! Would you like to practise the talk?"),
+    ]
+    told = extract(said, 200, quarter)
+    assert "Good point, I'll ask for that in writing." in told
+    assert "ask for a design day in writing" in told
+
+
+def test_a_result_in_bold_is_told_although_it_looks_like_a_formula() -> None:
+    said = [
+        PlainMessage("user", "My mother is 78 and weighs 58 kilos, her creatinine is 1.4."),
+        PlainMessage("assistant", "With Cockcroft-Gault: (140 − 78) × 58 × 0.85 / (72 × 1.4) = **30.3 ml/min**."),
+    ]
+    assert "**30.3 ml/min**" in extract(said, 200, quarter)
+
+
+def test_a_plan_that_sums_up_stands_alone() -> None:
+    assert is_worth_telling("Then: Porto 19–23, Guimarães 23–26, Porto 26–27.", is_assistant=True)
+
+
+def test_advice_yields_to_what_the_user_says() -> None:
+    said = [
+        PlainMessage("user", "We want to buy a house in Celle."),
+        *[
+            message
+            for day, town in enumerate(TOWNS, 2)
+            for message in (
+                PlainMessage("assistant", f"You could offer {170 + day},000 euros in {town} and see what happens."),
+                PlainMessage("user", f"My uncle in {town} lends us something on the {day}th."),
+            )
+        ],
+    ]
+    told = extract(said, 80, quarter)
+    assert told.count("User: ") > told.count("Assistant: ")
+
+
+def test_a_context_is_not_told_without_the_sentence_that_needs_it() -> None:
+    kept = ScoredSentence(0, 0, "The boat costs 900 euros.", {"boat"}, 1.0)
+    context = ScoredSentence(1, 0, "We did.", {"did"}, 0.01)
+    cut_off = ScoredSentence(1, 1, "He says 199 now.", {"199"}, 1.0)
+    ranking = SentenceRanking([kept, context, cut_off], {cut_off.key: [context.key]}, frozenset())
+    assert ranking.understandable([kept, context]) == [kept]
+    assert ranking.understandable([kept, context, cut_off]) == [kept, context, cut_off]

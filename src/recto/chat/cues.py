@@ -114,7 +114,13 @@ está/fue cancelado/cancelada; est/été annulé/annulée; tombe à l'eau; cambi
 changement de plan/programme; planänderung;
 moved/postponed/shifted/delayed/rescheduled to monday/tuesday/wednesday/thursday/friday/#;
 i/we won't pay/use/accept/take/do/buy; i/we refuse to; we don't want; i don't want any/a/the/to/it/this;
-no quiero/queremos; no voy/vamos a pagar/usar/hacer/aceptar/comprar/ir; je/nous ne veux/voulons pas;
+no quiero/queremos; no voy/vamos a pagar/usar/hacer/aceptar/comprar/ir;
+je/nous/on ne veux/voulons/veut pas/aucun/aucune/plus;
+pas/jamais plus/moins de; nicht/kein mehr/weniger/länger/später als; no más/menos de; no quiero/queremos ningún/ninguna;
+ne décide/décidez rien/pas; | no … sin que; no me/lo/la/le/nos cambies/toques/borres/mandes/digas;
+i/we/i've/we've booked/signed/accepted/reserved/hired/quit/resigned; haben/habe … zugesagt/unterschrieben/gebucht;
+hemos/he firmado/aceptado/reservado/dimitido; on a signé/accepté/réservé; j'ai/avons signé/accepté/réservé;
+is/are off the table; kommt/kommen nicht in frage; ni hablar de; hors de question;
 ich/wir will/wollen/möchte/möchten kein/keine/keinen/nicht; niemand darf/soll; bloß/ja nicht |/die/den/das/zu/mit/über;
 no debe/deben/debes/debemos; debe/deben/debemos usar/estar/funcionar/entregar/terminar/quedar; me refería;
 hay que usar/hacer/evitar; tiene/tienen que estar/ser/funcionar/usar; quería/quise decir; está mal; eso no es;
@@ -154,7 +160,15 @@ j'habite à/en/au;
 a partir de ahora/hoy/mañana; de ahora en adelante; recuerda/recuerde/recuerden que/|; presupuesto es/de/#;
 ten/tenga en cuenta; no olvides; no te olvides;
 soy alérgico/alérgica/vegetariano/vegetariana/vegano/vegana/diabético/diabética/celíaco/celíaca;
-vivo en; mi nombre/dirección/correo/cumpleaños es
+vivo en; mi nombre/dirección/correo/cumpleaños es;
+is/are/he's/she's/also/severely/very allergic/intolerant/celiac/diabetic/pregnant; is/are/he's/she's vegan/vegetarian;
+he/she/they/who can't/doesn't/don't eat/drink/tolerate; has/have a … allergy/intolerance;
+ist/sind/er/sie/auch allergisch/vegetarier/vegetarierin/veganer/veganerin/schwanger/diabetiker/diabetikerin;
+verträgt/vertragen/vertrage/isst/trinkt kein/keine/keinen/nicht; hat/habe eine … allergie/unverträglichkeit;
+es/son alérgico/alérgica/vegetariano/vegetariana/vegano/vegana/diabético/diabética/celíaco/celíaca;
+ahora/también soy vegetariano/vegetariana/vegano/vegana; no tolera/tolero/toleran;
+no puede/puedo/pueden comer/tomar/beber; alergia a/al;
+est/sont/aussi allergique/végétarien/végétarienne/végane/diabétique/enceinte; supporte/tolère/mange/boit pas
 """
 
 # These bind, unless the sentence also holds one of the harmless phrases below.
@@ -198,7 +212,9 @@ the cause/issue/problem/bug/fix/solution/answer/error/result/reason is/was/lies;
 the plan is; | step #; i recommend/suggest/propose; we should use; i'll use/implement/create/add/fix/replace;
 ursache/problem/fehler ist/war/liegt; ich empfehle; ich habe … behoben/geändert/erstellt/hinzugefügt/gefunden;
 le problème est/vient; la cause est; j'ai corrigé/ajouté/créé/modifié/trouvé; je recommande/propose;
-el problema es/era/está; la causa es/era; he corregido/añadido/creado/modificado/encontrado; recomiendo
+el problema es/era/está; la causa es/era; he corregido/añadido/creado/modificado/encontrado; recomiendo;
+i/we/i've/we've/have ordered/bought/paid/submitted/sent; haben/habe … bestellt/gekauft/bezahlt/eingereicht;
+hemos/he comprado/pagado/entregado/pedido; on a acheté/commandé/payé; j'ai/avons acheté/commandé/payé
 """
 _SAYS_WHEN = """
 yesterday; tomorrow; tonight; ago; last/next/this week/weekend/month/year/night/summer/winter/spring/fall/time;
@@ -213,12 +229,18 @@ febrero; abril; junio; julio; agosto; septiembre; octubre; noviembre; diciembre
 """
 _COURTESY = """
 you're/are welcome; let me know; happy/glad/here/able to help/assist/hear; how can/may i; great/good question;
-i apologize; my apologies; sorry for/about/to/that; anything else; have a great/good/nice; feel free; my pleasure;
+i apologize; my apologies; sorry for/about/to/that; anything else;
+have a great/good/nice/lovely/wonderful/safe; feel free; my pleasure;
 how are/have/about you; good/great/nice to see/hear/meet; what's up; how's it; long time no; good luck; take care;
 | no problem; | go on/ahead |; makes sense; | i see |; | carry on; | keep going |; well done;
 bonne journée/soirée/nuit; guten morgen/abend/tag; gute nacht; bis später/bald/dann; hasta luego/pronto; see you;
 gern geschehen; kein problem; wie geht's; sag bescheid; de rien; avec plaisir; comment vas; de nada; con gusto;
-avísame
+avísame;
+schönen tag/abend/urlaub/feierabend; schönes wochenende; alles gute für/und/|; viel erfolg/spaß/glück; drücke … daumen;
+buen día/viaje/fin; mucha suerte; que te/le/os vaya; bon courage/voyage/week-end; bonne chance/continuation;
+good/great/excellent/nice/wise call/choice/idea/thinking |; gute/tolle/ausgezeichnete wahl/idee/frage/entscheidung |;
+buena/excelente/gran idea/elección/opción/pregunta |; bonne/excellente idée/question |; excellent/bon choix |;
+congratulations on/to/|; herzlichen glückwunsch; felicidades por/|; félicitations pour/|
 """
 _TABLES = {
     "binds": _BINDS,

@@ -138,12 +138,14 @@ class AskedBefore(NamedTuple):
 
     role: str
     question: AskedQuestion | None = None
-    """At its end; anywhere, if it is the user's. Where it asks nothing, its last sentence."""
+    """At its end; anywhere, if it is the user's. Where it asks nothing, what it says in bold or last."""
     is_asked: bool = True
     entries: tuple[LedgerEntry, ...] = ()
-    """The user's requests, and the facts that only come up in a question or request."""
+    """The user's requests, and facts that only come up in a question, a request, or among the options."""
     content: frozenset[str] = frozenset()
     """What the user says, in terms: a reply often repeats it."""
+    number: int = 0
+    options: tuple[str, ...] = ()  # an assistant's, to choose from
 
 
 # -- lines
@@ -294,8 +296,7 @@ class _Draft:
 
     room: int
     count: CountTokens
-    chosen: dict[int, dict[str, int]] = field(default_factory=dict)
-    """Items with their tokens."""
+    chosen: dict[int, dict[str, int]] = field(default_factory=dict)  # items with their tokens
     roles: dict[int, str] = field(default_factory=dict)
     """Who says each message; the assistant, where it is not told."""
     stated: set[tuple[str, str]] = field(default_factory=set)
@@ -354,8 +355,7 @@ _LASTING = ("decision", "path", "url", "command", "error", "version", "identifie
 _VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
 _WEIGHTS = TermWeights()
 
-Place = tuple[int, str]
-"""The number of a message, and an item of it."""
+Place = tuple[int, str]  # the number of a message, and an item of it
 
 
 def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:

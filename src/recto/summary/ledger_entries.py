@@ -4,11 +4,9 @@ People's facts come in their own words; greetings and words without a topic are 
 was pasted, only a little counts.
 """
 
-import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any
 
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER
@@ -42,10 +40,12 @@ from recto.summary.statements import (
     agrees,
     answers,
     asks_politely,
+    chosen_option,
     is_empty_offer,
     is_reaction,
     is_request,
     leaves_open,
+    listed_options,
     says_little,
     settles,
 )
@@ -95,13 +95,21 @@ def entries_of_prose(
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
+    if is_answer and before and (taken := _taken(text, before)):
+        item = quote_words(text.rstrip(".!"))
+        fact = Fact("decision", text, normalize_fact_text(text), 0, len(text))
+        yield LedgerEntry(fact, item, message.said, role="user", question=taken)
+        yield from (entry._replace(is_settled=True) for entry in before.entries if entry.text not in taken.text)
+        asked = answered = None
     for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None, is_user=is_user):
         is_weak = fact.kind in _WEAK or not is_user
         if is_weak and not (asked or says_little(item)) and (needs_context(item) or not told.is_worth(fact, item)):
             continue
         if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
             continue
-        is_alone = fact.kind == "decision" or (fact.kind not in _SELF_EVIDENT and _is_understood(fact, item))
+        is_alone = (fact.kind == "decision" and count_topic_words(item) > 0) or (
+            fact.kind not in _SELF_EVIDENT and _is_understood(fact, item)
+        )
         needed = None if is_alone else asked
         if says_little(item) and (needed := answered) is None:
             continue
@@ -145,16 +153,30 @@ class _Told:
         return self.known[at]
 
 
+def _taken(text: str, before: AskedBefore) -> AskedQuestion | None:
+    """The option that a short answer takes by its place in a list."""
+    chosen = chosen_option(text, before.options)
+    return AskedQuestion(before.number, quote_words(before.options[chosen])) if chosen is not None else None
+
+
 def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
     """What a message asks; `found` are its entries."""
     if message.role == "user":
         entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
         questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
         return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
-    positions = sentences_of(text).positions
-    sentence = positions[-1][1] if positions else ""
+    asked = _asked_at_end(text, message)
+    if options := listed_options(text):
+        listed = tuple(entry for entry in found if any(entry.text in option for option in options))
+        return (asked or AskedBefore(message.role))._replace(number=message.said, options=options, entries=listed)
+    return asked
+
+
+def _asked_at_end(text: str, message: Message) -> AskedBefore | None:
+    sentences = [sentence for _, sentence in sentences_of(text).positions]
+    sentence = sentences[-1] if sentences else ""
     asked = _asked_question([sentence], message) if is_question(sentence) else None
-    said = quote_words(sentence.rstrip(".!。"))
+    said = quote_words(next((one for one in sentences if "**" in one), sentence).rstrip(".!。"))
     if is_empty_offer(sentence):
         return None
     if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _STATEMENT_TOPIC:
@@ -189,7 +211,7 @@ def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[Le
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
     is_done, is_answered = is_at_work or settles(text), answers(text)
-    for entry in before.entries:
+    for entry in before.entries if before.role == "user" else ():
         if is_done if entry.fact.kind == "request" else is_answered:
             yield entry._replace(is_settled=True)
     if (
@@ -200,26 +222,6 @@ def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[Le
     ):
         fact = Fact("question", asked.text, normalize_fact_text(asked.text), 0, len(asked.text))
         yield LedgerEntry(fact, asked.text, asked.number, role=before.role)
-
-
-def readable_arguments(arguments: str) -> str:
-    """The arguments of a tool call as a person reads them: a line for each, without quotes and escapes."""
-    try:
-        return "\n".join(_argument_lines(json.loads(arguments)))
-    except (ValueError, RecursionError):
-        return arguments
-
-
-def _argument_lines(value: Any, name: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _argument_lines(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _argument_lines(inner, name)
-    else:
-        written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield f"{name}: {written}" if name else written
 
 
 # -- prose

@@ -13,10 +13,10 @@ from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import accepts, answers, settles
+from recto.summary.statements import accepts, answers, chosen_option, listed_options, settles
 
-ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.9, "tool": 0.5}
-_TASK_WEIGHT = 1.6
+ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
+_TASK_WEIGHT, _ACCEPTED_WEIGHT = 1.6, 1.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
@@ -54,6 +54,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
             weight *= _LONG_PROMPT_WEIGHT
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
         about, is_accepted = _talked_about(messages, at) if message.role == "assistant" else (frozenset(), False)
+        weight *= _ACCEPTED_WEIGHT if is_accepted else 1
+        options, chosen = _choice(messages, at)
         lines.append(
             SourceLine(
                 label_of(message),
@@ -65,6 +67,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 settled,
                 about=about,
                 is_accepted=is_accepted,
+                options=options,
+                chosen=chosen,
             )
         )
     return lines
@@ -75,7 +79,19 @@ def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[
     beside = [messages[place] for place in (at - 1, at + 1) if 0 <= place < len(messages)]
     near = [message.text[:_MAX_NEAR] for message in beside if message.role == "user"]
     after = messages[at + 1].text if at + 1 < len(messages) and messages[at + 1].role == "user" else ""
-    return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), accepts(after)
+    is_accepted = accepts(next(iter(sentences(after[:_MAX_NEAR])), ""))
+    return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), is_accepted
+
+
+def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], int | None]:
+    """The options that a message lists or answers, and which one is taken; none where nothing is."""
+    asked, reply = (at, at + 1) if messages[at].role == "assistant" else (at - 1, at)
+    if asked < 0 or reply >= len(messages) or (messages[asked].role, messages[reply].role) != ("assistant", "user"):
+        return (), None
+    options = listed_options(messages[asked].text)
+    said = sentences(messages[reply].text[:_MAX_NEAR]) if options else []
+    chosen = next((place for text in said if (place := chosen_option(text, options)) is not None), None)
+    return (options, chosen) if chosen is not None else ((), None)
 
 
 def is_settled(text: str, following: Sequence[PlainMessage]) -> bool:

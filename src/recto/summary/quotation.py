@@ -33,8 +33,11 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
     "just also around most more other further least now today really very quite almost nearly total every each some "
     "both roughly approximately exactly us me did does do everything anything something things stuff it's that's "
     "there's here's he's she's bis est ist sind hat haben wird il elle nous good great nice thanks thank hello well "
-    "already still yet ago agree"
+    "already still yet ago agree wir ich sie uns mir mich dir dich ihr ihm ihn habe hatte hatten war waren bin "
+    "nos hemos han había somos estoy está están ils elles vous avons avez ont était sont pas plus "
+    "encore sais sait noch nicht weiß todavía aún"
 )
+_BOLD = "**"
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}")
 # One character set at the very start keeps the scan fast; which character it was is looked at afterwards.
@@ -296,7 +299,18 @@ def _item(words: str, *, fact_ends: int = 0, most: int = _MAX_QUOTED) -> str:
     if SEPARATOR in item:
         item = max(item.split(SEPARATOR), key=len)
     item = item.strip().rstrip(_END) if not item.endswith("...") else item
-    return _cut(item, most)
+    return _cut(_with_both_marks(item, words, skipped), most)
+
+
+def _with_both_marks(item: str, words: str, skipped: int) -> str:
+    """One mark of bold text may have been cut off: it comes back, or the other one goes."""
+    if not item.count(_BOLD) % 2:
+        return item
+    if words[:skipped].endswith(_BOLD):
+        return _BOLD + item
+    if f"{item}{_BOLD}" in " ".join(words.split()):
+        return item + _BOLD
+    return item.removeprefix(_BOLD).removesuffix(_BOLD)
 
 
 def _cut(item: str, most: int) -> str:

@@ -37,8 +37,8 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import is_announcement, is_request, says_little
-from recto.summary.worth import is_worth_telling
+from recto.summary.statements import chosen_option, is_announcement, is_request, says_little
+from recto.summary.worth import is_about_self, is_advice, is_worth_telling
 
 Told = TypeVar("Told")
 
@@ -51,7 +51,8 @@ LEADING_SENTENCES = 3
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
-_MAX_BONUS = max(_PRIORITY_BONUS.values())
+_BOLD_BONUS, _CHOICE_BONUS = 0.4, 0.8
+_MAX_BONUS = _PRIORITY_BONUS[BINDING] + _BOLD_BONUS
 _FACT_BONUS = (0.0, 0.25, 0.4, 0.5)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
@@ -63,6 +64,10 @@ _ORDER_FACTOR = 0.002
 _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
+# What an assistant proposes counts for less as long as the user has not agreed to it.
+_ADVICE_FACTOR = 0.5
+# Where an assistant tells of itself, it is a person or tells what it did.
+_SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4
 _BACK_REFERENCE_FACTOR, _VAGUE_REFERENCE_FACTOR = 0.85, 0.55
 _QUESTION_FACTORS = {USER: 0.8, ASSISTANT: 0.4}
@@ -87,6 +92,8 @@ _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
 _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
+# What an assistant computed or found stands in bold.
+_BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
 _NUMBERED = re.compile(r"#?\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
@@ -150,7 +157,10 @@ def score_sentence(
     # the 3 keeps a lone word from being the most central of all
     score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
-    if (highest := line.weight * (score + _MAX_BONUS) / length) < least:
+    if line.chosen is not None:
+        least = 0.0
+    ceiling = line.weight * (_SELF_FACTOR if label == ASSISTANT else 1.0) / length
+    if (highest := ceiling * (score + _MAX_BONUS)) < least:
         return highest
     is_quoted = sentence.speaker is not None
     if label == TOOL:
@@ -158,14 +168,17 @@ def score_sentence(
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
+        if is_choice(text, line):
+            score += _CHOICE_BONUS
     is_own_task = line.is_task and label != TOOL and not is_quoted
-    if not is_own_task and (highest := line.weight * score / length) < least:
+    if not is_own_task and (highest := ceiling * score) < least:
         return highest  # what follows only lowers it
     if label != TOOL:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
         is_worth = line.is_task or (
             not sentence.is_code
+            and not _is_rejected(text, line)
             and is_worth_telling(
                 start,
                 is_assistant=label == ASSISTANT,
@@ -176,12 +189,28 @@ def score_sentence(
         )
         if score > MIN_USEFUL_SCORE and not is_worth:
             score *= _UNWORTHY_FACTOR
+        elif label == ASSISTANT and is_about_self(start):
+            score *= _SELF_FACTOR
+        elif label == ASSISTANT and not line.is_accepted and is_advice(start):
+            score *= _ADVICE_FACTOR
     score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
     return line.weight * score / length
+
+
+def is_choice(text: str, line: SourceLine) -> bool:
+    """Whether the user takes one of the options that were listed."""
+    return line.label == USER and line.chosen is not None and chosen_option(text, line.options) is not None
+
+
+def _is_rejected(text: str, line: SourceLine) -> bool:
+    """Whether it is an option that the user did not take."""
+    if line.label != ASSISTANT or line.chosen is None:
+        return False
+    return any(at != line.chosen and option[:_MAX_SHORT_HEADING] in text for at, option in enumerate(line.options))
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
@@ -256,6 +285,8 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
     if priority == NORMAL and _REACTION.match(start):
         return _REACTION_FACTOR * score
     score += _PRIORITY_BONUS.get(priority, 0.0)
+    if label == ASSISTANT and "**" in start and _BOLD_FIGURE.search(start):
+        score += _BOLD_BONUS
     if label == USER and priority != BINDING and (is_question(start) or is_request(start)):
         return score * _SETTLED_FACTOR if is_settled else _QUESTION_FACTORS[USER] * score + _OPEN_BONUS
     return score * _QUESTION_FACTORS.get(label, 1.0) if is_question(start) else score
@@ -264,9 +295,10 @@ def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_s
 def _form_factor(sentence: LineSentence, start: str, facts: int | None, is_task: bool) -> float:
     """What the form changes: the start of the task, a listing, a heading, a sentence that refers back."""
     factor = _TASK_START_FACTOR if is_task and sentence.position < LEADING_SENTENCES else 1.0
-    if sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start):
+    is_result = "**" in start and _BOLD_FIGURE.search(start) is not None
+    if not is_result and (sentence.is_code or _NUMBERED.match(start) or has_code_punctuation(start)):
         factor *= _LISTING_FACTOR
-    if facts is None or (any(mark in start for mark in "|\t") and is_row(start)):
+    if (facts is None and not is_result) or (any(mark in start for mark in "|\t") and is_row(start)):
         factor *= _ROW_FACTOR
     if is_heading(start):
         factor *= _SHORT_HEADING_FACTOR if len(start) < _MAX_SHORT_HEADING else _LONG_HEADING_FACTOR

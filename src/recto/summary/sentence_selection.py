@@ -25,6 +25,8 @@ _PERIOD_PENALTY, _LINE_PENALTY = 0.5, 0.25
 # What binds is told wherever it was said: others in its period hardly lower it.
 _BINDING_PENALTY = 0.1
 _CONTEXT_EXPONENT = 0.5
+# A context that is shorter than this hardly lowers a sentence.
+_SHORT_CONTEXT = 60
 # How much of the room the start of the task may take.
 _TASK_SHARE = 0.12
 # A sentence that shares this much with another, and all of its numbers, repeats it.
@@ -172,7 +174,7 @@ class SentenceSelection:
     def _context_factor(self, at: int) -> float:
         """Lowers the score of a sentence by the room that its context takes."""
         added = [needed for needed in self._context_of(at) if not self.has(self._pool_indices.get(needed.key, -1))]
-        size = len(self.pool[at].text)
+        size = len(self.pool[at].text) + _SHORT_CONTEXT
         return (size / (size + sum(len(needed.text) for needed in added))) ** _CONTEXT_EXPONENT if added else 1.0
 
     def _pool_index(self, sentence: ScoredSentence) -> int:
@@ -206,8 +208,12 @@ class SentenceRanking(Struct, frozen=True):
     required: frozenset[SentenceKey]
 
     def understandable(self, picks: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-        """Without those that miss their context, as a question its answer, unless they are required."""
-        return [pick for pick in picks if pick.key in self.required or self.has_context(pick, picks)]
+        """Without those that miss their context, as a question its answer, unless they are required; and without what
+        is told only as a context of those."""
+        kept = [pick for pick in picks if pick.key in self.required or self.has_context(pick, picks)]
+        contexts = {key for keys in self.needs.values() for key in keys} - self.required
+        unused = contexts - {key for pick in kept for key in self.needs.get(pick.key, ())}
+        return [pick for pick in kept if pick.score > MIN_WORTH_SCORE or pick.key not in unused]
 
     def has_context(self, sentence: ScoredSentence, picks: Sequence[ScoredSentence]) -> bool:
         return {pick.key for pick in picks}.issuperset(self.needs.get(sentence.key, ()))

@@ -320,6 +320,7 @@ _MAX_GREETING = 60
 _GREETING = re.compile(
     r"(?:(?:hi|hey|hello|hallo|hola|salut|so|and|und|y|et)\b[^?!.]{0,20}[,!]? )?(?:¿ ?)?"
     r"(?:how (?:are|have) (?:you|things)(?: been| doing| going)?|how(?:['’]s| is) (?:it|everything|life)(?: going)?"
+    r"|are you (?:al(?:l )?right|okay|ok|well)"
     r"|what(?:['’]s| is) (?:up|new)|how do you do|wie geht(?:['’]?s| es)(?: (?:dir|ihnen|euch))?"
     r"|was gibt(?:['’]?s| es) neues|alles (?:gut|klar)|qué tal|cómo (?:estás|está usted|están|te va)"
     r"|ça va|comment (?:ça va|vas-tu|allez-vous)|quoi de neuf)"

@@ -16,6 +16,7 @@ from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.machine_output import FENCES, is_machine_made, is_noise
 from recto.summary.model_orders import SOMEBODY
 from recto.summary.pasted_text import quotation_runs, spoken_parts
+from recto.summary.quotation import count_topic_words
 from recto.summary.sentences import (
     IS_UNSPACED,
     is_heading,
@@ -26,7 +27,7 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
-from recto.summary.statements import is_empty_offer, says_little
+from recto.summary.statements import accepts, acknowledges, chosen_option, is_empty_offer, is_reaction, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
@@ -46,6 +47,11 @@ _MAX_CONTEXT = 240
 _MAX_LINES_TO_ANSWER, _MAX_SENTENCES_TO_ANSWER = 8, 5
 _MAX_ELLIPTIC_SPACES, _MAX_ELLIPTIC_CHARACTERS = 7, 12
 _MAX_REFUSAL = 60
+# Terms that tell a topic have so many letters; a sentence with fewer topic words is understood beside another.
+_MIN_TOPIC, _MIN_TOPICS = 5, 2
+_MAX_SENTENCES_SINCE = 2
+# An option is found again by so much of it.
+_MIN_OPTION = 40
 _YES_OR_NO = re.compile(
     r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
 )
@@ -73,6 +79,10 @@ class SourceLine(Struct, frozen=True):
     """The terms that the user uses right before and after an assistant's message: what the two talk about."""
     is_accepted: bool = False
     """Whether the user agrees to what it proposes."""
+    options: tuple[str, ...] = ()
+    """What an assistant's message lists to choose from, or what the message before the user's does."""
+    chosen: int | None = None
+    """Which of these the user takes."""
 
     def heading(self, speaker: str | None = None) -> str:
         """The label as it is written where it quotes a speaker."""
@@ -202,9 +212,13 @@ class SentenceContext(Struct):
         source = self.reader.lines[line]
         if source.label == TOOL or is_machine_made(text):
             return
+        if source.label == USER and source.chosen is not None and (option := self._option(sentence)):
+            yield option
+            return
         is_leaning = leans_back(text)
-        before = self._meaningful(line, position - 1) if is_leaning or refers_back(text) else None
-        if before is None and is_leaning and sentence.speaker is None:
+        is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS
+        before = self._meaningful(line, position - 1) if is_leaning or is_thin or refers_back(text) else None
+        if before is None and sentence.speaker is None and (is_leaning or (source.label == USER and accepts(text))):
             before = self._said_before(sentence)
         if before:
             yield before
@@ -219,6 +233,16 @@ class SentenceContext(Struct):
         if said:
             yield said
 
+    def _option(self, choice: ScoredSentence) -> ScoredSentence | None:
+        """The option that a sentence takes by its place in a list."""
+        options = self.reader.lines[choice.line].options
+        at, line = chosen_option(choice.text, options), self._other_speaker(choice.line, -1)
+        if at is None or line is None:
+            return None
+        start = options[at][:_MIN_OPTION]
+        listed = (found for found in self.reader.cached_sentences(line) if start in found.text)
+        return next((_unscored(line, found) for found in listed), None)
+
     def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
         """The sentence that it corrects."""
         for (line, position), later in self.corrections.items():
@@ -229,7 +253,10 @@ class SentenceContext(Struct):
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)
-        return _unscored(line, found) if found and not found.is_code and _is_meaningful(found) else None
+        if not found or found.is_code or not _is_meaningful(found):
+            return None
+        is_empty = is_reaction(found.text) or (acknowledges(found.text) and count_topic_words(found.text) < _MIN_TOPICS)
+        return None if is_empty else _unscored(line, found)
 
     def _answer(self, question: ScoredSentence) -> ScoredSentence | None:
         """The other speaker's first meaningful sentence after a question that ends its own message."""
@@ -245,26 +272,31 @@ class SentenceContext(Struct):
         return _unscored(line, answer) if answer and not is_question(answer.text) else None
 
     def _question(self, answer: ScoredSentence) -> ScoredSentence | None:
-        """The question that ends the other speaker's last message, if the answer starts its own."""
+        """The question at the end of the other speaker's last message, if the answer starts its own."""
         own = self.reader.cached_sentences(answer.line)
         if any(_is_meaningful(sentence) for sentence in own if sentence.position < answer.position):
             return None
         line = self._other_speaker(answer.line, -1)
-        last = self.reader.cached_sentences(line)[-1:] if line is not None else []
-        return _unscored(line, last[0]) if line is not None and last and _is_short_question(last[0]) else None
+        last = self.reader.cached_sentences(line)[-_MAX_SENTENCES_SINCE:] if line is not None else []
+        asked = next(
+            (found for found in reversed(last) if is_question(found.text) and found.text[0] not in "-*•"), None
+        )
+        return _unscored(line, asked) if line is not None and asked and _is_short_question(asked) else None
 
     def _said_before(self, sentence: ScoredSentence) -> ScoredSentence | None:
-        """What the other speaker's last message says first or in bold, if this sentence is the first to answer it."""
+        """What this sentence is the first to answer in the other speaker's last message: the one that speaks of the
+        same, one in bold, or the first."""
         own = self.reader.cached_sentences(sentence.line)
         if any(_is_meaningful(found) for found in own if found.position < sentence.position):
             return None
         line = self._other_speaker(sentence.line, -1)
         said = self.reader.cached_sentences(line) if line is not None else []
-        said = [found for found in said if _is_meaningful(found) and not found.is_code]
-        found = next((found for found in said if "**" in found.text), said[0] if said else None)
-        if line is None or found is None or is_empty_offer(found.text) or not _names_something(found.text):
+        said = [found for found in said if _is_meaningful(found) and not found.is_code and not acknowledges(found.text)]
+        topic = {term for term in sentence.terms if len(term) >= _MIN_TOPIC}
+        found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
+        if line is None or found is None or is_empty_offer(found.text):
             return None
-        return _unscored(line, found)
+        return _unscored(line, found) if _names_something(found.text) or topic & found.terms else None
 
     def _other_speaker(self, line: int, step: int) -> int | None:
         """The next line in this direction that another speaker wrote; tool results in between are skipped."""

@@ -4,6 +4,7 @@ They complete the decisions of `recto.summary.sentences`, in English, German, Sp
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 
@@ -82,8 +83,9 @@ _ORDERS = re.compile(
     r"|explique\w*|raconte\w*|montre\w*|dis-moi|donne\w*|écris|aide\w*|résume\w*|traduis|compare\w*|cherche\w*)\b"
 )
 _REACTION = re.compile(
-    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*[ ,!.]+)?"
-    r"(?:you(?:['’]\w+|r)?\b|such\b|what an? |so |thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
+    r"(?:(?:(?:ha|ja){2,}|yeah|wow|oh|ah|aw+|lol|ja|oui|sí)\w*(?: \w{2,12}(?=[,!]))?[ ,!.]+)?"
+    r"(?:that (?:would|must|sounds)\b|that['’]d be"
+    r"|you(?:['’]\w+|r)?\b|such\b|what an? |so |thank|love\b|that(?:['’]s| is) so|sounds?\b|wish|enjoy|congrat"
     r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
     r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
 )
@@ -190,6 +192,51 @@ def _without_offer(reply: str) -> str:
     return reply[:start].strip() if start > _MAX_PUT_OFF or (start and is_empty_offer(question)) else reply
 
 
+# -- options, and which of them is taken
+
+_ITEM = re.compile(r"^[ \t]*(\d{1,2}[.)]|[-*•])[ \t]+(?=\S)(.*\S)", re.MULTILINE)
+_MIN_OPTIONS, _MAX_OPTIONS = 2, 12
+_ORDINALS = (
+    r"first|1st|erste\w?|primer[oa]?|premi(?:er|ère)",
+    r"second|2nd|zweite\w?|segund[oa]|deuxième|seconde?",
+    r"third|3rd|dritte\w?|tercer[oa]?|troisième",
+    r"fourth|4th|vierte\w?|cuart[oa]|quatrième",
+    r"fifth|5th|fünfte\w?|quint[oa]|cinquième",
+)
+_LAST = r"last|letzte\w?|últim[oa]|derni(?:er|ère)"
+_CHOOSES = re.compile(
+    rf"\b(?:the|die|der|das|den|dem|el|la|le)[ ](?:(?P<last>{_LAST})|{'|'.join(f'({word})' for word in _ORDINALS)})\b"
+    r"|(?:\b(?:option|number|variant|plan|nummer|variante|opción|número|numéro)[ ]|\#)(?P<number>\d)\b(?![.,:]\d)"
+    r"|^(?P<alone>\d)(?=[.)!]*$|[.,)]?[ ](?:please|bitte|por[ ]favor|then|dann)\b)",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DECLINES = re.compile(r"(?:not|no|nicht|nein|pas|non|neither|anything but)\b", re.IGNORECASE)
+_MAX_CHOICE = 120
+
+
+def listed_options(text: str) -> tuple[str, ...]:
+    """The items of the last list in a reply that asks or proposes something: what the user can choose from."""
+    items = _ITEM.findall(text)
+    numbered = [item for marker, item in items if marker[0].isdigit()]
+    found = numbered if len(numbered) >= _MIN_OPTIONS else [item for _, item in items]
+    is_usable = _MIN_OPTIONS <= len(found) <= _MAX_OPTIONS and not any(item.endswith("?") for item in found)
+    return tuple(found) if is_usable else ()
+
+
+def chosen_option(reply: str, options: Sequence[str]) -> int | None:
+    """The index of the option that a reply names by its place: "the second one", "Also die erste", "3"."""
+    found = _CHOOSES.search(reply) if options and len(reply) <= _MAX_CHOICE and not reply.endswith("?") else None
+    if found is None or _DECLINES.match(reply):
+        return None
+    number = found["number"] or found["alone"]
+    place = int(number) if number else len(options) if found["last"] else _ordinal(found)
+    return place - 1 if 1 <= place <= len(options) else None
+
+
+def _ordinal(found: re.Match[str]) -> int:
+    return next(place for place, word in enumerate(found.groups()[1:], 1) if word)
+
+
 # -- words that say nothing alone
 
 _LITTLE = _words(
@@ -216,18 +263,37 @@ _AGREES = _words(
 
 
 _ACCEPTS = re.compile(
-    r"(?:ok(?:ay)?|yes|yep|yeah|perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with"
-    r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)|ja\b|genau|passt"
-    r"|perfekt|gut|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b|exacto|de acuerdo"
-    r"|me gusta|el (?:primero|segundo)"
-    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|le (?:premier|deuxième|second))\b",
+    r"(?:ok(?:ay)?|yes|yep|yeah|perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with|fine"
+    r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)|good (?:point|idea|call)"
+    r"|(?:that )?makes sense|you['’]re right|ja\b|genau|passt|stimmt|gute idee"
+    r"|perfekt|gut|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b"
+    r"|exacto|de acuerdo|tienes razón|buena idea|me gusta|el (?:primero|segundo)"
+    r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"
+    r"|le (?:premier|deuxième|second))\b",
     re.IGNORECASE,
 )
+_REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?？]", re.IGNORECASE)
 
 
 def accepts(reply: str) -> bool:
     """Whether the user takes what was proposed: "ok take that then", "Magnifique, on prend ça"."""
-    return len(reply) <= _MAX_LITTLE and _ACCEPTS.match(reply) is not None and not agrees(reply)
+    if len(reply) > _MAX_LITTLE or agrees(reply) or not _ACCEPTS.match(reply):
+        return False
+    return _REFUSES.search(reply) is None
+
+
+_ACKNOWLEDGES = re.compile(
+    r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
+    r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
+    r"|d['’]accord)\b"
+    r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
+    re.IGNORECASE,
+)
+
+
+def acknowledges(text: str) -> bool:
+    """Whether it says that something was heard or done, and little more: "Understood, to Ada"."""
+    return _ACKNOWLEDGES.match(text) is not None
 
 
 def agrees(text: str) -> bool:

@@ -205,3 +205,23 @@ def _shell_use(command: str, result: str, *, is_error: bool, frames: frozenset[s
     # of several commands in a line, those that came before the one that failed were carried out
     done = () if is_failed and len(parts) == 1 else changed
     return ToolUse(families, shown, outcome, is_failed, is_looking, files.read, done, is_shell=True)
+
+
+def readable_arguments(arguments: str) -> str:
+    """The arguments of a tool call as a person reads them: a line for each, without quotes and escapes."""
+    try:
+        return "\n".join(_argument_lines(json.loads(arguments)))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _argument_lines(value: Any, name: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _argument_lines(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _argument_lines(inner, name)
+    else:
+        written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f"{name}: {written}" if name else written

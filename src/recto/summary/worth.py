@@ -11,7 +11,16 @@ from functools import lru_cache
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
 from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
-from recto.summary.statements import agrees, is_announcement, is_reaction, is_request, leaves_open, says_little
+from recto.summary.statements import (
+    accepts,
+    acknowledges,
+    agrees,
+    is_announcement,
+    is_reaction,
+    is_request,
+    leaves_open,
+    says_little,
+)
 
 # A subject that stands for something in another sentence: "That is a nice start", "Das hat Mei erzählt".
 _POINTS_BACK = re.compile(
@@ -24,6 +33,8 @@ _POINTS_BACK = re.compile(
 )
 # Such a sentence names what it is about: "It's 795 chairs".
 _COUNTS = re.compile(r"(?:it['’]s|it is|es sind|son) (?:\w+ )?\d", re.IGNORECASE)
+# "Then: Porto from the 19th" sums up, and needs nothing from before.
+_RECAPS = re.compile(r"(?:then|so|dann|also|entonces|donc|alors) ?[:–—] ?", re.IGNORECASE)
 _DONE_SO = re.compile(
     r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b"
     r"|\b(?:keep|use|note|add|put|take|remember|check|try) (?:that|this) (?:on|in|to|for|as|with|then|later)\b"
@@ -31,13 +42,6 @@ _DONE_SO = re.compile(
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b"
-)
-_ACKNOWLEDGES = re.compile(
-    r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
-    r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord)\b"
-    r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
-    re.IGNORECASE,
 )
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
@@ -50,6 +54,15 @@ _ADVISES = re.compile(
     r"|\bwe(?:['’]re| are| were| have been) \w+ing\b"
     r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
     r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
+)
+_PROPOSES = re.compile(
+    r"\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
+    r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
+    r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
+    r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
+    r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
+    r"|use|check|ask|don['’]t|start|begin|take|look for|think about"
+    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande))"
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
@@ -100,7 +113,7 @@ def is_worth_telling(
         return is_open and count_topic_words(text) >= _MIN_TOPIC
     if is_heading(text) or (is_quoted and (priority == NORMAL or not stands_alone(text))):
         return False
-    if says_little(text):
+    if says_little(text) or accepts(text):
         return True
     if priority == NORMAL:
         topics = count_topic_words(text)
@@ -114,6 +127,7 @@ def is_worth_telling(
 @lru_cache(8192)  # the summary and the ledger ask
 def stands_alone(text: str) -> bool:
     """Whether it names what it is about."""
+    text = _RECAPS.sub("", text)
     if _COUNTS.match(text):
         return True
     is_leaning = _POINTS_BACK.match(text) or _DONE_SO.search(text.lower()) or leans_on_another(text) or leans_back(text)
@@ -125,21 +139,34 @@ def needs_context(text: str) -> bool:
     return says_little(text) or not (stands_alone(text) or _SPECIFIC.search(text))
 
 
+def is_advice(text: str) -> bool:
+    """Whether an assistant proposes something, rather than to tell what is or what was done."""
+    lower = text.lower()
+    return _PROPOSES.search(lower) is not None or _ADVISES.search(lower) is not None
+
+
+def is_about_self(text: str) -> bool:
+    """Whether somebody tells of himself, as both do where two people chat."""
+    lower = text.lower()
+    return _SPEAKS_OF_SELF.search(lower) is not None and _ADVISES.search(lower) is None
+
+
 def _is_news(text: str, priority: int, *, is_on_topic: bool) -> bool:
     """Whether an assistant's sentence holds more than advice."""
     is_plan = priority < BINDING and is_announcement(text)
-    if is_question(text) or is_plan or _ACKNOWLEDGES.match(text) or says_little(text):
+    if is_question(text) or is_plan or acknowledges(text) or says_little(text):
         return False
     if _SPECIFIC.search(text):
         return True
-    topics = 0 if _FOLLOWS.match(text) else count_topic_words(text)
+    topics = count_topic_words(text)
     if priority == BINDING or _DIGIT.search(text):
-        return topics >= _MIN_TOPIC
+        return topics >= _MIN_TOPIC + (_FOLLOWS.match(text) is not None)
+    topics = 0 if _FOLLOWS.match(text) and not is_on_topic else topics
     if is_reaction(text) or topics < _MIN_EXPLAINED:
         return False
     if is_on_topic and not _ADVISES.search(text.lower()):
         return True
-    if _SPEAKS_OF_SELF.search(text.lower()) and not _ADVISES.search(text.lower()):
+    if is_about_self(text):
         return True
     if _FULL_NAME.search(text):
         return True
