@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import cache
 
+from recto.summary.sentences import is_german
+
 _DAYS = {
     "today|tonight|this (?:morning|afternoon|evening)|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
     "|ce (?:matin|soir)|cet après-midi": 0,
@@ -77,7 +79,6 @@ _HINT = re.compile(
     re.IGNORECASE,
 )
 # "Hier" is yesterday in French, and here in German.
-_GERMAN = re.compile(r"\b(?:ist|sind|war|der|die|das|dem|den|und|nicht|ein|eine|wir|ich|zu|auf|mit)\b", re.IGNORECASE)
 _DATED = re.compile(r"\s*[(\[,]?\s*\d")
 _MOST_DAYS = 36_000
 
@@ -101,7 +102,7 @@ def add_dates(text: str, day: date | None) -> str:
         key=lambda pair: (pair[0].start(), -pair[0].end()),
     )
     for match, make in matches:
-        is_here = match[0].lower() == "hier" and _GERMAN.search(text)
+        is_here = match[0].lower() == "hier" and is_german(text)
         if match.start() >= taken and not is_here and not _DATED.match(text, match.end()):
             taken = match.end()
             try:

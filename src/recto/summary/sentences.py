@@ -350,6 +350,16 @@ def rate_sentence(sentence: str) -> int:
     return max(priority, TELLING if UNSPACED_NUMBER.search(sentence) else NORMAL)
 
 
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|sind|war|nicht|wer|wir|ich|sich|zu|auf|mit)\b", re.IGNORECASE
+)
+
+
+def is_german(sentence: str) -> bool:
+    """Whether nouns in it have capitals, and "hier" is a place."""
+    return _GERMAN.search(sentence) is not None
+
+
 def is_question(sentence: str) -> bool:
     end = sentence[-12:].rstrip(_CLOSING)
     return end.endswith(("?", "？", "؟")) or (not end.isascii() and _UNSPACED_QUESTION.search(end) is not None)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
-from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
+from recto.summary.sentences import is_german, is_heading, is_question, leans_back, leans_on_another, rate_sentence
 from recto.summary.statements import (
     accepts,
     acknowledges,
@@ -67,7 +67,6 @@ _PROPOSES = re.compile(
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
 )
-_GERMAN = re.compile(r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|nicht|wer|wir|sich)\b")
 _PLEASE = re.compile(r"\b(?:please|bitte|por favor|s['’]il (?:te|vous) pla[iî]t)\b")
 # A wish for all that follows is not settled by the first reply.
 _LASTS = re.compile(
@@ -170,5 +169,5 @@ def _is_news(text: str, priority: int, *, is_on_topic: bool) -> bool:
         return True
     if _FULL_NAME.search(text):
         return True
-    names = 0 if _GERMAN.search(text.lower()) else len(_NAME.findall(text))
+    names = 0 if is_german(text) else len(_NAME.findall(text))
     return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
