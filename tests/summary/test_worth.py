@@ -377,3 +377,13 @@ def test_a_context_is_not_told_without_the_sentence_that_needs_it() -> None:
     ranking = SentenceRanking([kept, context, cut_off], {cut_off.key: [context.key]}, frozenset())
     assert ranking.understandable([kept, context]) == [kept]
     assert ranking.understandable([kept, context, cut_off]) == [kept, context, cut_off]
+
+
+@pytest.mark.parametrize("text", ["Cool, John.", "Yeah Maria, it's awesome!", "Nice one, Ben!"])
+def test_small_talk_that_names_the_other_is_small_talk(text: str) -> None:
+    assert rate_sentence(text) == CHATTER
+
+
+@pytest.mark.parametrize("text", ["I'm really proud of you for taking part.", "I totally agree, Mel.", "Time flies."])
+def test_praise_and_agreement_are_not_told(text: str) -> None:
+    assert not is_worth_telling(text, is_assistant=False)

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import cache
 
-from recto.summary.sentences import is_german
-
 _DAYS = {
     "today|tonight|this (?:morning|afternoon|evening)|heute|hoy|esta (?:mañana|tarde|noche)|aujourd['’]hui"
     "|ce (?:matin|soir)|cet après-midi": 0,
@@ -89,6 +87,16 @@ def day_of(created: str) -> date | None:
         return datetime.fromisoformat(created).astimezone().date() if created else None
     except (ValueError, OverflowError):
         return None
+
+
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|sind|war|nicht|wer|wir|ich|sich|zu|auf|mit)\b", re.IGNORECASE
+)
+
+
+def is_german(sentence: str) -> bool:
+    """Whether nouns in it have capitals, and "hier" is a place."""
+    return _GERMAN.search(sentence) is not None
 
 
 def add_dates(text: str, day: date | None) -> str:

@@ -317,6 +317,8 @@ UNSPACED_NUMBER = re.compile(
 
 
 _MAX_GREETING = 60
+# "Cool, John.", "Yeah Maria, it's awesome!"
+_VOCATIVE = re.compile(r",? [A-Z][^\W\d_]+(?=[!.]*$|[,!] )")
 _GREETING = re.compile(
     r"(?:(?:hi|hey|hello|hallo|hola|salut|so|and|und|y|et)\b[^?!.]{0,20}[,!]? )?(?:¿ ?)?"
     r"(?:how (?:are|have) (?:you|things)(?: been| doing| going)?|how(?:['’]s| is) (?:it|everything|life)(?: going)?"
@@ -341,6 +343,9 @@ def rate_sentence(sentence: str) -> int:
         priority == TELLING and sets_deadline(sentence) and not is_question(sentence)
     ):
         return BINDING
+    if priority == NORMAL and len(sentence) < _MAX_GREETING and (addressed := _VOCATIVE.search(sentence)):
+        rest = sentence[: addressed.start()] + sentence[addressed.end() :]
+        priority = min(priority, sentence_priority(rest.strip()))
     if sentence.isascii() or not _EAST_ASIAN.search(sentence):
         return priority
     if _UNSPACED_SMALL_TALK.fullmatch(sentence):
@@ -348,16 +353,6 @@ def rate_sentence(sentence: str) -> int:
     if _UNSPACED_BINDING.search(sentence) and not is_question(sentence):
         return BINDING
     return max(priority, TELLING if UNSPACED_NUMBER.search(sentence) else NORMAL)
-
-
-_GERMAN = re.compile(
-    r"\b(?:der|die|das|den|dem|ein|eine|einen|und|ist|sind|war|nicht|wer|wir|ich|sich|zu|auf|mit)\b", re.IGNORECASE
-)
-
-
-def is_german(sentence: str) -> bool:
-    """Whether nouns in it have capitals, and "hier" is a place."""
-    return _GERMAN.search(sentence) is not None
 
 
 def is_question(sentence: str) -> bool:

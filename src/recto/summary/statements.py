@@ -89,6 +89,12 @@ _REACTION = re.compile(
     r"|check out|i(?:['’]m| am) (?:so |really |super |very )?(?:thank|proud|happy|glad|lucky|excited|grateful)"
     r"|here(?:['’]s| is)|great|nice|super|danke|du bist|deine? |was für|gracias|qué |eres |merci|quelle? |bravo)"
 )
+# Praise and agreement, wherever they stand.
+_PRAISES = re.compile(
+    r"\b(?:proud of|happy for|stoked for|excited for|thrilled for|rooting for|sorry for) you\b|\bi (?:\S+ )?agree\b"
+    r"|\bi wish i (?:had|could)\b|\btime flies\b|\bstolz auf dich\b|\bfreue? mich für dich\b"
+    r"|\borgullos[oa] de ti\b|\bme alegro (?:mucho )?por ti\b|\bfi[eè]re? de toi\b|\bcontente? pour toi\b"
+)
 _UNSPACED_ORDER = re.compile("^(?:请|帮我|告诉我|给我|介绍|解释|教えて|説明)")
 _LEAVES_OPEN = re.compile(
     r"\b(?:(?:don't|do not|doesn't|didn't|can't|couldn't) (?:really )?(?:know|say|tell|find out)|no (?:idea|clue)"
@@ -151,7 +157,8 @@ def is_request(sentence: str) -> bool:
 
 def is_reaction(sentence: str) -> bool:
     """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
-    return _REACTION.match(sentence.lower()) is not None
+    lower = sentence.lower()
+    return _REACTION.match(lower) is not None or _PRAISES.search(lower) is not None
 
 
 def asks_politely(sentence: str) -> bool:

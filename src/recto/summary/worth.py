@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
-from recto.summary.sentences import is_german, is_heading, is_question, leans_back, leans_on_another, rate_sentence
+from recto.summary.relative_dates import is_german
+from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
 from recto.summary.statements import (
     accepts,
     acknowledges,
