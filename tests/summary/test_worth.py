@@ -5,13 +5,13 @@ from tests.summary.samples import covered, quarter
 
 from recto.chat.message import Role
 from recto.chat.priority import BINDING, CHATTER
+from recto.summary.choices import chosen_options, listed_options
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.ledger import ledger_lines, mark_corrections
 from recto.summary.sentence_score import without_passing_series
 from recto.summary.sentence_selection import SentenceRanking
 from recto.summary.sentences import rate_sentence
 from recto.summary.source_lines import ScoredSentence
-from recto.summary.statements import chosen_option, listed_options
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
@@ -257,21 +257,37 @@ TOWNS = ("Morlaix", "Roscoff", "Quimper", "Vannes")
         ("Hay dos:\n1. Hotel Miramar\n2. Pensión Lola\n¿Cuál?", "La segunda, que es más barata.", "Lola"),
         ("Deux titres :\n- *Le Sel*\n- *La Rame*\nLequel ?", "Le deuxième !", "Rame"),
         ("Plans:\n- walk\n- take the late ferry", "the last one", "ferry"),
+        ("Boards:\nA) a hex map\nB) one track\nC) four lanes", "C, but ships can switch lanes", "lanes"),
+        ("Ways:\n1. map them\n2. keep them empty", "2 only. Tomek built on it", "empty"),
     ],
 )
 def test_options_are_counted_in_four_languages(listed: str, reply: str, taken: str) -> None:
     options = listed_options(listed)
-    chosen = chosen_option(reply, options)
-    assert chosen is not None
+    (chosen,) = chosen_options(reply, options)
     assert taken in options[chosen]
 
 
 @pytest.mark.parametrize(
     "reply",
-    ["Is the second one dearer?", "Not the second one.", "the ninth one", "At first I did not see it.", "20 people"],
+    [
+        "Is the second one dearer?",
+        "Not the second one.",
+        "the ninth one",
+        "At first I did not see it.",
+        "20 people",
+        "2 people come.",
+        "A friend said so.",
+        "definitely not 2, we lost orders that way",
+    ],
 )
 def test_a_question_a_refusal_and_a_place_that_is_not_listed_choose_nothing(reply: str) -> None:
-    assert chosen_option(reply, listed_options(LISTED)) is None
+    assert not chosen_options(reply, listed_options(LISTED))
+
+
+def test_several_options_can_be_taken() -> None:
+    options = listed_options("Cards:\n1. Storm\n2. Tide\n3. Hermit\n4. Fog")
+    assert chosen_options("1, 2 and 4. the hermit is boring", options) == (0, 1, 3)
+    assert chosen_options("the first and the third", options) == (0, 2)
 
 
 def test_a_list_of_questions_is_nothing_to_choose_from() -> None:

@@ -43,6 +43,8 @@ USED = 0.95
 LOG_SHARE, LEAST_SHARE = 0.35, 0.25
 # The most that it takes for files and commands that have no place in its share.
 MAX_LOG_SHARE = 0.5
+# The ledger's share beside sentences of the originals, which tell facts in full.
+LEDGER_SHARE = 0.25
 # It gets more where the model's summary leaves it, and less where that is too long.
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 # The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
@@ -292,7 +294,7 @@ class SummaryWriter(Struct):
         """The lower rungs: neither can fail, and both fit."""
         source = self.source
         await source.read(MOST_READ)
-        text = await self._within(self.most - self._share, source.extract)
+        text = await self._within(self.most - min(self._share, int(self.most * LEDGER_SHARE)), source.extract)
         made_by = "extractive"
         if not text:
             text, made_by = await self._within(self.most, source.truncate), "truncated"

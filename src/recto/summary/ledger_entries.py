@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER
+from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
@@ -40,16 +41,14 @@ from recto.summary.statements import (
     agrees,
     answers,
     asks_politely,
-    chosen_option,
     is_empty_offer,
     is_reaction,
     is_request,
     leaves_open,
-    listed_options,
     says_little,
     settles,
 )
-from recto.summary.worth import is_worth_telling, needs_context
+from recto.summary.worth import is_advice, is_worth_telling, needs_context
 
 # How many facts of a kind one output may contribute, and how many rows of a table.
 _MAX_OF_KIND, _MAX_TABLE = 4, 8
@@ -117,6 +116,7 @@ def entries_of_prose(
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
+        lowered += not is_user and is_advice(item)
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if answered and not asked and says_little(text) and not agrees(text):
         fact = Fact("quote", text, normalize_fact_text(text), 0, len(text))
@@ -155,8 +155,8 @@ class _Told:
 
 def _taken(text: str, before: AskedBefore) -> AskedQuestion | None:
     """The option that a short answer takes by its place in a list."""
-    chosen = chosen_option(text, before.options)
-    return AskedQuestion(before.number, quote_words(before.options[chosen])) if chosen is not None else None
+    chosen = chosen_options(text, before.options)
+    return AskedQuestion(before.number, quote_words(before.options[chosen[0]])) if chosen else None
 
 
 def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:

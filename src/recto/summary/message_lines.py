@@ -9,14 +9,17 @@ from itertools import takewhile
 from msgspec import Struct
 
 from recto.chat.priority import CHATTER
+from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import accepts, answers, chosen_option, listed_options, settles
+from recto.summary.statements import accepts, answers, is_empty_offer, settles
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
 _TASK_WEIGHT, _ACCEPTED_WEIGHT = 1.6, 1.3
+# What was said last holds more often than what was said first.
+_RECENCY = 0.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
@@ -48,7 +51,9 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
     task = _find_task(messages) if is_beginning and not has_log else -1
     lines = []
     for at, message in enumerate(messages):
-        weight = ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + 0.1 * at / len(messages))
+        weight = (
+            ROLE_WEIGHTS.get(message.role, 0.5) * (0.55 + 0.09 * message.priority) * (1 + _RECENCY * at / len(messages))
+        )
         weight *= _TASK_WEIGHT if at == task else 1
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
             weight *= _LONG_PROMPT_WEIGHT
@@ -69,6 +74,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_accepted=is_accepted,
                 options=options,
                 chosen=chosen,
+                is_answer=_is_answer(messages, at),
             )
         )
     return lines
@@ -83,15 +89,23 @@ def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[
     return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), is_accepted
 
 
-def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], int | None]:
-    """The options that a message lists or answers, and which one is taken; none where nothing is."""
+def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The options that a message lists or answers, and which are taken; none where nothing is."""
     asked, reply = (at, at + 1) if messages[at].role == "assistant" else (at - 1, at)
     if asked < 0 or reply >= len(messages) or (messages[asked].role, messages[reply].role) != ("assistant", "user"):
-        return (), None
+        return (), ()
     options = listed_options(messages[asked].text)
     said = sentences(messages[reply].text[:_MAX_NEAR]) if options else []
-    chosen = next((place for text in said if (place := chosen_option(text, options)) is not None), None)
-    return (options, chosen) if chosen is not None else ((), None)
+    chosen = next((places for text in said if (places := chosen_options(text, options))), ())
+    return (options, chosen) if chosen else ((), ())
+
+
+def _is_answer(messages: Sequence[PlainMessage], at: int) -> bool:
+    """Whether the assistant's message before ends with a question, other than whether to go on."""
+    if not at or (messages[at - 1].role, messages[at].role) != ("assistant", "user"):
+        return False
+    last = (sentences(messages[at - 1].text[-_MAX_NEAR:]) or [""])[-1]
+    return is_question(last) and not is_empty_offer(last)
 
 
 def is_settled(text: str, following: Sequence[PlainMessage]) -> bool:

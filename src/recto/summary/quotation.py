@@ -16,6 +16,8 @@ _MAX_QUOTED, _MAX_BINDING, _MAX_SEARCHED = 90, 160, 180
 _MAX_WHOLE = 100
 # A clause of this length is quoted as a whole.
 _SHORT_CLAUSE = 72
+# A sentence that is no longer than this is quoted whole.
+_SHORT_SENTENCE = 64
 _ALONE = ("path", "url", "command")
 _MIN_CLAUSE = 12
 _ENOUGH_TOPIC, _NEAR = 2, 24
@@ -127,6 +129,9 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
             item = _item(text[wide_start:wide_end], fact_ends=fact.end - wide_start)
             return Quoted(item, item)
     short = _quote_shortly(fact, text, clause_start, clause_end)
+    if end - start <= _SHORT_SENTENCE and fact.kind not in _ALONE:
+        item = _item(text[start:end], fact_ends=fact.end - start)
+        return Quoted(item, item)
     if clause_end - clause_start > _SHORT_CLAUSE:
         clause_start, clause_end = _narrow(text, clause_start, clause_end, fact, _SHORT_CLAUSE)
     item = _item(text[clause_start:clause_end], fact_ends=fact.end - clause_start)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.summary.choices import chosen_options
 from recto.summary.facts import is_passing
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
@@ -37,7 +38,7 @@ from recto.summary.source_lines import (
     SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import chosen_option, is_announcement, is_request, says_little
+from recto.summary.statements import is_announcement, is_request, says_little
 from recto.summary.worth import is_about_self, is_advice, is_worth_telling
 
 Told = TypeVar("Told")
@@ -51,9 +52,9 @@ LEADING_SENTENCES = 3
 
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
-_BOLD_BONUS, _CHOICE_BONUS = 0.4, 0.8
+_BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _MAX_BONUS = _PRIORITY_BONUS[BINDING] + _BOLD_BONUS
-_FACT_BONUS = (0.0, 0.25, 0.4, 0.5)
+_FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
 _SMALL_TALK_FACTOR, _UNWORTHY_FACTOR = 0.01, 0.04
@@ -79,6 +80,8 @@ _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
 _MIN_ROW_TERMS = 6
 _MIN_BINDING_SCORE = 0.6
+# The first sentences of a reply answer, the others tell more.
+_MAX_ANSWER_SENTENCES = 2
 # An assistant's sentence with so many of the user's terms is about what the user talks about.
 _MIN_SHARED_TERMS = 2
 _SERIES_FACTOR = 0.7
@@ -157,7 +160,7 @@ def score_sentence(
     # the 3 keeps a lone word from being the most central of all
     score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
-    if line.chosen is not None:
+    if line.chosen or line.is_answer:
         least = 0.0
     ceiling = line.weight * (_SELF_FACTOR if label == ASSISTANT else 1.0) / length
     if (highest := ceiling * (score + _MAX_BONUS)) < least:
@@ -168,8 +171,7 @@ def score_sentence(
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
-        if is_choice(text, line):
-            score += _CHOICE_BONUS
+        score += _reply_bonus(sentence, line)
     is_own_task = line.is_task and label != TOOL and not is_quoted
     if not is_own_task and (highest := ceiling * score) < least:
         return highest  # what follows only lowers it
@@ -201,16 +203,21 @@ def score_sentence(
     return line.weight * score / length
 
 
-def is_choice(text: str, line: SourceLine) -> bool:
-    """Whether the user takes one of the options that were listed."""
-    return line.label == USER and line.chosen is not None and chosen_option(text, line.options) is not None
+def _reply_bonus(sentence: LineSentence, line: SourceLine) -> float:
+    """What a user's sentence gains for taking an option, or for answering a question."""
+    if line.label != USER:
+        return 0.0
+    if line.chosen and chosen_options(sentence.text, line.options):
+        return _CHOICE_BONUS
+    is_answer = line.is_answer and sentence.position < _MAX_ANSWER_SENTENCES and not is_question(sentence.text)
+    return _ANSWER_BONUS if is_answer and rate_sentence(sentence.text[:_MAX_INSPECTED]) != CHATTER else 0.0
 
 
 def _is_rejected(text: str, line: SourceLine) -> bool:
     """Whether it is an option that the user did not take."""
-    if line.label != ASSISTANT or line.chosen is None:
+    if line.label != ASSISTANT or not line.chosen:
         return False
-    return any(at != line.chosen and option[:_MAX_SHORT_HEADING] in text for at, option in enumerate(line.options))
+    return any(at not in line.chosen and option[:_MAX_SHORT_HEADING] in text for at, option in enumerate(line.options))
 
 
 def is_binding(sentence: ScoredSentence) -> bool:

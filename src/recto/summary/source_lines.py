@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from recto.chat.priority import CHATTER, NORMAL
+from recto.summary.choices import chosen_options
 from recto.summary.machine_output import FENCES, is_machine_made, is_noise
 from recto.summary.model_orders import SOMEBODY
 from recto.summary.pasted_text import quotation_runs, spoken_parts
@@ -27,8 +28,9 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
-from recto.summary.statements import accepts, acknowledges, chosen_option, is_empty_offer, is_reaction, says_little
+from recto.summary.statements import accepts, acknowledges, is_empty_offer, is_reaction, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
+from recto.summary.worth import stands_alone
 
 USER, ASSISTANT, TOOL = "User: ", "Assistant: ", "Tool: "
 FORMER_SUMMARY = -1
@@ -48,7 +50,7 @@ _MAX_LINES_TO_ANSWER, _MAX_SENTENCES_TO_ANSWER = 8, 5
 _MAX_ELLIPTIC_SPACES, _MAX_ELLIPTIC_CHARACTERS = 7, 12
 _MAX_REFUSAL = 60
 # Terms that tell a topic have so many letters; a sentence with fewer topic words is understood beside another.
-_MIN_TOPIC, _MIN_TOPICS = 5, 2
+_MIN_TOPIC, _MIN_TOPICS, _MAX_AGREEMENT = 5, 2, 4
 _MAX_SENTENCES_SINCE = 2
 # An option is found again by so much of it.
 _MIN_OPTION = 40
@@ -81,8 +83,10 @@ class SourceLine(Struct, frozen=True):
     """Whether the user agrees to what it proposes."""
     options: tuple[str, ...] = ()
     """What an assistant's message lists to choose from, or what the message before the user's does."""
-    chosen: int | None = None
+    chosen: tuple[int, ...] = ()
     """Which of these the user takes."""
+    is_answer: bool = False
+    """Whether the message before it asks something."""
 
     def heading(self, speaker: str | None = None) -> str:
         """The label as it is written where it quotes a speaker."""
@@ -212,17 +216,18 @@ class SentenceContext(Struct):
         source = self.reader.lines[line]
         if source.label == TOOL or is_machine_made(text):
             return
-        if source.label == USER and source.chosen is not None and (option := self._option(sentence)):
-            yield option
+        if source.label == USER and source.chosen and (options := self._options(sentence)):
+            yield from options
             return
         is_leaning = leans_back(text)
         is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS
         before = self._meaningful(line, position - 1) if is_leaning or is_thin or refers_back(text) else None
-        if before is None and sentence.speaker is None and (is_leaning or (source.label == USER and accepts(text))):
+        if before is None and sentence.speaker is None and (is_leaning or (source.label == USER and _agrees_to(text))):
             before = self._said_before(sentence)
         if before:
             yield before
-        if (is_heading(text) or _is_refusal(text)) and (after := self._meaningful(line, position + 1)):
+        is_opener = is_thin and before is None and not position
+        if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
         if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
             yield answer
@@ -233,15 +238,12 @@ class SentenceContext(Struct):
         if said:
             yield said
 
-    def _option(self, choice: ScoredSentence) -> ScoredSentence | None:
-        """The option that a sentence takes by its place in a list."""
-        options = self.reader.lines[choice.line].options
-        at, line = chosen_option(choice.text, options), self._other_speaker(choice.line, -1)
-        if at is None or line is None:
-            return None
-        start = options[at][:_MIN_OPTION]
-        listed = (found for found in self.reader.cached_sentences(line) if start in found.text)
-        return next((_unscored(line, found) for found in listed), None)
+    def _options(self, choice: ScoredSentence) -> list[ScoredSentence]:
+        """The options that a sentence takes by their places in a list."""
+        options, line = self.reader.lines[choice.line].options, self._other_speaker(choice.line, -1)
+        taken = [options[at][:_MIN_OPTION] for at in chosen_options(choice.text, options)]
+        said = self.reader.cached_sentences(line) if line is not None and taken else []
+        return [_unscored(line or 0, found) for found in said if any(start in found.text for start in taken)]
 
     def _corrected(self, correction: ScoredSentence) -> ScoredSentence | None:
         """The sentence that it corrects."""
@@ -291,7 +293,7 @@ class SentenceContext(Struct):
             return None
         line = self._other_speaker(sentence.line, -1)
         said = self.reader.cached_sentences(line) if line is not None else []
-        said = [found for found in said if _is_meaningful(found) and not found.is_code and not acknowledges(found.text)]
+        said = [found for found in said if _is_meaningful(found) and not found.is_code and _tells(found.text)]
         topic = {term for term in sentence.terms if len(term) >= _MIN_TOPIC}
         found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
         if line is None or found is None or is_empty_offer(found.text):
@@ -326,6 +328,15 @@ def _is_meaningful(sentence: LineSentence) -> bool:
 def _names_something(text: str) -> bool:
     """Whether a pronoun in the answer may stand for something in it that a reader wants to know."""
     return _NAMED.search(text) is not None or rate_sentence(text) > NORMAL
+
+
+def _tells(text: str) -> bool:
+    return stands_alone(text) and not acknowledges(text) and not is_reaction(text)
+
+
+def _agrees_to(text: str) -> bool:
+    """Whether it takes what the other said, and hardly says what that is."""
+    return accepts(text) and count_topic_words(text) <= _MAX_AGREEMENT
 
 
 def _is_short_question(sentence: LineSentence) -> bool:

@@ -4,7 +4,6 @@ They complete the decisions of `recto.summary.sentences`, in English, German, Sp
 """
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 
@@ -127,7 +126,7 @@ _OFFER = re.compile(
     r"(?:(?:so|and|now|then|also|ok|okay)[, ]+)?(?:should|shall|may|can) (?:i|we)\b|(?:would|do) you (?:like|want)\b"
     r"|want me to\b|soll(?:en)? (?:ich|wir)\b|möchte(?:n sie|st du)\b|willst du\b|wollen sie\b"
     r"|[¿ ]*(?:quieres?|desea[s]?|te gustaría) que\b|[¿ ]*(?:sigo|continúo)\b|(?:veux-tu|voulez-vous) que\b"
-    r"|(?:dois-je|je continue)\b",
+    r"|(?:dois-je|je continue)\b|souhaite(?:s-tu|z-vous)\b|voulez-vous\b|veux-tu\b|¿?te (?:preparo|hago|escribo)\b",
     re.IGNORECASE,
 )
 _ANNOUNCEMENT = re.compile(
@@ -136,12 +135,16 @@ _ANNOUNCEMENT = re.compile(
     r"|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
+# German nouns have capitals.
+_SOLL = re.compile(r"(?:soll|möchte|willst|wollen)", re.IGNORECASE)
+_NAMED_GERMAN = re.compile(r"\d|[`\"“„«/]")
 _NAMED = re.compile(r"\d|(?<=[^.!?] )[A-Z][^\W\d_]|[`\"“„«/]")
 
 
 def is_empty_offer(question: str) -> bool:
     """Whether it offers to go on, and names nothing that a yes would settle: "Shall I go on with the next part?"."""
-    return _OFFER.match(question) is not None and _NAMED.search(question) is None
+    named = _NAMED_GERMAN if _SOLL.match(question) else _NAMED
+    return _OFFER.match(question) is not None and named.search(question) is None
 
 
 def is_announcement(text: str) -> bool:
@@ -197,51 +200,6 @@ def _without_offer(reply: str) -> str:
     start = max(reply.rfind(stop, 0, -1) for stop in (". ", ".\n", "! ", "!\n", "\n", "。", "！")) + 1
     question = reply[start:].strip()
     return reply[:start].strip() if start > _MAX_PUT_OFF or (start and is_empty_offer(question)) else reply
-
-
-# -- options, and which of them is taken
-
-_ITEM = re.compile(r"^[ \t]*(\d{1,2}[.)]|[-*•])[ \t]+(?=\S)(.*\S)", re.MULTILINE)
-_MIN_OPTIONS, _MAX_OPTIONS = 2, 12
-_ORDINALS = (
-    r"first|1st|erste\w?|primer[oa]?|premi(?:er|ère)",
-    r"second|2nd|zweite\w?|segund[oa]|deuxième|seconde?",
-    r"third|3rd|dritte\w?|tercer[oa]?|troisième",
-    r"fourth|4th|vierte\w?|cuart[oa]|quatrième",
-    r"fifth|5th|fünfte\w?|quint[oa]|cinquième",
-)
-_LAST = r"last|letzte\w?|últim[oa]|derni(?:er|ère)"
-_CHOOSES = re.compile(
-    rf"\b(?:the|die|der|das|den|dem|el|la|le)[ ](?:(?P<last>{_LAST})|{'|'.join(f'({word})' for word in _ORDINALS)})\b"
-    r"|(?:\b(?:option|number|variant|plan|nummer|variante|opción|número|numéro)[ ]|\#)(?P<number>\d)\b(?![.,:]\d)"
-    r"|^(?P<alone>\d)(?=[.)!]*$|[.,)]?[ ](?:please|bitte|por[ ]favor|then|dann)\b)",
-    re.IGNORECASE | re.VERBOSE,
-)
-_DECLINES = re.compile(r"(?:not|no|nicht|nein|pas|non|neither|anything but)\b", re.IGNORECASE)
-_MAX_CHOICE = 120
-
-
-def listed_options(text: str) -> tuple[str, ...]:
-    """The items of the last list in a reply that asks or proposes something: what the user can choose from."""
-    items = _ITEM.findall(text)
-    numbered = [item for marker, item in items if marker[0].isdigit()]
-    found = numbered if len(numbered) >= _MIN_OPTIONS else [item for _, item in items]
-    is_usable = _MIN_OPTIONS <= len(found) <= _MAX_OPTIONS and not any(item.endswith("?") for item in found)
-    return tuple(found) if is_usable else ()
-
-
-def chosen_option(reply: str, options: Sequence[str]) -> int | None:
-    """The index of the option that a reply names by its place: "the second one", "Also die erste", "3"."""
-    found = _CHOOSES.search(reply) if options and len(reply) <= _MAX_CHOICE and not reply.endswith("?") else None
-    if found is None or _DECLINES.match(reply):
-        return None
-    number = found["number"] or found["alone"]
-    place = int(number) if number else len(options) if found["last"] else _ordinal(found)
-    return place - 1 if 1 <= place <= len(options) else None
-
-
-def _ordinal(found: re.Match[str]) -> int:
-    return next(place for place, word in enumerate(found.groups()[1:], 1) if word)
 
 
 # -- words that say nothing alone

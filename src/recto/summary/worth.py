@@ -30,7 +30,10 @@ _POINTS_BACK = re.compile(
     r"|winter|spring|autumn|fall|one|turns out|seems|appears|looks like|rains|happens)\b)))"
     r"|(?:Das|Dies(?:e[rs]?)?) (?:ist|sind|war\w*|hat|haben|wird|werden|kann|könn\w+|geht|klingt|macht|sieht)\b"
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
-    r"|(?:C['’]est|Ça|Cela|Ceci) )"
+    r"|(?:C['’]est|Ça|Cela|Ceci) "
+    r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
+    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)[a-zé]{2,}"
+    r"|[Qq]ue (?:l[oae]s?|eran?|son|es) )"
 )
 # Such a sentence names what it is about: "It's 795 chairs".
 _COUNTS = re.compile(r"(?:it['’]s|it is|es sind|son) (?:\w+ )?\d", re.IGNORECASE)
@@ -58,6 +61,7 @@ _ADVISES = re.compile(
 )
 _PROPOSES = re.compile(
     r"\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
+    r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
     r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
