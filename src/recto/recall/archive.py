@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -183,16 +183,18 @@ class Archive:
         most: int,
         until: int | None = None,
         patience: WaitPolicy = WAIT_IN_TURN,
+        telling: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
     ) -> tuple[list[ArchivedHit], str]:
         """Messages within a scope that match a text, the best first, and a note on what limits the result.
 
-        `until` is the depth of the last message before the one that asks, which may be indexed already.
+        `until` is the depth of the last message before the one that asks, which may be indexed already. Only the
+        hits that `telling` gives back are read.
         """
         stretch = scope.stretch
         accepts = scope.holds if stretch is None else None
         query = Query(text, scope.home, accepts=accepts, stretch=stretch, until=until, limit=most)
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
-        return self.read(hits), note
+        return self.read(telling(hits) if telling else hits), note
 
     def prepare(self, text: str, home: str) -> None:
         """A recall of this text is about to come."""
