@@ -199,7 +199,7 @@ class Archive:
     def prepare(self, text: str, home: str) -> None:
         """A recall of this text is about to come."""
         self._lookup.open()
-        self._finder.prepare(text, home)
+        self._finder.prepare(Query(text, home))
 
     def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
         """The best passage of each matching message in all conversations, archived parts and branches included."""

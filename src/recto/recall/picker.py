@@ -32,7 +32,9 @@ from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
 from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
+from recto.turn.loaded_view import LoadedView
 from recto.turn.pickers import Picker, TurnInput
+from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
 from recto.window.compaction_block import has_archive, shrunk_results
@@ -67,7 +69,9 @@ class RecallPicker(Picker):
     async def stable(self) -> StablePicks:
         """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
-        self._prepare()
+        if self._turn.message is not None and self._turn.compaction is not None:
+            loaded = self._turn.session.loaded.get(resolved.token_cache.root)
+            _prepare(self._archive, self._turn.session, self._turn.message, resolved.settings, loaded)
         if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
             return StablePicks()
         tool = recall_tool(self._archive, self._store, self._turn.session)
@@ -77,16 +81,6 @@ class RecallPicker(Picker):
             return StablePicks()
         selection = Selection(tool.tool, "always", "something is archived")
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
-
-    def _prepare(self) -> None:
-        """Embeds the question beside all that comes before the search, where a search is likely."""
-        turn, settings = self._turn, self._turn.resolved.settings
-        if turn.message is None or turn.compaction is None or not settings.recall_ratio:
-            return
-        loaded = turn.session.loaded.get(turn.resolved.token_cache.root)
-        query = recall_query(turn.message, loaded.view.tail if loaded else (), always=_always(settings))
-        if query:
-            self._archive.prepare(query.text, turn.session.conversation)
 
     async def fill(self, turn: Turn) -> Turn:
         """The turn with recalled messages; unchanged if nothing matches or fits."""
@@ -147,6 +141,23 @@ class RecallPicker(Picker):
         hits = [each for each in hits if not there.holds(each)]
         found = with_neighbours(self._store, session, hits, scope)
         return _once([snippet_of(each) for each in found if not there.holds(each)])
+
+
+def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
+    """Begins to search before anything is read for the turn, where it is like the last one."""
+    loaded = next(iter(session.loaded.values()), None)
+    if session.settings and loaded and loaded.view.compaction:
+        _prepare(archive, session, message, session.settings, loaded)
+
+
+def _prepare(
+    archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
+) -> None:
+    """Looks up the question beside all that comes before the search, where a search is likely."""
+    if settings.recall_ratio:
+        query = recall_query(message, loaded.view.tail if loaded else (), always=_always(settings))
+        if query:
+            archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]

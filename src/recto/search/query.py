@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import date
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.concurrency import WorkerThread
 from recto.search.dates import find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, Posting
@@ -64,6 +66,11 @@ class Query(Struct, frozen=True):
         predicate = self.predicate
         return numbers if predicate is None else [number for number in numbers if predicate(passages[number])]
 
+    def has_words_of(self, other: "Query") -> bool:
+        """Whether the same words, labels and days are looked up for both."""
+        mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
+        return mine == others
+
     @property
     def predicate(self) -> Callable[[Passage], bool] | None:
         """What else decides whether a passage counts; None if nothing does."""
@@ -119,6 +126,42 @@ def parse_query(
     postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
     is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
+
+
+class QueryAhead:
+    """Looks up the words of a query in a thread of its own, before its search begins."""
+
+    def __init__(self, index: KeywordIndex) -> None:
+        self._index, self._thread = index, WorkerThread("recto-words")
+        self._begun: tuple[Query, Future[tuple[str, int | None, ParsedQuery]]] | None = None
+        self._is_closed = False
+
+    def begin(self, query: Query) -> bool:
+        """Whether it begins now: another query with the same words may be on its way."""
+        if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
+            return False
+        self._begun = query, self._thread.submit(lambda: self._look_up(query))
+        return True
+
+    def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
+        index = self._index
+        with index.file.in_use():
+            change_id = index.file.change_id
+            number = index.partition(query.partition) if query.partition is not None else None
+            speaker = find_speaker(index, query.text, number)
+            return change_id, number, parse_query(index, query, number, speaker)
+
+    def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
+        """Waits for what was begun; None where it was another query, or the index has changed since."""
+        begun, self._begun = self._begun, None
+        if begun is None or not begun[0].has_words_of(query) or begun[1].exception() is not None:
+            return None
+        change_id, number, parsed = begun[1].result()
+        return parsed if (change_id, number) == (self._index.file.change_id, partition) else None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._thread.close()
 
 
 class _Scope(Struct, frozen=True):
