@@ -84,8 +84,8 @@ def _local(created: str) -> str:
         return created
 
 
-# How many messages are indexed at once in the background.
-BATCH = 64
+# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost.
+BATCH, BACKGROUND_BATCH = 64, 256
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
 # New messages are indexed when no turn has begun or ended for so long.
@@ -312,7 +312,7 @@ class Archive:
         """One step of background work. Never raises: nobody would see it."""
         try:
             meaning = self._lookup.vectors
-            if self._feed(BATCH) > 0:
+            if self._feed(BACKGROUND_BATCH) > 0:
                 return True
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:
