@@ -240,7 +240,8 @@ class Engine:
 
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
-        recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
+        if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
+            recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
         return FirstReads(agent, self.store_thread.submit(self.sources.state, session))
 
     async def resolve(
