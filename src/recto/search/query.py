@@ -175,6 +175,9 @@ class _Scope(Struct, frozen=True):
     def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
         return self.index.matching([*terms, *self.labels], self.partition, limit, after)
 
+    def matching_each(self, terms: Sequence[Sequence[str]], limit: int) -> list[list[int]]:
+        return self.index.matching_each([[forms, *self.labels] for forms in terms], self.partition, limit)
+
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
     """Whether so many new passages have a label that it is faster to filter them when they are read: matching the label
@@ -193,7 +196,8 @@ def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
     terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
     total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
     limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
-    found = [_posting(scope, term, limit, spreads=query.spreads) for term in terms]
+    numbers = scope.matching_each([word_forms(term) for term in terms], limit)
+    found = [_posting(scope, *each, limit, spreads=query.spreads) for each in zip(terms, numbers, strict=True)]
     found.sort(key=lambda posting: posting.frequency)
     if query.spreads:
         return list(_limit_spread(found))
@@ -207,9 +211,8 @@ def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
         left -= len(posting.numbers)
 
 
-def _posting(scope: _Scope, term: str, limit: int, *, spreads: bool) -> Posting:
-    numbers, total = scope.matching([word_forms(term)], limit), scope.extent.passages
-    frequency = float(len(numbers))
+def _posting(scope: _Scope, term: str, numbers: list[int], limit: int, *, spreads: bool) -> Posting:
+    frequency, total = float(len(numbers)), scope.extent.passages
     if len(numbers) == limit:
         # extrapolated: older occurrences are assumed to be as dense as the newest
         frequency *= max(1.0, total / max(1.0, scope.index.count_from(scope.partition, numbers[-1])))
