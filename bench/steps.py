@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 STEPS: Mapping[str, Sequence[str]] = {
-    "store": ("recto.concurrency:StoreThread.do",),
+    "store": ("recto.concurrency:StoreThread.submit",),
     "search": ("recto.recall.archive:Archive.recall",),
     "embed": ("recto.search.minilm:MiniLM.embed",),
     "count": ("recto.turn.token_cache:TokenCache.count", "recto.turn.token_cache:TokenCache.count_pieces"),
@@ -33,7 +33,7 @@ STEPS: Mapping[str, Sequence[str]] = {
 REST = "rest"
 BESIDE = ("embed",)
 # What is handed over, not the waiting for it, is the step.
-HANDED_OVER = ("recto.concurrency:StoreThread.do",)
+HANDED_OVER = ("recto.concurrency:StoreThread.submit",)
 
 Span = tuple[float, float]
 
@@ -138,8 +138,8 @@ def _timed(recorder: Recorder, step: str, name: str) -> Callable[[Callable[..., 
             return work(*args, **named)
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def hand_over(self: Any, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            return await original(self, run, work, *args, **named)
+        def hand_over(self: Any, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            return original(self, run, work, *args, **named)
 
         async def resume(*args: Any, **named: Any) -> Any:
             return await _Resumed(recorder, step, original(*args, **named))

@@ -17,9 +17,11 @@ class Foreground:
 
     # Whoever waits goes on after this, and a turn that takes longer than that is not waited for: its client may have
     # left it where it was.
-    MAX_WAIT_S, MAX_TURN_S = 0.25, 1.0
+    MAX_WAIT_S, MAX_TURN_S = 0.5, 1.0
     # After a turn: its reply may be there at once, and programs send the next message right away.
     QUIET_S = 0.1
+    # Where turn follows turn, whoever has waited this long goes on in a gap between two.
+    PATIENT_S, GAP_S = 0.25, 0.01
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -46,10 +48,14 @@ class Foreground:
         """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
         of it. Whoever stops that work calls `recheck`."""
         now = time.monotonic()
-        until = now + self.MAX_WAIT_S
+        patient, until = now + self.PATIENT_S, now + self.MAX_WAIT_S
         with self._changed:
-            while now < until and not is_stopped() and (self._is_busy(now) or now < self._ended + quiet_s):
-                self._changed.wait((until if self._turns else min(until, self._ended + quiet_s)) - now)
+            while now < until and not is_stopped():
+                quiet = self._ended + (quiet_s if now < patient else min(quiet_s, self.GAP_S))
+                if not self._is_busy(now) and now >= quiet:
+                    return
+                next_look = until if self._turns else min(until, quiet)
+                self._changed.wait((min(next_look, patient) if now < patient else next_look) - now)
                 now = time.monotonic()
 
     def recheck(self) -> None:

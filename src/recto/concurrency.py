@@ -33,10 +33,14 @@ class StoreThread:
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
+        return await run_to_completion(self.submit(work, *args, **named))
+
+    def submit(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> asyncio.Future[T]:
+        """The same for a caller that does something else before it waits."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if not self._put(future, partial(work, *args, **named)):
             raise RectoError("the desk is closed: open another one")
-        return await run_to_completion(future)
+        return future
 
     def begin(self, work: Callable[[], None]) -> None:
         """Runs the work after all earlier work, without waiting for it; it must not raise."""

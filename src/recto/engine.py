@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,12 @@ from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
-from recto.events import ContextUsage, Event, Noticed, Referenced, Sent
+from recto.events import Event, Noticed, Referenced, Sent
 from recto.ids import new_id
 from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
-from recto.recall.picker import RecallPicker
+from recto.recall.picker import RecallPicker, recall_ahead
 from recto.search.embedder import Embedder, open_embedder
 from recto.settings import Settings
 from recto.sources.chooser import Chooser
@@ -44,7 +45,7 @@ from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummar
 from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, message_tokens
-from recto.turn.messages import Given, append_message, user_message
+from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
-NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 DRAFT = "next"
 """The id of a message that is not stored."""
 
@@ -132,11 +132,12 @@ class Engine:
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
-        appended = await append_message(self.store, self.store_thread, session, user_message(given))  # 1 append
+        user, reads = user_message(given), partial(self._first_reads, session)
+        appended = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
         self.backup.wake()
         for event in appended.events:
             yield event
-        turn_input = await self._input(session, appended.message, options)
+        turn_input = await self._input(session, appended.message, options, appended.reads)
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
         prepared = await self._prepare(turn_input, is_continued=appended.is_continued)  # 2 find, 3 pick
@@ -157,16 +158,17 @@ class Engine:
                     async for event in events:
                         yield event
                 turn, is_stored = compaction.turn, compaction.is_stored
-            session.apply(loaded={prepared.context.token_cache.root: turn.loaded} if is_stored else {})
+            loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
+            session.apply(loaded=loaded, settings=turn.context.settings)
             turn = await prepared.fill(turn)  # what is recalled, in the room that is left
             late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
             for note in session.new_notes([*prepared.count_notes, *late]):
                 yield Noticed(note)
             request = await self._record(session, turn, prepared.message)  # 7 window, recorded before it leaves
-            for event in _sent(session, turn, request):
+            exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
+            for event in exchange.sent():
                 yield event
             self.archive.wake()  # not before: it would take turns with whatever prepares the request
-            exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:
@@ -236,17 +238,31 @@ class Engine:
 
     # -- the steps
 
-    async def resolve(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> ResolvedModel:
+    def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
+        agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
+        if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
+            recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
+        return FirstReads(agent, self.store_thread.submit(self.sources.state, session))
+
+    async def resolve(
+        self, session: ChatSession, options: CallOptions = NO_OPTIONS, reads: FirstReads | None = None
+    ) -> ResolvedModel:
         """Which model answers next, and as which agent: its files are read at every turn."""
-        agent = await asyncio.to_thread(self.agents.read_or_last, session.agent)
+        agent = await (reads.agent if reads else asyncio.to_thread(self.agents.read_or_last, session.agent))
         name = options.model or session.model or agent.model or self.settings.model
         return await self.builder.resolve(name, agent, session.strategy, options, session.conversation)
 
     async def _input(
-        self, session: ChatSession, message: Message | None, options: CallOptions, *, is_draft: bool = False
+        self,
+        session: ChatSession,
+        message: Message | None,
+        options: CallOptions,
+        reads: FirstReads | None = None,
+        *,
+        is_draft: bool = False,
     ) -> TurnInput:
-        resolved = await self.resolve(session, options)
-        return await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft)
+        resolved, state = await self.resolve(session, options, reads), reads.state if reads else None
+        return await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft, state=state)
 
     async def _prepare(self, turn: TurnInput, *, is_continued: bool = False) -> PreparedTurn:
         """Finds what the message names and picks what goes in with it; the same for `send` and `draft`."""
@@ -267,11 +283,8 @@ class Engine:
         citations = Citations(vault, self.vaults.summaries(vault) if vault else None, self.settings.references.enabled)
         pickers = self._pickers(turn, citations)
         context = await self._context(turn, pickers)
-        prepared = PreparedTurn(
-            self.store, self.store_thread, turn.session, message, context, pickers, citations, self.builder, current
-        )
-        prepared.options = turn.options
-        return prepared
+        at = (self.store, self.store_thread, turn.session)
+        return PreparedTurn(*at, message, context, pickers, citations, self.builder, current, turn.options)
 
     async def _context(self, turn: TurnInput, pickers: list[Picker]) -> TurnContext:
         brought = {tool.name for tool in turn.options.tools}
@@ -376,10 +389,8 @@ class Engine:
     async def close(self) -> None:
         await self._warming.close()
         await self.summaries_ahead.close()
-        await asyncio.to_thread(self.servers.close)
-        await asyncio.to_thread(self.chooser.close)
-        await asyncio.to_thread(self.archive.close)
-        await asyncio.to_thread(self._checkpoints.close)
+        for each in (self.servers, self.chooser, self.archive, self._checkpoints):
+            await asyncio.to_thread(each.close)
         await self.document_summaries.close()
         await self.use_tracker.close()
         await asyncio.to_thread(self.vaults.close)
@@ -387,14 +398,3 @@ class Engine:
         await self.builder.close()
         await self.streams.flush()
         self.store_thread.close()
-
-
-def _sent(session: ChatSession, turn: Turn, request: Request) -> list[Event]:
-    usage, due = ContextUsage(turn.window.total, turn.window.limit), turn.budget.due
-    events: list[Event] = [usage, Sent(request.id, turn.window)]
-    # in a small window the room ends before 80 % of it
-    is_nearly_full = usage.size >= min(NEARLY_FULL * usage.limit, NEARLY_DUE * due)
-    if session.becomes_nearly_full(is_nearly_full) and turn.budget.trigger:
-        full = f"{usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens; it is compacted at {due:,})"
-        events.insert(1, Noticed(f"the context is {full}"))
-    return events

@@ -8,6 +8,9 @@ from tests.conftest import Open, Script, mostly_slow
 
 from recto.blocking import Desk, Talk
 from recto.events import Noticed, Sent
+from recto.recall.picker import RecallPicker
+from recto.search.query import Query, QueryAhead
+from recto.sources.selection import StablePicks
 from recto.window.account import Section
 
 pytestmark = pytest.mark.untraced
@@ -297,6 +300,28 @@ def test_whatever_fails_inside_the_search_the_turn_goes_on(
     events = list(talk.stream("How tall is the mast of the Albatross?"))
     assert any(isinstance(event, Sent) for event in events)
     assert any(isinstance(event, Noticed) and "cannot reshape" in event.text for event in events)
+
+
+def test_a_question_is_looked_up_before_its_turn_reads_anything(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = told(desk(script(REPLY, SUMMARY)))
+    talk.ask("How tall is the mast of the Albatross?")
+    done, begin, stable = list[str](), QueryAhead.begin, RecallPicker.stable
+
+    def begun(self: QueryAhead, query: Query) -> bool:
+        done.append(query.text)
+        return begin(self, query)
+
+    async def picked(self: RecallPicker) -> StablePicks:
+        done.append("picked")
+        return await stable(self)
+
+    monkeypatch.setattr(QueryAhead, "begin", begun)
+    monkeypatch.setattr(RecallPicker, "stable", picked)
+    sent = talk.ask("Which bread does Ada bake on Thursdays?")
+    assert done[:2] == ["Which bread does Ada bake on Thursdays?", "picked"]
+    assert recalled(sent.window) is not None
 
 
 def test_a_pasted_log_asks_for_nothing_but_a_question_above_one_does(desk: Open, script: Script) -> None:

@@ -96,7 +96,7 @@ def test_a_full_disk_is_said_and_what_was_stored_stays(store: Store) -> None:
 
 def test_a_read_only_store_can_be_read_but_not_written(store: Store) -> None:
     conversation = store.tree.create().id
-    with store.database.engine.connect() as connection:
+    with store.database.read() as connection:
         connection.exec_driver_sql("PRAGMA query_only = 1")
     with pytest.raises(StoreError, match="is read-only"):
         store.tree.append(conversation, say("no"))

@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -84,8 +84,8 @@ def _local(created: str) -> str:
         return created
 
 
-# How many messages are indexed at once in the background.
-BATCH = 64
+# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost.
+BATCH, BACKGROUND_BATCH = 64, 256
 # How many passages a search looks at, at least: one long message may hold the word in many of them.
 PASSAGES = 400
 # New messages are indexed when no turn has begun or ended for so long.
@@ -183,21 +183,23 @@ class Archive:
         most: int,
         until: int | None = None,
         patience: WaitPolicy = WAIT_IN_TURN,
+        telling: Callable[[Sequence[Hit]], Sequence[Hit]] | None = None,
     ) -> tuple[list[ArchivedHit], str]:
         """Messages within a scope that match a text, the best first, and a note on what limits the result.
 
-        `until` is the depth of the last message before the one that asks, which may be indexed already.
+        `until` is the depth of the last message before the one that asks, which may be indexed already. Only the
+        hits that `telling` gives back are read.
         """
         stretch = scope.stretch
         accepts = scope.holds if stretch is None else None
         query = Query(text, scope.home, accepts=accepts, stretch=stretch, until=until, limit=most)
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None)
-        return self.read(hits), note
+        return self.read(telling(hits) if telling else hits), note
 
     def prepare(self, text: str, home: str) -> None:
         """A recall of this text is about to come."""
         self._lookup.open()
-        self._finder.prepare(text, home)
+        self._finder.prepare(Query(text, home))
 
     def search(self, text: str, *, home: str | None = None, only: Filter, most: int) -> tuple[list[Hit], str]:
         """The best passage of each matching message in all conversations, archived parts and branches included."""
@@ -310,7 +312,7 @@ class Archive:
         """One step of background work. Never raises: nobody would see it."""
         try:
             meaning = self._lookup.vectors
-            if self._feed(BATCH) > 0:
+            if self._feed(BACKGROUND_BATCH) > 0:
                 return True
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:

@@ -241,16 +241,15 @@ def recall_query(message: Message, history: Sequence[Message], *, always: bool =
 
 def _covers(history: Sequence[Message], topics: set[str]) -> bool:
     """Whether the latest messages contain at least four of five topic words."""
-    parts: list[str] = []
-    left = RECENT_CHARACTERS
+    missing, left = [word[:STEM_LETTERS] for word in topics], RECENT_CHARACTERS
     for message in reversed(history):
-        if left <= 0:
+        if left <= 0 or len(missing) * 5 <= len(topics):
             break
-        parts.append(searchable_text(message)[:left])
-        left -= len(parts[-1])
-    # one by one: a single letter outside ASCII makes its whole text slow
-    recent = "\n".join(map(normalize_text, parts))
-    return sum(word[:STEM_LETTERS] not in recent for word in topics) * 5 <= len(topics)
+        text = searchable_text(message)[:left]
+        left -= len(text)
+        recent = normalize_text(text)
+        missing = [stem for stem in missing if stem not in recent]
+    return len(missing) * 5 <= len(topics)
 
 
 def written_by_people(text: str) -> str:

@@ -7,6 +7,7 @@ on it: where room gets short, what was recalled is the first to go.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -24,13 +25,16 @@ from recto.recall.message_search import (
 )
 from recto.recall.recall_tool import recall_tool
 from recto.recall.snippets import LEAST, Snippet, pack_snippets, snippets_text
+from recto.search.finder import Hit
 from recto.settings import ContextSettings
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
 from recto.strategy import STRATEGIES
 from recto.turn.assembly import CurrentMessage, Turn, count_with, with_current
 from recto.turn.context import TurnContext
+from recto.turn.loaded_view import LoadedView
 from recto.turn.pickers import Picker, TurnInput
+from recto.turn.session import ChatSession
 from recto.turn.source_picker import SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
 from recto.window.compaction_block import has_archive, shrunk_results
@@ -65,7 +69,9 @@ class RecallPicker(Picker):
     async def stable(self) -> StablePicks:
         """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
-        self._prepare()
+        if self._turn.message is not None and self._turn.compaction is not None:
+            loaded = self._turn.session.loaded.get(resolved.token_cache.root)
+            _prepare(self._archive, self._turn.session, self._turn.message, resolved.settings, loaded)
         if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
             return StablePicks()
         tool = recall_tool(self._archive, self._store, self._turn.session)
@@ -76,23 +82,12 @@ class RecallPicker(Picker):
         selection = Selection(tool.tool, "always", "something is archived")
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
 
-    def _prepare(self) -> None:
-        """Embeds the question beside all that comes before the search, where a search is likely."""
-        turn, settings = self._turn, self._turn.resolved.settings
-        if turn.message is None or turn.compaction is None or not settings.recall_ratio:
-            return
-        loaded = turn.session.loaded.get(turn.resolved.token_cache.root)
-        query = recall_query(turn.message, loaded.view.tail if loaded else (), always=_always(settings))
-        if query:
-            self._archive.prepare(query.text, turn.session.conversation)
-
     async def fill(self, turn: Turn) -> Turn:
         """The turn with recalled messages; unchanged if nothing matches or fits."""
         if self._chosen is not None:
             return await self._again(turn)
         self._chosen = []
-        block = turn.loaded.view.compaction
-        query = _query(turn) if has_archive(block) or shrunk_results(block) else None
+        query = _query(turn) if _may_recall(turn) else None
         room = _room(turn, query) if query else 0
         if query is None or room < LEAST:
             return turn
@@ -136,11 +131,33 @@ class RecallPicker(Picker):
         if scope is None:
             return []
         until = None if self._turn.is_draft else message.depth - 1
-        hits, self.fill_note = self._archive.recall(query.text, scope, most=limit, until=until, patience=self._patience)
+        telling = partial(_telling, floor=_floor(turn.context, query))
+        hits, self.fill_note = self._archive.recall(
+            query.text, scope, most=limit, until=until, patience=self._patience, telling=telling
+        )
+        if not hits:
+            return []
         there = _in_window(view, message)
-        hits = [each for each in _telling(hits, _floor(turn.context, query)) if not there.holds(each)]
+        hits = [each for each in hits if not there.holds(each)]
         found = with_neighbours(self._store, session, hits, scope)
         return _once([snippet_of(each) for each in found if not there.holds(each)])
+
+
+def recall_ahead(archive: Archive, session: ChatSession, message: Message) -> None:
+    """Begins to search before anything is read for the turn, where it is like the last one."""
+    loaded = next(iter(session.loaded.values()), None)
+    if session.settings and loaded and loaded.view.compaction:
+        _prepare(archive, session, message, session.settings, loaded)
+
+
+def _prepare(
+    archive: Archive, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
+) -> None:
+    """Looks up the question beside all that comes before the search, where a search is likely."""
+    if settings.recall_ratio:
+        query = recall_query(message, loaded.view.tail if loaded else (), always=_always(settings))
+        if query:
+            archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
@@ -180,11 +197,16 @@ def _insert(chosen: Sequence[Snippet]) -> Insert:
     return Insert("recalled", snippets_text(chosen), tuple(map(_pick, chosen)))
 
 
+def _may_recall(turn: Turn) -> bool:
+    context, block = turn.context, turn.loaded.view.compaction
+    if not context.chosen_strategy.recall.max_tokens or context.settings.recall_ratio == 0:
+        return False
+    return has_archive(block) or bool(shrunk_results(block))
+
+
 def _room(turn: Turn, query: RecallQuery) -> int:
     """What recalled messages may take, by settings and strategy; never more than is free."""
     settings, budget, policy = turn.context.settings, turn.budget, turn.context.chosen_strategy.recall
-    if not policy.max_tokens or settings.recall_ratio == 0:
-        return 0
     free = turn.window.free - (int(budget.room * FOR_TOOLS) if turn.preamble.tools else 0)
     if settings.recall_tokens:
         return min(free, settings.recall_tokens)
@@ -201,15 +223,13 @@ def _always(settings: ContextSettings) -> bool:
     return STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
 
 
-def _telling(found: Sequence[ArchivedHit], floor: Floor) -> list[ArchivedHit]:
+def _telling(found: Sequence[Hit], floor: Floor) -> list[Hit]:
     """Hits that reach the floor; none at all if even the best are weak, unless everything is wanted."""
     best = found[:BEST]
-    if floor != FAINT and not any(
-        each.hit.word_score >= WORDS or (each.hit.similarity or 0.0) >= MEANING for each in best
-    ):
+    if floor != FAINT and not any(each.word_score >= WORDS or (each.similarity or 0.0) >= MEANING for each in best):
         return []
     words, meaning = floor
-    return [each for each in found if each.hit.word_score >= words or (each.hit.similarity or 0.0) >= meaning]
+    return [each for each in found if each.word_score >= words or (each.similarity or 0.0) >= meaning]
 
 
 def _floor(context: TurnContext, query: RecallQuery) -> Floor:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import date, timedelta
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -125,8 +126,13 @@ ONE_DAY = timedelta(days=1)
 
 def passage_labels(kind: str, time: str) -> str:
     """All labels of a passage: its kind; its day, month, year and decade; its month and day of any year."""
+    return _labels_of_day(kind, time[:10])
+
+
+@lru_cache(maxsize=64)
+def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
-    if match := _DAY.match(time):
+    if match := _DAY.match(day):
         year, month, day = match.groups()
         found += [f"{LABEL_MARK}{(year + month + day)[:size]}" for size in (3, 4, 6, 8)]
         found += [f"{LABEL_MARK}m{month}", f"{LABEL_MARK}m{month}{day}"]

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
+from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
 from recto.search.ranking import (
     NEIGHBOUR_WEIGHTS,
     RADIUS,
@@ -167,22 +167,26 @@ class Finder:
     def __init__(self, index: KeywordIndex, vectors: VectorSearch | None = None) -> None:
         self.index = index
         self.vectors = vectors
+        self._ahead = QueryAhead(index)
         self._cache: dict[int, Partition] = {}
 
-    def prepare(self, text: str, partition: str) -> None:
-        """Begins with what takes longest, before everything about a query is known."""
-        if self.vectors:
-            self.vectors.prepare(lambda: self._without_speakers(text, partition))
+    def prepare(self, query: Query) -> None:
+        """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
+        if self._ahead.begin(query) and self.vectors:
+            self.vectors.prepare(lambda: self._without_speakers(query))
 
-    def _without_speakers(self, text: str, partition: str) -> str:
+    def _without_speakers(self, query: Query) -> str:
         with self.index.file.in_use():
-            number = self.index.partition(partition)
-            return find_speaker(self.index, text, number).rest if number is not None else text
+            number = self.index.partition(query.partition) if query.partition is not None else None
+            return find_speaker(self.index, query.text, number).rest if number is not None else query.text
 
     def find(self, query: Query) -> SearchResult:
         """The best passages first. Nothing for an empty query or an unknown partition."""
         with self.index.file.in_use():
             return self._find(query)
+
+    def close(self) -> None:
+        self._ahead.close()
 
     def _find(self, query: Query) -> SearchResult:
         number = self.index.partition(query.partition) if query.partition is not None else None
@@ -191,7 +195,7 @@ class Finder:
         speaker = find_speaker(self.index, query.text, number)
         # vectors first: their thread works while this one looks up words
         answer = self.vectors.nearest(speaker.rest, number) if self.vectors else NO_VECTORS
-        parsed = parse_query(self.index, query, number, speaker)
+        parsed = self._ahead.take(query, number) or parse_query(self.index, query, number, speaker)
         scores, partition = self._score_words(query, parsed, number)
         if parsed.is_loose and len(scores) < query.limit:
             parsed = parse_query(self.index, query, number, speaker, strict=True)

@@ -73,6 +73,7 @@ class HybridIndex:
 
     def stop(self) -> None:
         """Makes no more vectors. A running batch stops after its current text."""
+        self.finder.close()
         if self._vectors:
             self._vectors.close()
 

@@ -166,14 +166,19 @@ class KeywordIndex:
     def matching(self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1) -> list[int]:
         """The newest passages that contain every term, word or label, in one of its forms; `term*` matches a prefix.
         Only numbers greater than `after` count."""
-        match = " AND ".join("(" + " OR ".join(_quote(form) for form in forms) + ")" for forms in terms)
+        return self.matching_each([terms], partition, limit, after)[0]
+
+    def matching_each(
+        self, searches: Sequence[Sequence[Sequence[str]]], partition: int | None, limit: int, after: int = -1
+    ) -> list[list[int]]:
+        """The same for several lists of terms, all in one row: after each row that is read, other threads go first."""
         low, high = _bounds(partition)
         query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
-        rows = self.file.read(
-            f"SELECT json_group_array(rowid) FROM ({query})", (match, max(low, after + 1), high, limit)
-        )
-        return sorted(json.loads(rows[0][0]), reverse=True)
+        columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
+        values = [value for terms in searches for value in (_match(terms), max(low, after + 1), high, limit)]
+        found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
+        return [sorted(json.loads(each), reverse=True) for each in found]
 
     def count_from(self, partition: int | None, number: int) -> float:
         """About how many passages have at least this number."""
@@ -290,6 +295,10 @@ def _write_marks(db: sqlite3.Connection, marks: Mapping[str, str]) -> None:
 
 def _bounds(partition: int | None) -> tuple[int, int]:
     return (0, 1 << 62) if partition is None else (partition << PARTITION_BITS, ((partition + 1) << PARTITION_BITS) - 1)
+
+
+def _match(terms: Sequence[Sequence[str]]) -> str:
+    return " AND ".join("(" + " OR ".join(_quote(form) for form in forms) + ")" for forms in terms)
 
 
 def _quote(term: str) -> str:

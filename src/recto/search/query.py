@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import date
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.concurrency import WorkerThread
 from recto.search.dates import find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, Posting
@@ -63,6 +65,11 @@ class Query(Struct, frozen=True):
             ]
         predicate = self.predicate
         return numbers if predicate is None else [number for number in numbers if predicate(passages[number])]
+
+    def has_words_of(self, other: "Query") -> bool:
+        """Whether the same words, labels and days are looked up for both."""
+        mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
+        return mine == others
 
     @property
     def predicate(self) -> Callable[[Passage], bool] | None:
@@ -121,6 +128,42 @@ def parse_query(
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
 
 
+class QueryAhead:
+    """Looks up the words of a query in a thread of its own, before its search begins."""
+
+    def __init__(self, index: KeywordIndex) -> None:
+        self._index, self._thread = index, WorkerThread("recto-words")
+        self._begun: tuple[Query, Future[tuple[str, int | None, ParsedQuery]]] | None = None
+        self._is_closed = False
+
+    def begin(self, query: Query) -> bool:
+        """Whether it begins now: another query with the same words may be on its way."""
+        if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
+            return False
+        self._begun = query, self._thread.submit(lambda: self._look_up(query))
+        return True
+
+    def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
+        index = self._index
+        with index.file.in_use():
+            change_id = index.file.change_id
+            number = index.partition(query.partition) if query.partition is not None else None
+            speaker = find_speaker(index, query.text, number)
+            return change_id, number, parse_query(index, query, number, speaker)
+
+    def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
+        """Waits for what was begun; None where it was another query, or the index has changed since."""
+        begun, self._begun = self._begun, None
+        if begun is None or not begun[0].has_words_of(query) or begun[1].exception() is not None:
+            return None
+        change_id, number, parsed = begun[1].result()
+        return parsed if (change_id, number) == (self._index.file.change_id, partition) else None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._thread.close()
+
+
 class _Scope(Struct, frozen=True):
     """Where terms are looked up."""
 
@@ -131,6 +174,9 @@ class _Scope(Struct, frozen=True):
 
     def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
         return self.index.matching([*terms, *self.labels], self.partition, limit, after)
+
+    def matching_each(self, terms: Sequence[Sequence[str]], limit: int) -> list[list[int]]:
+        return self.index.matching_each([[forms, *self.labels] for forms in terms], self.partition, limit)
 
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
@@ -150,7 +196,8 @@ def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
     terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
     total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
     limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
-    found = [_posting(scope, term, limit, spreads=query.spreads) for term in terms]
+    numbers = scope.matching_each([word_forms(term) for term in terms], limit)
+    found = [_posting(scope, *each, limit, spreads=query.spreads) for each in zip(terms, numbers, strict=True)]
     found.sort(key=lambda posting: posting.frequency)
     if query.spreads:
         return list(_limit_spread(found))
@@ -164,9 +211,8 @@ def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:
         left -= len(posting.numbers)
 
 
-def _posting(scope: _Scope, term: str, limit: int, *, spreads: bool) -> Posting:
-    numbers, total = scope.matching([word_forms(term)], limit), scope.extent.passages
-    frequency = float(len(numbers))
+def _posting(scope: _Scope, term: str, numbers: list[int], limit: int, *, spreads: bool) -> Posting:
+    frequency, total = float(len(numbers)), scope.extent.passages
     if len(numbers) == limit:
         # extrapolated: older occurrences are assumed to be as dense as the newest
         frequency *= max(1.0, total / max(1.0, scope.index.count_from(scope.partition, numbers[-1])))

@@ -100,7 +100,7 @@ def _blank_ascii_punctuation(prepared: str) -> str:
 
 def topic_words(text: str) -> set[str]:
     """The words that carry a topic. Their number is the length of a text in scores."""
-    return {word for word in words(text) if (word not in STOP_WORDS and len(word) > 1) or not word.isascii()}
+    return {word for word in set(words(text)) - STOP_WORDS if len(word) > 1 or not word.isascii()}
 
 
 def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:

@@ -112,6 +112,10 @@ class SourceOverrides(Struct, frozen=True):
         return {name: value for name, value in out.items() if value} or None
 
 
+SourceState = tuple[SourceOverrides, int | None]
+"""The overrides, and the number of the Compaction in force."""
+
+
 def find_source(listing: SourceList, named: str) -> SourceStatus:
     """The source that is named so; NotFound with what may be meant."""
     id = SourceId.parse(named)

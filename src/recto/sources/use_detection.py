@@ -73,14 +73,20 @@ class UseEvidence(Struct, frozen=True):
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
     """The evidence for each source, in their order. `known` is what the conversation contained before."""
     traces = [extract_traces(source.text) if source.id.kind != "tool" else None for source in sent]
-    text = ReplyText(reply, KnownText(known), [each for each in traces if each])
-    return [_detect_use(source, each, called, text) for source, each in zip(sent, traces, strict=True)]
+    texts = [each for each in traces if each is not None]
+    text = ReplyText(reply, KnownText(known), texts) if texts else None
+    return [
+        _detect_use(source, each, text) if each and text else _detect_call(source, called)
+        for source, each in zip(sent, traces, strict=True)
+    ]
 
 
-def _detect_use(source: SentSource, traces: Traces | None, called: Collection[str], reply: "ReplyText") -> UseEvidence:
-    if traces is None:
-        was_called = bool(source.call_name) and source.call_name in called
-        return UseEvidence(source.id, "called", source.call_name) if was_called else UseEvidence(source.id, "")
+def _detect_call(source: SentSource, called: Collection[str]) -> UseEvidence:
+    was_called = bool(source.call_name) and source.call_name in called
+    return UseEvidence(source.id, "called", source.call_name) if was_called else UseEvidence(source.id, "")
+
+
+def _detect_use(source: SentSource, traces: Traces, reply: "ReplyText") -> UseEvidence:
     if quote := reply.find_quote(traces):
         return UseEvidence(source.id, "quoted", shorten_quote(quote))
     if (pair := reply.best_pair(traces)) is None:

@@ -14,7 +14,17 @@ from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Tokens, Usage
 from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
-from recto.events import Event, Noticed, Replied, Retrying, TextDelta, ThinkingDelta, ToolCallsPending
+from recto.events import (
+    ContextUsage,
+    Event,
+    Noticed,
+    Replied,
+    Retrying,
+    Sent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallsPending,
+)
 from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
 from recto.sources.tools import ToolRun
@@ -36,6 +46,7 @@ log = logging.getLogger(__name__)
 
 # Characters that take some milliseconds to count and to compare with their sources.
 LONG_REPLY = 8_000
+NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 
 
 @dataclass(slots=True)
@@ -67,6 +78,18 @@ class Exchange:
         prepared, self.context = self.prepared, self.turn.context
         self.session, self.citations = prepared.session, prepared.citations
         self.store, self.store_thread = prepared.store, prepared.store_thread
+
+    def sent(self) -> list[Event]:
+        """The request leaves, with this much in its window."""
+        turn = self.turn
+        usage, due = ContextUsage(turn.window.total, turn.window.limit), turn.budget.due
+        events: list[Event] = [usage, Sent(self.request.id, turn.window)]
+        # in a small window the room ends before 80 % of it
+        is_nearly_full = usage.size >= min(NEARLY_FULL * usage.limit, NEARLY_DUE * due)
+        if self.session.becomes_nearly_full(is_nearly_full) and turn.budget.trigger:
+            full = f"{usage.percent:.0f} % full ({usage.size:,} of {usage.limit:,} tokens; it is compacted at {due:,})"
+            events.insert(1, Noticed(f"the context is {full}"))
+        return events
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Streams the reply to the store and the listener. What arrived is kept, however the stream ends."""

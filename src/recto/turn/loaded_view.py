@@ -1,6 +1,7 @@
 """LoadedView: the view at a head with the token counts of all its units, loaded only as far back as could fit."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import dropwhile
 
 from msgspec import Struct, field
@@ -25,7 +26,7 @@ CountedUnits = dict[str, list[Counted]]
 """The counted entries of each unit by the id of its first message; tool results count with their call."""
 
 
-class LoadedView(Struct, frozen=True):
+class LoadedView(Struct, frozen=True, dict=True):
     """A view with the counts of all its units."""
 
     view: View
@@ -37,7 +38,7 @@ class LoadedView(Struct, frozen=True):
     results: Mapping[str, int] = field(default_factory=dict)
     """Tokens of each tool result of the last round, by `message/call`."""
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Tokens by message; tool results count with their call, those of the last round also one by one."""
         counted_units = self.counted_units
@@ -91,12 +92,12 @@ class LoadedView(Struct, frozen=True):
             return self.covered_before if last else 0
         return self.view.tail[0].said - 1 if self.view.tail else 0
 
-    @property
+    @cached_property
     def ahead(self) -> list[Counted]:
         """What is sent in place of everything covered: the summary and the lifted messages."""
         return [*([self.summary] if self.summary else ()), *self.entries(self.view.still_sent)]
 
-    @property
+    @cached_property
     def before(self) -> list[Counted]:
         """Everything that precedes the current message."""
         return [*self.ahead, *self.entries(self.view.history)]
@@ -155,21 +156,31 @@ async def extend_view(
     # what another process may still be writing must be read again
     if any(message.status == "unfinished" for message in view.tail):
         return None
-    return await _view(store, store_thread, token_cache, view, known.rescaled(token_cache.factor).counted_units)
+    known = known.rescaled(token_cache.factor)
+    # the same Compaction tells the same
+    summary = known.summary if view.compaction and view.compaction.summary else None
+    return await _view(store, store_thread, token_cache, view, known.counted_units, summary)
 
 
 async def _view(
-    store: Store, store_thread: StoreThread, token_cache: TokenCache, view: View, counted_units: CountedUnits
+    store: Store,
+    store_thread: StoreThread,
+    token_cache: TokenCache,
+    view: View,
+    counted_units: CountedUnits,
+    summary: Counted | None = None,
 ) -> LoadedView:
     """The view with its lifted messages; tool results whose call was not loaded are dropped."""
     tail = list(dropwhile(lambda message: message.role == "tool", view.tail)) if view.older else view.tail
     wanted = view.compaction.lifted if view.compaction else ()
     lifted = await store_thread.do(store.tree.messages, wanted) if wanted else []
     view = replace(view, tail=tuple(tail), lifted=tuple(lifted))
-    return await _counted_view(token_cache, view, counted_units)
+    return await _counted_view(token_cache, view, counted_units, summary)
 
 
-async def _counted_view(token_cache: TokenCache, view: View, counted_units: CountedUnits) -> LoadedView:
+async def _counted_view(
+    token_cache: TokenCache, view: View, counted_units: CountedUnits, summary: Counted | None = None
+) -> LoadedView:
     block = view.compaction
     parts = (view.lifted, view.history, view.rounds)
     call_ids = ids_to_send(message for part in parts for message in part)
@@ -183,8 +194,9 @@ async def _counted_view(token_cache: TokenCache, view: View, counted_units: Coun
     for part in parts:
         excerpts = block.excerpts if block else NO_EXCERPTS
         counted_units = await _count(token_cache, part, counted_units, excerpts, call_ids)
-    entry = summary_entry(block, view.still_sent or view.history) if block else None
-    summary = (await token_cache.count([entry]))[0] if entry else None
+    if summary is None:
+        entry = summary_entry(block, view.still_sent or view.history) if block else None
+        summary = (await token_cache.count([entry]))[0] if entry else None
     results = await _results(token_cache, view, counted_units)
     return LoadedView(view, counted_units, token_cache.factor, summary, results)
 

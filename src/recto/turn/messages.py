@@ -1,19 +1,22 @@
 """UserMessage: what a caller gives to one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
 
+import asyncio
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.agents.agent import Agent
 from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
 from recto.chat.priority import priority_of
-from recto.concurrency import StoreThread
+from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
 from recto.ids import new_id
+from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
 from recto.text import clean
@@ -59,18 +62,31 @@ def user_message(given: Given, *, may_be_empty: bool = False) -> UserMessage:
     return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)
 
 
+class FirstReads(Struct, frozen=True):
+    """What a turn reads first, begun while its message is stored."""
+
+    agent: asyncio.Future[Agent]
+    state: asyncio.Future[SourceState]
+
+
 class StartedTurn(Struct, frozen=True):
     message: Message
     """The message that the turn answers."""
+    reads: FirstReads
     events: tuple[Event, ...] = ()
     is_continued: bool = False
     """Only results came: the turn goes on where its tool calls were handed back."""
 
 
 async def append_message(
-    store: Store, store_thread: StoreThread, session: ChatSession, given: UserMessage
+    store: Store,
+    store_thread: StoreThread,
+    session: ChatSession,
+    given: UserMessage,
+    reads: Callable[[UserMessage], FirstReads],
 ) -> StartedTurn:
-    """Stores the message before anything else happens. Tool calls that wait get their results, or are closed."""
+    """Stores the message before anything else happens. Tool calls that wait get their results, or are closed.
+    `reads` begins with what the turn needs next: the commit waits for the disk."""
     is_first = session.head is None
     has_data = any(isinstance(block, Image | File) and block.base64 for block in given.blocks)
     blocks = await store_thread.do(_stored, store, given.blocks) if has_data else given.blocks
@@ -85,13 +101,15 @@ async def append_message(
         placed = store.tree.append(session.conversation, replace(message, parent=head))
         return placed.message, {**changes, **moved(placed)}
 
-    started = await store_thread.do(session.commit, store, step)
+    storing = store_thread.submit(session.commit, store, step)
+    begun = reads(given)
+    started = await run_to_completion(storing)
     repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
     branch = session.new_branch()
     notes = (*([branch] if branch else ()), *([Noticed(repaired)] if given.repaired else ()))
     if blocks:
-        return StartedTurn(started, (Appended(started, branch is not None), *notes))
-    return StartedTurn(started, notes, is_continued=True)
+        return StartedTurn(started, begun, (Appended(started, branch is not None), *notes))
+    return StartedTurn(started, begun, notes, is_continued=True)
 
 
 def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from recto.chat.message import Role
 from recto.events import Branched, BranchStart
+from recto.settings import ContextSettings
 from recto.sources.source import Mode, SourceId
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
@@ -50,6 +51,7 @@ class SessionChanges(TypedDict, total=False):
     strategy: str | None
     request: str
     loaded: dict[TokenCache, LoadedView]
+    settings: ContextSettings
     last_tools: LastTools
     stored_hashes: frozenset[str]
     allowed: frozenset[str]
@@ -92,6 +94,8 @@ class ChatSession(Struct):
     """The last request made from here: the next is stored as what it adds."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
     """What the last window was made of, by token cache: the next one adds to it."""
+    settings: ContextSettings | None = None
+    """Those of the last turn; the next one most likely has the same."""
     last_tools: LastTools | None = None
     """None where the record of the last request has to be read."""
     stored_hashes: frozenset[str] = frozenset()

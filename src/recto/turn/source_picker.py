@@ -27,7 +27,7 @@ from recto.mcp.servers import McpServers, ToolOffer
 from recto.settings import ToolSettings
 from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
 from recto.sources.mentions import mentioned_sources, without_mentions
-from recto.sources.overrides import SourceList, SourceOverrides, overrides_from_json
+from recto.sources.overrides import SourceList, SourceOverrides, SourceState, overrides_from_json
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
 from recto.sources.source import (
     BUILT_IN_SERVER,
@@ -82,9 +82,10 @@ class SessionSources(Struct):
         options: CallOptions,
         *,
         is_draft: bool,
+        state: asyncio.Future[SourceState] | None = None,
     ) -> TurnInput:
         """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
-        overrides, compaction = await self.store_thread.do(self._state, session)
+        overrides, compaction = await (state or self.store_thread.submit(self.state, session))
         agent, notes = resolved.agent, list[str]()
         if message is not None:
             mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
@@ -97,8 +98,7 @@ class SessionSources(Struct):
                 overrides = _with_sources(overrides, fresh)
         return TurnInput(session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
 
-    def _state(self, session: ChatSession) -> tuple[SourceOverrides, int | None]:
-        """The overrides, and the number of the Compaction in force."""
+    def state(self, session: ChatSession) -> SourceState:
         block = self.store.tree.compaction_block(session.head) if session.head else None
         return self.overrides(session.conversation), block.compaction_number if block else None
 
@@ -137,7 +137,7 @@ class SessionSources(Struct):
         """The recall tool is listed once something is archived, or when the agent configures it."""
         config = agent.server(BUILT_IN_SERVER)
         is_configured = config is not None and RECALL in config.tools
-        if not is_configured and self._state(session)[1] is None:
+        if not is_configured and self.state(session)[1] is None:
             return []
         recall = configured_tool(LocalTool(RECALL_TOOL, lambda given: ""), config)
         return [recall] if recall.tool.enabled else []

@@ -69,8 +69,9 @@ class ReplyEvidence(Struct, frozen=True):
 
     @property
     def is_short(self) -> bool:
-        """Compared sooner than a thread would start."""
-        return len(self.reply) + len(self.known) + sum(len(each.text) for each in self.given) < SHORT
+        """Compared sooner than a thread would start; tools are not compared at all."""
+        sizes = [len(each.text) for each in self.given if each.id.kind != "tool"]
+        return not sizes or len(self.reply) + len(self.known) + sum(sizes) < SHORT
 
     @property
     def uses(self) -> list[UseEvidence]:
