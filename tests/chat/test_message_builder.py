@@ -66,3 +66,14 @@ def test_two_calls_of_one_id_are_told_apart() -> None:
         ("same_2", "b", "{}"),
         ("same_3", "c", ""),
     ]
+
+
+def test_an_id_that_comes_after_its_call_began_is_told_apart_too() -> None:
+    steps = [
+        ["call", 0, "same", "a", "{}"],
+        ["call", 1, "", "b", "{"],
+        ["call", 1, "same", "", "}"],
+        ["call", 1, "same", "", ""],
+    ]
+    calls = [block for block in blocks_from(steps) if isinstance(block, ToolCall)]
+    assert [(call.id, call.arguments) for call in calls] == [("same", "{}"), ("same_2", "{}")]

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Open, Script
@@ -135,6 +136,7 @@ def test_a_model_sums_up_the_middle_in_slices_and_the_question_stays_answered(de
     assert talk.messages()[0].text == report()
 
 
+@pytest.mark.untraced
 def test_what_a_model_makes_up_about_a_middle_is_marked(desk: Open, script: Script) -> None:
     summary = {"text": "A report of quiet days, written by Zephyra Tundraby for 9,417 euros.", "when": "summary"}
     at = desk(script({"text": "ok"}, summary, limit=4000))
@@ -167,6 +169,7 @@ def test_a_draft_shows_the_condensed_text_and_asks_no_model(desk: Open, script: 
     assert not at.store.records.ids(talk.id)
 
 
+@pytest.mark.untraced
 def test_a_condensed_message_is_found_by_its_number_until_it_is_archived(desk: Open, script: Script) -> None:
     call = {"tool_calls": [{"name": "recall", "arguments": {"messages": ["#1"], "offset": 20_000}}]}
     at = desk(script(call, {"text": "read"}, {"error": "unreachable", "when": "summary"}, limit=4000))

@@ -35,6 +35,7 @@ def told(desk: Desk, *more: str) -> Talk:
     for text in (*TOLD, *more, "Thanks.", "Good.", "Fine.", "Right."):
         talk.ask(text)
     talk.compact()
+    desk.engine.archive.catch_up()  # a turn does not wait for it
     return talk
 
 

@@ -71,7 +71,7 @@ def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> 
     file = IndexFile(tmp_path / "search.db")
     with file.in_use() as db:
         in_a_thread(file.close)
-        assert db.execute("SELECT count(*) FROM marks").fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM marks").fetchone() == (2,)
     assert open_count(file.path) == 0
 
 

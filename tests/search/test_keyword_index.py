@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from threading import Thread
 
@@ -106,6 +107,21 @@ def test_filters_apply_to_words_and_times(tmp_path: Path) -> None:
     ):
         hits = finder.find(Query("mast", filter=only, spreads=False)).hits
         assert {hit.passage.item for hit in hits} == wanted
+
+
+@pytest.mark.parametrize("labels", ["2", ""], ids=["joint labels", "an index of before"])
+def test_a_kind_within_days_months_and_years_is_found_exactly(tmp_path: Path, labels: str) -> None:
+    index = KeywordIndex(tmp_path / "search.db")
+    days = ("1999-12-31", "2000-01-01", "2009-05-17", "2010-06-01", "2011-01-01", "2011-03-09", "2012-12-31")
+    kinds = [(kind, f"{day}T10:00:00") for day in days for kind in ("user", "assistant", "tool", "")]
+    index.add({"a": [IndexItem(n, "mast", n, kind=kind, time=at) for n, (kind, at) in enumerate(kinds)]})
+    index.add({}, {"labels": labels})
+    finder, ends = Finder(index), (None, "2000", "2009-05-17T10:00:00", "2010-01-01", "2011-01", "2011-03-09", "2020")
+    everything = index.in_partition(None).values()
+    for since, before in product(ends, ends):
+        only = Filter("tool", since, before)
+        hits = finder.find(Query("mast", filter=only, spreads=False)).hits
+        assert {hit.passage.item for hit in hits} == {each.item for each in everything if only.matches(each)}
 
 
 def test_a_deleted_or_damaged_file_is_rebuilt(tmp_path: Path) -> None:

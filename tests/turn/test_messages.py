@@ -356,6 +356,23 @@ def test_stored_ids_that_repeat_are_unique_when_sent_and_the_same_for_everybody(
     assert [call.id for message in stored for call in message.calls].count("call_0") == 4, "the store keeps them"
 
 
+def test_an_id_that_repeats_is_not_sent_as_the_id_of_another_call(desk: Open, script: Script) -> None:
+    model = script({"text": "ok"}, limit=50_000)
+    at = desk(model)
+    talk = at.conversation()
+    talk.ask("Start.")
+    at.store.tree.append_all(talk.id or "", [*with_calls("X", "X", "X_2", "X"), *with_calls("X_2", "X", "X")])
+    first = at.conversation(talk.id)
+    before = first.ask("And now?")
+    sent = sent_pairs(at, before.request_id)
+    assert [id for id, _, _ in sent][:4] == ["X", "X_3", "X_2", "X_4"]
+    assert len({id for id, _, _ in sent}) == 7
+    assert all(text == f"result {json.loads(arguments)['n']}" for _, arguments, text in sent)
+    anew = desk(model).conversation(talk.id).ask("And at last?")
+    assert sent_pairs(at, anew.request_id) == sent
+    assert at.record(anew.request_id).account.broken_by is None
+
+
 def test_after_a_compaction_the_first_of_repeated_ids_is_sent_as_it_is(desk: Open, script: Script) -> None:
     model = script({"text": "ok"}, {"text": "Of the weather.", "when": "summary"}, limit=50_000)
     at = desk(model)

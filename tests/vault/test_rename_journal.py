@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.conftest import Open, Script
 
 from recto.vault.folder import Folder
 from recto.vault.rename_journal import NAME, BegunRename, RenameJournal
@@ -95,6 +96,22 @@ def test_that_is_told_with_what_was_rewritten(root: Path, monkeypatch: pytest.Mo
         told == "the rename of Plan.md to Agenda.md was interrupted and has been finished now: 4 links were rewritten"
     )
     assert opened(root).warnings == []
+
+
+def test_a_chat_tells_it_once(root: Path, desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = script({"text": "ok"})
+    with monkeypatch.context() as patch, desk(model, vault=root) as first:
+        kill_at(patch, 1)
+        vault = first.conversation().vault
+        assert vault is not None
+        with pytest.raises(Killed):
+            vault.rename("Plan.md", "Agenda.md")
+    at = desk(model, vault=root)
+    talk = at.conversation()
+    finished = "the rename of Plan.md to Agenda.md was interrupted and has been finished now: 4 links were rewritten"
+    assert talk.ask("What is in [[Agenda]]?").notes.count(finished) == 1
+    assert finished not in talk.ask("And [[Agenda]] again?").notes
+    assert finished not in at.conversation().ask("What is in [[Agenda]]?").notes
 
 
 def test_what_the_user_has_changed_since_stays_and_its_old_links_are_mended(

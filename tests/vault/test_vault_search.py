@@ -75,6 +75,9 @@ def opened(root: Path, tmp_path: Path) -> Iterator[Open]:
 @pytest.fixture(autouse=True)
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recto.vault.vault.FRESH_S", 0.0)
+    # on a busy machine the first scan takes longer than a user would wait
+    monkeypatch.setattr(module, "SCAN_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_S", 60.0)
 
 
 def paths(library: VaultSearch, text: str, most: int = 3) -> list[str]:

@@ -188,7 +188,8 @@ class MessageBuilder(Struct):
         place = self._calls[index]
         call = self._blocks[place]
         assert isinstance(call, ToolCall)
-        self._blocks[place] = ToolCall(call.id or call_id, call.name or name, call.arguments + arguments, self.made)
+        id = call.id or self._unique(call_id)
+        self._blocks[place] = ToolCall(id, call.name or name, call.arguments + arguments, self.made)
 
     def _unique(self, call_id: str) -> str:
         """Renames a repeated id: the user's approval of one call must not apply to another."""

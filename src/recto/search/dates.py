@@ -125,7 +125,8 @@ ONE_DAY = timedelta(days=1)
 
 
 def passage_labels(kind: str, time: str) -> str:
-    """All labels of a passage: its kind; its day, month, year and decade; its month and day of any year."""
+    """All labels of a passage: its kind; its day, month, year and decade; its month and day of any year; its kind
+    together with year and decade: of those that have each of two frequent labels few may have both."""
     return _labels_of_day(kind, time[:10])
 
 
@@ -134,6 +135,7 @@ def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
     if match := _DAY.match(day):
         year, month, day = match.groups()
+        found += [joint_label(found[0], f"{LABEL_MARK}{year[:size]}") for size in (3, 4) if found]
         found += [f"{LABEL_MARK}{(year + month + day)[:size]}" for size in (3, 4, 6, 8)]
         found += [f"{LABEL_MARK}m{month}", f"{LABEL_MARK}m{month}{day}"]
     return " ".join(found)
@@ -141,6 +143,16 @@ def _labels_of_day(kind: str, day: str) -> str:
 
 def kind_label(kind: str) -> str:
     return f"{LABEL_MARK}k{''.join(words(kind))}"
+
+
+def joint_label(kind: str, years: str) -> str:
+    """Of passages that have both labels; `years` is that of a year or of a decade."""
+    return f"{kind}{years}"
+
+
+def is_of_years(label: str) -> bool:
+    """Whether a label of a time is that of a year or of a decade."""
+    return len(label) <= len(f"{LABEL_MARK}2000")
 
 
 def date_labels(mention: DateMention) -> list[str]:

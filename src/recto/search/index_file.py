@@ -18,6 +18,8 @@ from recto.home_files import keep_private, make_private_folder
 from recto.ids import new_id
 
 VERSION = "2"
+# Of the labels of passages. In an index without it some are missing, and it need not be made again for them.
+LABELS = "2"
 BUSY_S = 5.0
 # A turn, a search and the background use it at the same time, seldom more.
 MAX_IDLE = 3
@@ -223,7 +225,7 @@ class IndexFile:
                 db.execute(f'DROP TABLE "{name}"')
             for statement in _TABLES.split(";"):
                 db.execute(statement)
-            db.execute("INSERT INTO marks VALUES ('version', ?)", (VERSION,))
+            db.executemany("INSERT INTO marks VALUES (?, ?)", [("version", VERSION), ("labels", LABELS)])
         db.execute("COMMIT")
 
 

@@ -14,8 +14,16 @@ from typing import Any
 from msgspec import Struct
 
 from recto.ids import new_id
-from recto.search.dates import DateMention, date_labels, kind_label, passage_labels, time_range_labels
-from recto.search.index_file import IndexFile
+from recto.search.dates import (
+    DateMention,
+    date_labels,
+    is_of_years,
+    joint_label,
+    kind_label,
+    passage_labels,
+    time_range_labels,
+)
+from recto.search.index_file import LABELS, IndexFile
 from recto.search.passages import split_passages
 from recto.search.terms import index_text, topic_words
 
@@ -140,7 +148,7 @@ class KeywordIndex:
             db.execute("UPDATE embedders SET done = 0")
             prefix = (len(forgotten_prefix), forgotten_prefix)
             db.execute("DELETE FROM marks WHERE substr(name, 1, ?) = ?", prefix)
-            _write_marks(db, {"removed": new_id(), **marks})
+            _write_marks(db, {"removed": new_id(), "labels": LABELS, **marks})
 
     def marks(self, prefix: str) -> dict[str, str]:
         """The marks whose names begin with a prefix, by the rest of the name; empty ones are left out."""
@@ -163,22 +171,39 @@ class KeywordIndex:
         passages, words = self.file.read(query, _bounds(partition))[0]
         return Extent(passages or 0, words or 0)
 
-    def matching(self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1) -> list[int]:
+    def matching(
+        self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1, labels: str = ""
+    ) -> list[int]:
         """The newest passages that contain every term, word or label, in one of its forms; `term*` matches a prefix.
-        Only numbers greater than `after` count."""
-        return self.matching_each([terms], partition, limit, after)[0]
+        Only numbers greater than `after` count, and only passages whose `labels` match such an expression."""
+        return self.matching_each([terms], partition, limit, after, labels)[0]
 
     def matching_each(
-        self, searches: Sequence[Sequence[Sequence[str]]], partition: int | None, limit: int, after: int = -1
+        self,
+        searches: Sequence[Sequence[Sequence[str]]],
+        partition: int | None,
+        limit: int,
+        after: int = -1,
+        labels: str = "",
     ) -> list[list[int]]:
         """The same for several lists of terms, all in one row: after each row that is read, other threads go first."""
         low, high = _bounds(partition)
         query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
-        values = [value for terms in searches for value in (_match(terms), max(low, after + 1), high, limit)]
+        values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
         found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
         return [sorted(json.loads(each), reverse=True) for each in found]
+
+    def label_expression(self, labels: Sequence[Sequence[str]]) -> str:
+        """What matches passages with one label of each group: those of a kind, those of a time, or both."""
+        if len(labels) < 2 or self.mark("labels") != LABELS:
+            return " AND ".join(map(_any_of, labels))
+        (kind,), times = labels
+        years = [joint_label(kind, label) for label in times if is_of_years(label)]
+        days = [label for label in times if not is_of_years(label)]
+        parts = [_any_of(years)] if years else []
+        return _either([*parts, f"({_quote(kind)} AND {_any_of(days)})"] if days else parts)
 
     def count_from(self, partition: int | None, number: int) -> float:
         """About how many passages have at least this number."""
@@ -297,8 +322,16 @@ def _bounds(partition: int | None) -> tuple[int, int]:
     return (0, 1 << 62) if partition is None else (partition << PARTITION_BITS, ((partition + 1) << PARTITION_BITS) - 1)
 
 
-def _match(terms: Sequence[Sequence[str]]) -> str:
-    return " AND ".join("(" + " OR ".join(_quote(form) for form in forms) + ")" for forms in terms)
+def _match(terms: Sequence[Sequence[str]], labels: str) -> str:
+    return " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
+
+
+def _any_of(forms: Sequence[str]) -> str:
+    return _either([_quote(form) for form in forms])
+
+
+def _either(expressions: Sequence[str]) -> str:
+    return f"({' OR '.join(expressions)})"
 
 
 def _quote(term: str) -> str:

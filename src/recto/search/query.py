@@ -122,7 +122,7 @@ def parse_query(
     """`strict` looks up only passages that the filter accepts, however long that takes."""
     extent = index.extent(partition)
     labels = [group for group in query.filter.labels if strict or not _is_dense(index, group, partition)]
-    scope = _Scope(index, partition, extent, labels)
+    scope = _Scope(index, partition, extent, index.label_expression(labels))
     postings = (*_word_postings(scope, query), *_date_postings(index, query, partition))
     is_loose = len(labels) < len(query.filter.labels) and any(map(_is_truncated, postings))
     return ParsedQuery(postings, extent, speaker.name, _spoken_kind(query.text), is_loose)
@@ -170,13 +170,13 @@ class _Scope(Struct, frozen=True):
     index: KeywordIndex
     partition: int | None
     extent: Extent
-    labels: Sequence[Sequence[str]]
+    labels: str
 
     def matching(self, terms: Sequence[Sequence[str]], limit: int, after: int = -1) -> list[int]:
-        return self.index.matching([*terms, *self.labels], self.partition, limit, after)
+        return self.index.matching(terms, self.partition, limit, after, self.labels)
 
     def matching_each(self, terms: Sequence[Sequence[str]], limit: int) -> list[list[int]]:
-        return self.index.matching_each([[forms, *self.labels] for forms in terms], self.partition, limit)
+        return self.index.matching_each([[forms] for forms in terms], self.partition, limit, labels=self.labels)
 
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:

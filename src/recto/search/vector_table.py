@@ -176,15 +176,11 @@ class VectorMatrix:
         """The similarity of the nearest passages, smoothed with their neighbours: the nearest first, among equals the
         newest."""
         numbers, similarity = self.numbers, self._compare(question)
-        if self._size > MAX_SMOOTHED:
-            top = _top(similarity, MAX_SMOOTHED)
-            near = _with_neighbours(top, self._size)
-            smooth, numbers = _smooth(numbers[near], similarity[near])[np.searchsorted(near, top)], numbers[top]
-        else:
-            smooth = _smooth(numbers, similarity)
+        top = _top(similarity, MAX_SMOOTHED)
+        smooth = _smooth(numbers, similarity, top)
         nearest = _top(smooth, MAX_NEAREST)[::-1]
         best = nearest[np.argsort(-smooth[nearest], kind="stable")]
-        return dict(zip(numbers[best].tolist(), smooth[best].tolist(), strict=True))
+        return dict(zip(numbers[top[best]].tolist(), smooth[best].tolist(), strict=True))
 
     def _compare(self, question: Rows) -> Rows:
         step = max(1, _BLOCK_PRODUCTS // self.length)
@@ -259,30 +255,17 @@ def _top(values: NDArray[Any], limit: int) -> NDArray[np.int64]:
     return np.sort(np.argpartition(values, len(values) - limit)[len(values) - limit :])
 
 
-def _with_neighbours(positions: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """These positions, and those near enough to matter for smoothing, in order."""
-    is_near = np.zeros(size, bool)
-    for step in range(1 - len(SIMILARITY_WEIGHTS), len(SIMILARITY_WEIGHTS)):
-        is_near[np.clip(positions + step, 0, size - 1)] = True
-    return np.flatnonzero(is_near)
-
-
-def _smooth(numbers: Numbers, similarity: Rows) -> NDArray[np.float64]:
-    """The mean similarity of each passage and its neighbours, weighted by distance."""
-    total = similarity.astype(np.float64)
-    weights = np.full(len(similarity), SIMILARITY_WEIGHTS[0])
+def _smooth(numbers: Numbers, similarity: Rows, at: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean similarity of the passages at these positions and of their neighbours, weighted by distance."""
+    own, total = numbers[at], similarity[at].astype(np.float64)
+    weights = np.full(len(at), SIMILARITY_WEIGHTS[0])
     for distance, part in enumerate(SIMILARITY_WEIGHTS[1:], 1):
-        scaled = part * similarity
         # fewer steps than the distance: a passage between them is gone
         for step in (*range(-distance, 0), *range(1, distance + 1)):
-            own, other = _pairs(len(numbers), step)
-            is_neighbour = numbers[other] - numbers[own] == (distance if step > 0 else -distance)
-            total[own] += np.where(is_neighbour, scaled[other], 0.0)
-            weights[own] += np.where(is_neighbour, part, 0.0)
+            other = at + step
+            is_there = (other >= 0) & (other < len(numbers))
+            other = np.where(is_there, other, 0)
+            is_neighbour = is_there & (numbers[other] - own == (distance if step > 0 else -distance))
+            total += np.where(is_neighbour, part * similarity[other], 0.0)
+            weights += np.where(is_neighbour, part, 0.0)
     return np.asarray(total / weights)
-
-
-def _pairs(size: int, step: int) -> tuple[slice, slice]:
-    """The positions that have another one so many steps away, and those others."""
-    ahead, behind = slice(0, max(0, size - abs(step))), slice(min(abs(step), size), size)
-    return (ahead, behind) if step > 0 else (behind, ahead)

@@ -157,6 +157,8 @@ class ChatSession(Struct):
     def new_notes(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
         """What to show now: notes that waited, and of these the ones not shown before."""
         waiting, self._waiting = self._waiting, []
+        if self.vault and (renamed := self.vault.untold_rename()):
+            waiting.append(renamed)
         return waiting + [note for note in notes if note in always or self.is_new(note)]
 
     def new_branch(self) -> Branched | None:

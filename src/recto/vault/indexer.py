@@ -97,8 +97,8 @@ def _split(document: Document, section: NoteSection, end: int, metadata: str) ->
         own = text[begin:stop].strip()
         start = section.start + text.index(own, begin)
         # the first chunk begins with the heading itself
-        first_header = _join(_header(document.title, path[:-1]), metadata)
-        yield NoteChunk(start, start + len(own), path, first_header if begin == 0 else header, own)
+        above = _join(_header(document.title, path[:-1]), metadata) if begin == 0 else header
+        yield NoteChunk(start, start + len(own), path, above, own)
 
 
 def _join(header: str, metadata: str) -> str:

@@ -56,7 +56,7 @@ class Vault:
         self._names: LinkResolver | None = None
         self._has_catalog = False
         self._scanned_at: float | None = None
-        self._problem = self._finished = ""
+        self._problem = self._finished = self._untold = ""
         self._watcher: Watcher | None = None
         self._journal = RenameJournal(cache.parent if cache else None)
         self._is_journal_read = False
@@ -105,6 +105,11 @@ class Vault:
         watching = self._watcher.warning if self._watcher else ""
         warnings = (self._problem, self._finished, self._catalog.warning, watching)
         return [warning for warning in warnings if warning]
+
+    def untold_rename(self) -> str:
+        """That an interrupted rename has been finished; only the first caller is told."""
+        told, self._untold = self._untold, ""
+        return told
 
     def _current_names(self, with_catalog: bool = False) -> LinkResolver:
         """The names as they are now. Aliases only `with_catalog`, or if there is one already."""
@@ -307,7 +312,7 @@ class Vault:
             if begun is None or not (self._is_file(begun.new) or self._is_file(begun.old)):
                 return  # the disk may be away
             if self._is_file(begun.new) and not self._is_file(begun.old):
-                self._finished = self._finish(begun)
+                self._finished = self._untold = self._finish(begun)
             self._journal.forget()
 
     def _finish(self, begun: BegunRename) -> str:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from msgspec import Struct, field
@@ -199,24 +200,42 @@ def entries_of(
 
 
 def _with_numbered_calls(unit: Sequence[Message]) -> Sequence[Message]:
-    """Earlier versions stored replies whose calls share an id: the second call and the second result are `id_2`."""
+    """Earlier versions stored replies whose calls share an id: the second call and the second result are `id_2`, or the
+    next number that no call has."""
     ids = [call.id for call in unit[0].calls]
     if len(ids) == len(set(ids)):
         return unit
-    results: Counter[str] = Counter()
-    return [_numbered(unit[0], Counter()), *(_numbered(message, results) for message in unit[1:])]
+    names, results = _numbered_ids(ids), Counter[str]()
+    return [_numbered(unit[0], Counter(), names), *(_numbered(message, results, names) for message in unit[1:])]
 
 
-def _numbered(message: Message, times: Counter[str]) -> Message:
-    return replace(message, blocks=tuple(_numbered_block(block, times) for block in message.blocks))
+CallNames = Mapping[tuple[str, int], str]
+"""By an id and which of the calls with this id it is."""
 
 
-def _numbered_block(block: Block, times: Counter[str]) -> Block:
+def _numbered_ids(ids: Sequence[str]) -> CallNames:
+    taken, times, names = set(ids), Counter[str](), {}
+    for id in ids:
+        times[id] += 1
+        free = (name for number in count(times[id]) if (name := f"{id}_{number}") not in taken)
+        names[id, times[id]] = name = id if times[id] == 1 else next(free)
+        taken.add(name)
+    return names
+
+
+def _numbered(message: Message, times: Counter[str], names: CallNames) -> Message:
+    """A result beyond the calls of its id belongs to none of them, and is left out."""
+    numbered = (_numbered_block(block, times, names) for block in message.blocks)
+    return replace(message, blocks=tuple(block for block in numbered if block))
+
+
+def _numbered_block(block: Block, times: Counter[str], names: CallNames) -> Block | None:
     if not isinstance(block, ToolCall | ToolResult):
         return block
     id = block.id if isinstance(block, ToolCall) else block.call_id
     times[id] += 1
-    name = id if times[id] == 1 else f"{id}_{times[id]}"
+    if (name := names.get((id, times[id]))) is None:
+        return None
     return replace(block, id=name) if isinstance(block, ToolCall) else replace(block, call_id=name)
 
 
