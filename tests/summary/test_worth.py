@@ -8,10 +8,13 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.ledger import ledger_lines, mark_corrections
+from recto.summary.message_lines import message_lines
+from recto.summary.sentence_pool import build_pool
 from recto.summary.sentence_score import without_passing_series
 from recto.summary.sentence_selection import SentenceRanking
 from recto.summary.sentences import rate_sentence
 from recto.summary.source_lines import ScoredSentence
+from recto.summary.statements import is_empty_offer
 from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
@@ -403,3 +406,65 @@ def test_small_talk_that_names_the_other_is_small_talk(text: str) -> None:
 @pytest.mark.parametrize("text", ["I'm really proud of you for taking part.", "I totally agree, Mel.", "Time flies."])
 def test_praise_and_agreement_are_not_told(text: str) -> None:
     assert not is_worth_telling(text, is_assistant=False)
+
+
+def ledger_of(*messages: tuple[Role, str], limit: int = 200) -> tuple[str, ...]:
+    return ledger_lines(mark_corrections(covered(messages).entries.values()), limit, quarter, only_weighty=True)
+
+
+def test_a_short_sentence_is_quoted_whole_in_the_ledger() -> None:
+    assert ledger_of(("user", "Ok nur Flur und Wohnzimmer, 700 extra.")) == ("#1: nur Flur und Wohnzimmer, 700 extra",)
+
+
+def test_what_an_assistant_advises_ranks_below_what_it_states() -> None:
+    said = "You could set aside 2,000 pounds for flowers. The register office takes 3,000 pounds for a room."
+    entries = covered((("assistant", said),)).entries.values()
+    advised, stated = (next(entry for entry in entries if word in entry.text) for word in ("flowers", "room"))
+    assert advised.rank < stated.rank
+
+
+@pytest.mark.parametrize(
+    "text", ["she'd do it for 1,500", "der schaut am Samstag", "Ils en donnent 15", "Que lo mande para el 20 de mayo"]
+)
+def test_a_subject_that_nobody_knows_needs_its_context(text: str) -> None:
+    assert not stands_alone(text)
+
+
+@pytest.mark.parametrize("text", ["Der alte Kessel ist kaputt.", "Il faut garder la caisse.", "Die Miete steigt."])
+def test_a_noun_behind_an_article_is_known(text: str) -> None:
+    assert stands_alone(text)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Soll ich einen Entwurf machen?", "Souhaitez-vous une proposition de rédaction ?", "Shall I draft it?"],
+)
+def test_an_offer_to_go_on_is_not_worth_its_answer(question: str) -> None:
+    assert is_empty_offer(question)
+
+
+def test_a_word_that_opens_a_message_comes_with_what_follows() -> None:
+    said = [
+        PlainMessage("user", "Our nightly load into the warehouse has been failing since Tuesday."),
+        PlainMessage("assistant", "Remove the join and run it again."),
+        PlainMessage("user", "deployed. It took 47 minutes this time."),
+    ]
+    assert "deployed. It took 47 minutes" in extract(said, 200, quarter)
+
+
+def test_an_answer_counts_for_more_than_a_remark() -> None:
+    asked = [PlainMessage("assistant", "Which boat goes to Vannes?"), PlainMessage("user", "The small green one goes.")]
+    remarked = [PlainMessage("assistant", "The sea was calm."), PlainMessage("user", "The small green one goes.")]
+    answer, remark = (
+        next(found.score for found in build_pool(message_lines(said, is_beginning=False), 400).sentences if found.line)
+        for said in (asked, remarked)
+    )
+    assert answer > remark
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["BatiFlow éliminé.", "oil cubes are out", "Pas plus de dix pages.", "ok decided: run walk at every aid station"],
+)
+def test_what_is_ruled_out_or_settled_binds(text: str) -> None:
+    assert rate_sentence(text) == BINDING
