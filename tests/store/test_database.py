@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine
+from sqlalchemy.pool import QueuePool
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Busy, StoreError, TooNew
 from recto.ids import new_id
+from recto.store.database import MAX_IDLE
 from recto.store.schema import metadata
 from recto.store.store import Store
 from recto.window.count import Count
@@ -204,3 +206,18 @@ def test_a_checkpoint_moves_the_log_into_the_file(tmp_path: Path) -> None:
         assert (tmp_path / "recto.db").stat().st_size == size, "a commit leaves it to the log"
         store.database.checkpoint()
         assert (tmp_path / "recto.db").stat().st_size > size
+
+
+def test_many_stores_of_one_file_share_its_connections(tmp_path: Path) -> None:
+    stores = [Store(tmp_path / "store.db") for _ in range(20)]
+    for store in stores:
+        store.tree.create()
+        assert store.tree.newest_number() == 0
+    pool = stores[0].database.engine.pool
+    assert isinstance(pool, QueuePool)
+    assert pool.checkedout() <= MAX_IDLE
+    stores[0].close()
+    assert stores[1].tree.newest_number() == 0
+    for store in stores[1:]:
+        store.close()
+    assert pool.checkedout() == 0

@@ -7,6 +7,7 @@ from recto.chat.message import Role
 from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.extractive_summary import PlainMessage, extract
+from recto.summary.facts import is_passing
 from recto.summary.ledger import ledger_lines, mark_corrections
 from recto.summary.message_lines import message_lines
 from recto.summary.sentence_pool import build_pool
@@ -191,6 +192,7 @@ def test_what_the_user_took_is_told_with_the_words_that_proposed_it() -> None:
             PlainMessage("user", "ok take that then"),
             PlainMessage("assistant", "Everyone involved forgets what can be undone, which is seldom a problem."),
             PlainMessage("user", "My sister Anjali lived near the funicular of Viana."),
+            PlainMessage("user", "We fly on 19 September from Edinburgh, with two large suitcases."),
         ],
         200,
         quarter,
@@ -227,6 +229,32 @@ def test_a_remark_that_is_said_again_word_for_word_stays_with_what_stands_beside
     assert without_passing_series([remark, "User: The tent costs 120 euros.", remark, remark])[-1] == remark
     beside = [f"{remark} Lea hates buffets.", f"{remark} Ben sings.", f"{remark} Mei left."]
     assert without_passing_series(beside) == beside
+
+
+def test_of_a_figure_that_changes_only_the_latest_is_told() -> None:
+    said = [PlainMessage("user", f"A customer wrote that the page took {n} seconds to load.") for n in (10, 37, 14, 24)]
+    told = extract([PlainMessage("user", "Help me with the IT of a small practice."), *said], 200, quarter)
+    assert "24 seconds" in told
+    assert told.count("seconds") == 1
+    assert is_passing("Svenja hat schon 25 Antworten auf die Umfrage.")
+    assert not is_passing("Anna earns 300 euros.")
+
+
+def test_what_is_quoted_to_be_rephrased_is_not_what_the_two_talk_about() -> None:
+    said = [
+        PlainMessage("user", "We hired Aisha Brandt as stage manager, she starts on 4 May with the lights."),
+        PlainMessage("assistant", "A newcomer forgets small surprises and makes coffee early."),
+        PlainMessage("user", 'Please rephrase this: "A newcomer forgets coffee, and small surprises help early."'),
+        PlainMessage("assistant", "Sure: new people forget."),
+    ]
+    assert "A newcomer forgets small surprises and makes" not in extract(said, 60, quarter)
+
+
+def test_a_summary_repeats_no_line() -> None:
+    assert without_passing_series(["User: It says no.", "User: Yes.", "User: It says no."]) == [
+        "User: Yes.",
+        "User: It says no.",
+    ]
 
 
 LISTED = (
@@ -468,3 +496,22 @@ def test_an_answer_counts_for_more_than_a_remark() -> None:
 )
 def test_what_is_ruled_out_or_settled_binds(text: str) -> None:
     assert rate_sentence(text) == BINDING
+
+
+def test_a_correction_that_is_announced_comes_with_it() -> None:
+    said = [
+        PlainMessage("user", "Numbers so far: 214 readers, 60 of them by post."),
+        PlainMessage("assistant", "That is a good basis for the application."),
+        PlainMessage("user", "Oh wait, I must correct. It was 204 readers, not 214. Joanna counted ten twice."),
+    ]
+    assert "204 readers" in extract(said, 60, quarter)
+
+
+def test_the_day_of_a_german_date_is_no_number_of_a_list() -> None:
+    assert ledger_of(("user", "14. bis 18. Mai, also über Himmelfahrt.")) == (
+        "#1: 14. bis 18. Mai, also über Himmelfahrt",
+    )
+
+
+def test_passing_remarks_are_no_weighty_facts() -> None:
+    assert not ledger_of(("user", "I saw that Mei got 17 replies to the survey already."))

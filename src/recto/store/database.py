@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, MetaData, exc, func, inspect, select, text
+from sqlalchemy import Connection, Engine, MetaData, exc, func, inspect, select, text
 
 from recto.errors import Busy, RectoError, StoreError, TooNew
 from recto.store.dialect import (
@@ -30,6 +31,8 @@ from recto.store.schema import messages, metadata
 BUSY_TIMEOUT_S = 5.0
 # A turn, a search and the background use the store at the same time, seldom more.
 MAX_IDLE = 3
+# Databases of one file share an engine, whose pool has few connections: they share the idle ones too.
+_IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
 class Database:
@@ -40,11 +43,11 @@ class Database:
         """The file of a SQLite store."""
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
-        self._idle: deque[Connection] = deque()
         self._is_closed = False
         self._marker = StoreMarker(self.file) if self.file else None
         is_read_only = self.file is not None and self.file.exists() and not is_writable(self.file)
         self.engine = engine_of(read_only_url(self.file) if is_read_only and self.file else url, busy_timeout_s)
+        self._idle = _IDLE.setdefault(self.engine, deque())
         try:
             with self.translate_errors():
                 if self.file:
@@ -56,8 +59,9 @@ class Database:
 
     def close(self) -> None:
         self._is_closed = True
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
         self.engine.dispose()
 
     def _open(self) -> None:

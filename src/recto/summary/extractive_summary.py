@@ -131,7 +131,7 @@ def _former_lines(former: str) -> list[SourceLine]:
         speaker = (label[4] or "") if label and label[3] else None
         shown = f"{label[1]}: " if label else ""
         told = SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled)
-        lines.append(replace(told, is_accepted=True))  # it was worth telling before
+        lines.append(replace(told, is_former=True))
     return lines
 
 

@@ -325,10 +325,18 @@ def _errors(text: str) -> Iterator[Fact]:
         yield Fact("error", match[0].strip(), normalize_fact_text(match[0]), match.start(1), match.end())
 
 
+# A name that starts a sentence may be any noun.
+_COUNTS_OF_SOMEBODY = re.compile(
+    r"[A-ZÄÖÜÉ][^\W\d_]+ (?:has|had|got|hat|hatte|tiene|ya tiene|a|a déjà) (?:[^\W\d_]+ )?\d{1,2} [^\W\d_]"
+)
+
+
 def is_passing(text: str) -> bool:
     """Whether a sentence has only first names and small counts, as "Mei got 9 replies": told of one after the other,
     the latest is enough."""
     found = [fact for fact in find_facts(text, author=PROSE) if fact.is_significant]
+    if _COUNTS_OF_SOMEBODY.match(text) and len(found) == 1 and found[0].kind == "number":
+        return True
     small = [fact for fact in found if fact.kind == "number" and fact.text.isdigit() and len(fact.text) <= _MAX_SMALL]
     first_names = [fact for fact in found if fact.kind == "name" and " " not in fact.text]
     return bool(first_names) and len(small) + len(first_names) == len(found)

@@ -253,7 +253,8 @@ def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     return [
         entry
         for entry in entries
-        if entry.lasts or entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK
+        if entry.lasts
+        or (entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK and not is_passing(entry.text))
     ]
 
 
@@ -354,7 +355,6 @@ class _Draft:
 _LASTING = ("decision", "path", "url", "command", "error", "version", "identifier")
 _VALUES = ("number", "date", "time", "name", "path", "url", "version", "identifier")
 _WEIGHTS = TermWeights()
-
 Place = tuple[int, str]  # the number of a message, and an item of it
 
 

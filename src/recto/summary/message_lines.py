@@ -2,6 +2,7 @@
 settled, and what the two talk about.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from itertools import takewhile
@@ -25,6 +26,8 @@ _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 # Of a message beside another, so much tells what the two are about, in words of at least so many letters.
 _MAX_NEAR, _MIN_TERM = 600, 5
+# What somebody quotes to have it rephrased is not what he talks about.
+_QUOTED = re.compile(r"""["“„«][^"“”„«»]*(?:["”“»]|$)""")
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -83,7 +86,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
 def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[str], bool]:
     """What the user says around an assistant's message, in terms, and whether that accepts it."""
     beside = [messages[place] for place in (at - 1, at + 1) if 0 <= place < len(messages)]
-    near = [message.text[:_MAX_NEAR] for message in beside if message.role == "user"]
+    near = [_QUOTED.sub(" ", message.text[:_MAX_NEAR]) for message in beside if message.role == "user"]
     after = messages[at + 1].text if at + 1 < len(messages) and messages[at + 1].role == "user" else ""
     is_accepted = accepts(next(iter(sentences(after[:_MAX_NEAR])), ""))
     return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), is_accepted

@@ -48,7 +48,9 @@ _CLAUSE_BREAK = re.compile(
     r"|(?<=\s)\s*(?=(?:but|because|which|while|and|so|aber|weil|denn|und|mais|et|car|pero|porque|y)\s))"
 )
 _LEAD = re.compile(
-    r"(?:[\s,;:–—)*>•-]+|\d{1,2}[.)]\s+|\#+\s+"
+    r"(?:[\s,;:–—)*>•-]+|\#+\s+"
+    # "14. bis 18. Mai" is no item of a list
+    r"|\d{1,2}[.)]\s+(?!(?:bis|und)\b|(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*\b)"
     r"|(?:and|but|because|so|then|also|well|ok|okay|hi|hello|hey|oh|yes|yeah|no(?=[,.!:])|by the way|hm+|please|und"
     r"|aber|weil|ja|bitte|et|mais|donc|car|oui|pero|y|porque|entonces|sí)\b[,.!:]?\s+)+",
     re.IGNORECASE,

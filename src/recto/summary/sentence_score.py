@@ -97,6 +97,7 @@ _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
+_STATUS = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBERED = re.compile(r"#?\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
@@ -186,7 +187,7 @@ def score_sentence(
                 is_assistant=label == ASSISTANT,
                 is_settled=line.is_settled,
                 is_quoted=is_quoted,
-                is_on_topic=line.is_accepted or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
+                is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
             )
         )
         if score > MIN_USEFUL_SCORE and not is_worth:
@@ -226,14 +227,15 @@ def is_binding(sentence: ScoredSentence) -> bool:
 
 
 def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
-    """What is said again and again, of others with other figures, counts for less; of an assistant's, and of passing
-    remarks, only the latest is worth telling."""
+    """What is said again and again, of others with other figures, counts for less; of an assistant's, of passing
+    remarks and of one figure that changes only the latest is worth telling."""
     factors: dict[SentenceKey, float] = {}
     for found in _series(pool, lambda sentence: sentence.text):
         if len({one.text for one in found}) >= _MIN_SERIES:
-            for one in found:
+            replaced = _replaced([one.text for one in found])
+            for at, one in enumerate(found):
                 is_earlier, binds = one is not found[-1], is_binding(one)
-                if is_earlier and (lines[one.line].label == ASSISTANT or (not binds and is_passing(one.text))):
+                if (is_earlier and lines[one.line].label == ASSISTANT) or (not binds and at in replaced):
                     factors[one.key] = _UNWORTHY_FACTOR
                 elif not binds:
                     factors[one.key] = _SERIES_FACTOR
@@ -241,12 +243,24 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
 
 
 def without_passing_series(lines: Sequence[str]) -> list[str]:
-    """Lines of a summary, of which each passing remark of a kind took the place of the one before."""
+    """Lines of a summary without repetitions, of which each passing remark of a kind took the place of the one
+    before."""
     said = [(at, line.removeprefix(USER)) for at, line in enumerate(lines) if line.startswith(USER)]
     remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
     series = _series(remarks, lambda remark: remark[1])
-    dropped = {at for found in series for at, text in found[:-1] if is_passing(text)}
-    return [line for at, line in enumerate(lines) if at not in dropped]
+    dropped = {found[at][0] for found in series for at in _replaced([text for _, text in found])}
+    latest = {line: at for at, line in enumerate(lines)}
+    return [line for at, line in enumerate(lines) if at not in dropped and (latest[line] == at or not line.strip())]
+
+
+def _replaced(texts: Sequence[str]) -> set[int]:
+    """Which of a series are out of date: passing remarks, and those of which only a figure has changed since."""
+    latest = {_STATUS.sub("0", text): at for at, text in enumerate(texts)}
+    return {
+        at
+        for at, text in enumerate(texts[:-1])
+        if is_passing(text) or (len(_STATUS.findall(text)) == 1 and latest[_STATUS.sub("0", text)] != at)
+    }
 
 
 def _series(found: Iterable[Told], text_of: Callable[[Told], str]) -> list[list[Told]]:

@@ -57,6 +57,14 @@ _MIN_OPTION = 40
 _YES_OR_NO = re.compile(
     r"(?:yes|no|yep|nope|ja|nein|doch|oui|non|s[ií])\b|是|不是|对|はい|いいえ|네|아니", re.IGNORECASE
 )
+# What is right comes next: "Oh wait, I must correct."
+_ANNOUNCES = re.compile(
+    r"(?:(?:oh|ah|no|sorry|ups|oops|perdón|pardon)[, ]+)*(?:wait|correction"
+    r"|i (?:must|have to|need to) correct\b[^\d]{0,24}"
+    r"|small correction|moment|ich muss mich korrigieren|kleine korrektur|perdón|me corrijo|pardon|je (?:me )?corrige"
+    r"|wait, i (?:must|have to) correct[^\d]{0,24})[.!:,…]*",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
 
@@ -87,6 +95,8 @@ class SourceLine(Struct, frozen=True):
     """Which of these the user takes."""
     is_answer: bool = False
     """Whether the message before it asks something."""
+    is_former: bool = False
+    """Whether a former summary told it: it was worth telling before."""
 
     def heading(self, speaker: str | None = None) -> str:
         """The label as it is written where it quotes a speaker."""
@@ -226,7 +236,7 @@ class SentenceContext(Struct):
             before = self._said_before(sentence)
         if before:
             yield before
-        is_opener = is_thin and before is None and not position
+        is_opener = (is_thin and before is None and not position) or _ANNOUNCES.fullmatch(text) is not None
         if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
         if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
