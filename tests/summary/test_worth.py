@@ -505,6 +505,7 @@ def test_a_correction_that_is_announced_comes_with_it() -> None:
         PlainMessage("user", "Oh wait, I must correct. It was 204 readers, not 214. Joanna counted ten twice."),
     ]
     assert "204 readers" in extract(said, 60, quarter)
+    assert any("204 readers" in line for line in ledger_of(*[(message.role, message.text) for message in said]))
 
 
 def test_the_day_of_a_german_date_is_no_number_of_a_list() -> None:

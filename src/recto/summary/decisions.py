@@ -156,6 +156,7 @@ _CORRECTION = re.compile(
     r"|plutôt|en fait|erreur|au lieu|finalement|reporté\w*|annulé\w*|je me suis trompée?|passe(?:nt)? (?:de .{1,40} )?à"
     r"|corrección|en realidad|en vez|en lugar|mejor|cambi\w+|equivo(?:c|qu)\w+|quise decir"
     r"|(?:sub|baj|aument|mov|aplaz|retras)\w+ a)\b"
+    r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|and not|und nicht) [€$£]?\d"
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경"
 )
@@ -167,7 +168,7 @@ CORRECTION_TERMS = word_set(
     "geirrt quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
-    "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent"
+    "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -276,12 +277,16 @@ def _subject_terms(terms: set[str]) -> frozenset[str]:
 
 @lru_cache(4096)
 def _values_in(text: str) -> frozenset[Value]:
-    """The values, each with what it counts or measures: "not 84 but 91 guests" has two numbers of guests."""
+    """The values, each with what it counts or measures: "not 84 but 91 guests" and "91 guests, not 84" have
+    two numbers of guests."""
     found: list[Value] = []
     for match in _VALUE.finditer(text):
         found.append((_kind_of_value(match), (match["day"] or match["value"]).lower().rstrip(".,")))
-    following = [*found[1:], *found[-1:]]
-    return frozenset((kind or after, value) for (kind, value), (after, _) in zip(found, following, strict=True))
+    before, following = [*found[:1], *found[:-1]], [*found[1:], *found[-1:]]
+    return frozenset(
+        (kind or after or earlier, value)
+        for (kind, value), (after, _), (earlier, _) in zip(found, following, before, strict=True)
+    )
 
 
 def _kind_of_value(match: re.Match[str]) -> str:

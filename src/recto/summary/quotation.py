@@ -278,6 +278,11 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
     """`clause` is the part that decides. A sentence that refers back comes with the one before it."""
     before = sentences.before(decision.start)
     short = _item(clause, most=_MAX_BINDING)
+    after = sentences.around(decision.end + 1)
+    if after and count_topic_words(short) <= _ENOUGH_TOPIC and after[1] - decision.start <= _MAX_QUOTED:
+        # "I must correct. It was 204 readers"
+        whole = _item(text[decision.start : after[1]], most=_MAX_BINDING)
+        return Quoted(whole, whole)
     if before and refers_back(decision.text) and decision.end - before[0] <= _MAX_BINDING:
         return Quoted(_item(text[before[0] : decision.end], most=_MAX_BINDING), short)
     item = _item(decision.text, most=_MAX_BINDING) if len(decision.text) <= _MAX_WHOLE else short

@@ -52,6 +52,8 @@ _MAX_REFUSAL = 60
 # Terms that tell a topic have so many letters; a sentence with fewer topic words is understood beside another.
 _MIN_TOPIC, _MIN_TOPICS, _MAX_AGREEMENT = 5, 2, 4
 _MAX_SENTENCES_SINCE = 2
+# A user's message that is no longer than this is one thought: what it begins with says what it is about.
+_SHORT_MESSAGE = 160
 # An option is found again by so much of it.
 _MIN_OPTION = 40
 _YES_OR_NO = re.compile(
@@ -231,7 +233,11 @@ class SentenceContext(Struct):
             return
         is_leaning = leans_back(text)
         is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS
-        before = self._meaningful(line, position - 1) if is_leaning or is_thin or refers_back(text) else None
+        is_short = source.label == USER and len(source.text) <= _SHORT_MESSAGE and sentence.speaker is None
+        needs_before = is_short or is_leaning or is_thin or refers_back(text)
+        before = self._meaningful(line, position - 1) if needs_before else None
+        if before and is_short and before.speaker is not None:
+            before = None  # the words of somebody else
         if before is None and sentence.speaker is None and (is_leaning or (source.label == USER and _agrees_to(text))):
             before = self._said_before(sentence)
         if before:
