@@ -499,13 +499,13 @@ def test_what_is_ruled_out_or_settled_binds(text: str) -> None:
 
 
 def test_a_correction_that_is_announced_comes_with_it() -> None:
-    said = [
-        PlainMessage("user", "Numbers so far: 214 readers, 60 of them by post."),
-        PlainMessage("assistant", "That is a good basis for the application."),
-        PlainMessage("user", "Oh wait, I must correct. It was 204 readers, not 214. Joanna counted ten twice."),
-    ]
-    assert "204 readers" in extract(said, 60, quarter)
-    assert any("204 readers" in line for line in ledger_of(*[(message.role, message.text) for message in said]))
+    said: tuple[tuple[Role, str], ...] = (
+        ("user", "Numbers so far: 214 readers, 60 of them by post."),
+        ("assistant", "That is a good basis for the application."),
+        ("user", "Oh wait, I must correct. It was 204 readers, not 214. Joanna counted ten twice."),
+    )
+    assert "204 readers" in extract([PlainMessage(*message) for message in said], 60, quarter)
+    assert any("204 readers" in line for line in ledger_of(*said))
 
 
 def test_the_day_of_a_german_date_is_no_number_of_a_list() -> None:
