@@ -51,6 +51,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
     """Messages weigh by role, by priority, a little by age; the task weighs more. Where a work log tells the tasks, the
     rest of a long prompt weighs less."""
     messages = [message for message in messages if message.text.strip()]
+    topics = [_topic(message) for message in messages]
     task = _find_task(messages) if is_beginning and not has_log else -1
     lines = []
     for at, message in enumerate(messages):
@@ -61,7 +62,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
         if has_log and message.role == "user" and len(message.text) > _LONG_PROMPT:
             weight *= _LONG_PROMPT_WEIGHT
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
-        about, is_accepted = _talked_about(messages, at) if message.role == "assistant" else (frozenset(), False)
+        around = topics[max(0, at - 1) : at + 2] if message.role == "assistant" else []
+        is_accepted = _is_accepted(messages, at)
         weight *= _ACCEPTED_WEIGHT if is_accepted else 1
         options, chosen = _choice(messages, at)
         lines.append(
@@ -73,7 +75,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 message.number,
                 message.day,
                 settled,
-                about=about,
+                about=frozenset().union(*around),
                 is_accepted=is_accepted,
                 options=options,
                 chosen=chosen,
@@ -83,13 +85,19 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
     return lines
 
 
-def _talked_about(messages: Sequence[PlainMessage], at: int) -> tuple[frozenset[str], bool]:
-    """What the user says around an assistant's message, in terms, and whether that accepts it."""
-    beside = [messages[place] for place in (at - 1, at + 1) if 0 <= place < len(messages)]
-    near = [_QUOTED.sub(" ", message.text[:_MAX_NEAR]) for message in beside if message.role == "user"]
-    after = messages[at + 1].text if at + 1 < len(messages) and messages[at + 1].role == "user" else ""
-    is_accepted = accepts(next(iter(sentences(after[:_MAX_NEAR])), ""))
-    return frozenset(term for text in near for term in content_terms(text) if len(term) >= _MIN_TERM), is_accepted
+def _topic(message: PlainMessage) -> frozenset[str]:
+    """What a user's message is about, in terms."""
+    if message.role != "user":
+        return frozenset()
+    said = _QUOTED.sub(" ", message.text[:_MAX_NEAR])
+    return frozenset(term for term in content_terms(said) if len(term) >= _MIN_TERM)
+
+
+def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
+    """Whether the user's next message takes what an assistant's proposes."""
+    if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("assistant", "user"):
+        return False
+    return accepts(next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), ""))
 
 
 def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
