@@ -250,6 +250,14 @@ def test_what_is_quoted_to_be_rephrased_is_not_what_the_two_talk_about() -> None
     assert "A newcomer forgets small surprises and makes" not in extract(said, 60, quarter)
 
 
+def test_what_an_assistant_said_with_another_figure_takes_the_place_of_the_former() -> None:
+    lines = [f"Assistant: A tent for {number} people is enough for a start." for number in (9, 5, 29)]
+    assert without_passing_series([*lines, "User: We hired Bruno Dumont."]) == [
+        lines[-1],
+        "User: We hired Bruno Dumont.",
+    ]
+
+
 def test_a_summary_repeats_no_line() -> None:
     assert without_passing_series(["User: It says no.", "User: Yes.", "User: It says no."]) == [
         "User: Yes.",

@@ -245,10 +245,12 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
 def without_passing_series(lines: Sequence[str]) -> list[str]:
     """Lines of a summary without repetitions, of which each passing remark of a kind took the place of the one
     before."""
-    said = [(at, line.removeprefix(USER)) for at, line in enumerate(lines) if line.startswith(USER)]
-    remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
-    series = _series(remarks, lambda remark: remark[1])
-    dropped = {found[at][0] for found in series for at in _replaced([text for _, text in found])}
+    dropped: set[int] = set()
+    for label in (USER, ASSISTANT):
+        said = [(at, line.removeprefix(label)) for at, line in enumerate(lines) if line.startswith(label)]
+        remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
+        for found in _series(remarks, lambda remark: remark[1]):
+            dropped |= {found[at][0] for at in _replaced([text for _, text in found])}
     latest = {line: at for at, line in enumerate(lines)}
     return [line for at, line in enumerate(lines) if at not in dropped and (latest[line] == at or not line.strip())]
 
