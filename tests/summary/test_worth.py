@@ -460,7 +460,14 @@ def test_what_an_assistant_advises_ranks_below_what_it_states() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["she'd do it for 1,500", "der schaut am Samstag", "Ils en donnent 15", "Que lo mande para el 20 de mayo"]
+    "text",
+    [
+        "she'd do it for 1,500",
+        "der schaut am Samstag",
+        "Ils en donnent 15",
+        "Que lo mande para el 20 de mayo",
+        "Non, ne le faites surtout pas",
+    ],
 )
 def test_a_subject_that_nobody_knows_needs_its_context(text: str) -> None:
     assert not stands_alone(text)
@@ -524,3 +531,10 @@ def test_the_day_of_a_german_date_is_no_number_of_a_list() -> None:
 
 def test_passing_remarks_are_no_weighty_facts() -> None:
     assert not ledger_of(("user", "I saw that Mei got 17 replies to the survey already."))
+
+
+def test_a_sentence_of_a_document_about_nobody_knows_what_yields() -> None:
+    read = "They also appear to have had 8 internal organs. The Warsaw Stock Exchange had 374 companies in 2012."
+    told = extract([PlainMessage("user", "Read the next document for me."), PlainMessage("tool", read)], 40, quarter)
+    assert "Warsaw Stock Exchange had 374" in told
+    assert "They also appear" not in told

@@ -39,7 +39,7 @@ from recto.summary.source_lines import (
     SourceLine,
 )
 from recto.summary.statements import is_announcement, is_request, says_little
-from recto.summary.worth import is_about_self, is_advice, is_worth_telling
+from recto.summary.worth import is_about_self, is_advice, is_worth_telling, stands_alone
 
 Told = TypeVar("Told")
 
@@ -170,6 +170,8 @@ def score_sentence(
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
+        if score > MIN_USEFUL_SCORE and not is_listing and refers_back(start) and not stands_alone(start):
+            score *= _UNWORTHY_FACTOR  # a sentence of a document about nobody knows what
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score += _reply_bonus(sentence, line)

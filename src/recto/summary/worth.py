@@ -45,7 +45,7 @@ _DONE_SO = re.compile(
     r"|\b(?:es|das)\b[^,.]* so\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
-    r"|\bes (?:dauerte?|kostete?|brauchte?)\b"
+    r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
 )
 _SPEAKS_OF_SELF = re.compile(
     r"\b(?:i|i['’](?:m|ve)|we|we['’](?:re|ve)|my|our|ich|wir|mein\w*|unser\w*|yo|mi|mis|nuestr\w+|je|nous|mon|ma|mes"
