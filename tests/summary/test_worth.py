@@ -538,3 +538,14 @@ def test_a_sentence_of_a_document_about_nobody_knows_what_yields() -> None:
     told = extract([PlainMessage("user", "Read the next document for me."), PlainMessage("tool", read)], 40, quarter)
     assert "Warsaw Stock Exchange had 374" in told
     assert "They also appear" not in told
+
+
+def test_a_correction_goes_before_the_figure_that_it_corrects_in_other_words() -> None:
+    said: tuple[tuple[Role, str], ...] = (
+        ("user", "281, I counted them this morning."),
+        ("assistant", "Good."),
+        ("user", "I miscounted the chairs btw. It's 516 chairs."),
+    )
+    entries = covered(said).entries.values()
+    wrong, right = (next(entry for entry in entries if value in entry.text) for value in ("281", "516"))
+    assert right.rank > wrong.rank

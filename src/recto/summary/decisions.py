@@ -147,7 +147,8 @@ def content_terms(sentence: str) -> set[str]:
 
 
 _CORRECTION = re.compile(
-    r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|misspoke|changed|moved"
+    r"\b(?:actually|instead|rather than|correct(?:ion|ed|s|ing)?|scratch that|wrong|mistake|misspoke|misread"
+    r"|misc(?:ounted|alculated)|changed|moved"
     r"|postponed|no longer|on second thou?ght\w*|i meant?|not \w+,? but|no wait|wait|rescheduled|cancell?ed|called off"
     r"|fell through|(?:rais|lower|increas|reduc|extend|shorten|mov|push|bump)\w* (?:\S+ ){0,6}(?:to|until|by)"
     r"|went (?:up|down) to|stattdessen|doch lieber|doch|lieber|statt|korrektur|falsch|verschoben|geändert|nicht mehr"
@@ -168,7 +169,8 @@ CORRECTION_TERMS = word_set(
     "geirrt quatsch abgesag gesenkt gestieg resched cancell cancele annul trompe trompee passe decir off through raise "
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
-    "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas"
+    "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
+    "misread"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(

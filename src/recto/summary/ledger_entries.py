@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER
 from recto.summary.choices import chosen_options, listed_options
-from recto.summary.decisions import find_answers, find_decisions, shorten_decision
+from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import AskedBefore, AskedQuestion, LedgerEntry
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
@@ -117,6 +117,7 @@ def entries_of_prose(
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         lowered += not is_user and is_advice(item)
+        lowered -= is_user and fact.kind in _ON_LINES and corrects(item)  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if answered and not asked and says_little(text) and not agrees(text):
         fact = Fact("quote", text, normalize_fact_text(text), 0, len(text))
