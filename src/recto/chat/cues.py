@@ -116,13 +116,13 @@ moved/postponed/shifted/delayed/rescheduled to monday/tuesday/wednesday/thursday
 i/we won't pay/use/accept/take/do/buy; i/we refuse to; we don't want; i don't want any/a/the/to/it/this;
 no quiero/queremos; no voy/vamos a pagar/usar/hacer/aceptar/comprar/ir;
 je/nous/on ne veux/voulons/veut pas/aucun/aucune/plus;
-pas/jamais plus/moins de; nicht/kein mehr/weniger/länger/später als; no más/menos de; no quiero/queremos ningún/ninguna;
+pas/jamais plus/moins de; nicht/kein mehr/weniger/länger/später als; no más/menos de;
 ne décide/décidez rien/pas; | no … sin que; no me/lo/la/le/nos cambies/toques/borres/mandes/digas;
 i/we/i've/we've booked/signed/accepted/reserved/hired/quit/resigned; haben/habe … zugesagt/unterschrieben/gebucht;
 hemos/he firmado/aceptado/reservado/dimitido; on a signé/accepté/réservé; j'ai/avons signé/accepté/réservé;
 is/are off the table; is/are/it's out |; is/are ruled out; fliegt/fliegen/ist/sind raus |; also raus |;
 est/sont éliminé/éliminée/exclu/exclue; éliminé/éliminée |; queda/quedan/está/están fuera |; descartado/descartada |;
-| ok/okay decided |; going with; je/on prend; me/nous quedo/quedamos con; | donc/entonces/dann/also lieber;
+| ok/okay decided |; going with; je prends; me quedo con; | dann/also lieber;
 i'd rather you didn't/not; ni se graba/toca/publica/menciona; | règle/regla/regel |; jamais |;
 kommt/kommen nicht in frage; ni hablar de; hors de question;
 ich/wir will/wollen/möchte/möchten kein/keine/keinen/nicht; niemand darf/soll; bloß/ja nicht |/die/den/das/zu/mit/über;

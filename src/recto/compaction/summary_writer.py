@@ -43,10 +43,10 @@ USED = 0.95
 LOG_SHARE, LEAST_SHARE = 0.35, 0.25
 # The most that it takes for files and commands that have no place in its share.
 MAX_LOG_SHARE = 0.5
-# The ledger's share beside sentences of the originals, which tell facts in full.
-LEDGER_SHARE = 0.25
 # It gets more where the model's summary leaves it, and less where that is too long.
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
+# The ledger's share beside sentences of the originals, which tell facts in full.
+LEDGER_SHARE = 0.25
 # The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.08, 16
 COVERS_LITTLE = 0.25

@@ -53,7 +53,9 @@ def chosen_options(reply: str, options: Sequence[str]) -> tuple[int, ...]:
         return ()
     places = [_ordinal(found, len(options)) for found in _BY_ORDINAL.finditer(reply)]
     places = places or [_place(found[1]) for found in _BY_NUMBER.finditer(reply)]
-    if not places and (listed := _LISTED.match(reply[:1].lower() + reply[1:] if reply[1:2].islower() else reply)):
+    # only options have capitals here: "Ok, B then", but not "A friend said so"
+    said = reply[:1].lower() + reply[1:] if reply[1:2].islower() else reply
+    if not places and (listed := _LISTED.match(said)):
         places = [_place(place) for place in re.findall(rf"\b{_PLACE}\b", listed[1])]
     return tuple(place for place in dict.fromkeys(places) if 0 <= place < len(options))
 

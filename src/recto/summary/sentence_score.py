@@ -181,29 +181,36 @@ def score_sentence(
     if label != TOOL:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-        is_worth = line.is_task or (
-            not sentence.is_code
-            and not _is_rejected(text, line)
-            and is_worth_telling(
-                start,
-                is_assistant=label == ASSISTANT,
-                is_settled=line.is_settled,
-                is_quoted=is_quoted,
-                is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
-            )
-        )
-        if score > MIN_USEFUL_SCORE and not is_worth:
-            score *= _UNWORTHY_FACTOR
-        elif label == ASSISTANT and is_about_self(start):
-            score *= _SELF_FACTOR
-        elif label == ASSISTANT and not line.is_accepted and is_advice(start):
-            score *= _ADVICE_FACTOR
+        if score > MIN_USEFUL_SCORE:
+            score *= _worth_factor(sentence, line, start, label)
     score *= _form_factor(sentence, start, facts, is_own_task)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
     return line.weight * score / length
+
+
+def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:
+    """Lowers what a reader would not miss, and what an assistant only proposes."""
+    is_worth = line.is_task or (
+        not sentence.is_code
+        and not _is_rejected(sentence.text, line)
+        and is_worth_telling(
+            start,
+            is_assistant=label == ASSISTANT,
+            is_settled=line.is_settled,
+            is_quoted=sentence.speaker is not None,
+            is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
+        )
+    )
+    if not is_worth:
+        return _UNWORTHY_FACTOR
+    if label != ASSISTANT:
+        return 1.0
+    if is_about_self(start):
+        return _SELF_FACTOR
+    return _ADVICE_FACTOR if not line.is_accepted and is_advice(start) else 1.0
 
 
 def _reply_bonus(sentence: LineSentence, line: SourceLine) -> float:
