@@ -8,7 +8,7 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.facts import is_passing
-from recto.summary.ledger import ledger_lines, mark_corrections
+from recto.summary.ledger import ledger_lines, mark_corrections, parse_ledger
 from recto.summary.message_lines import message_lines
 from recto.summary.sentence_pool import build_pool
 from recto.summary.sentence_score import without_passing_series
@@ -549,3 +549,5 @@ def test_a_correction_goes_before_the_figure_that_it_corrects_in_other_words() -
     entries = covered(said).entries.values()
     wrong, right = (next(entry for entry in entries if value in entry.text) for value in ("281", "516"))
     assert right.rank > wrong.rank
+    wrong, right = parse_ledger([f"#1: {wrong.text}", f"#3: {right.text}"])
+    assert right.rank > wrong.rank, "from a former ledger too"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from recto.summary.decisions import CORRECTION_TERMS, content_terms, find_corrections, find_decisions
+from recto.summary.decisions import CORRECTION_TERMS, content_terms, corrects, find_corrections, find_decisions
 from recto.summary.facts import Fact, find_facts, is_passing
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
@@ -50,6 +50,7 @@ _MAX_DISTANCE = 2
 # A name that is said so often is a topic of the conversation; a full name is given to be remembered.
 _OFTEN = 4
 _FIGURES = ("number", "date", "time")
+FIGURES = (*_FIGURES, "version")
 _USUAL_COST, _MAX_REPEATED, _MAX_ANSWER, _MAX_ANSWER_WORDS = 24, 2, 80, 3
 
 
@@ -198,7 +199,11 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
     rest = "statement" if len(item.split()) > _MAX_ANSWER_WORDS else "quote"
     found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
     lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
-    return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered) for fact in found]
+    raised = role == "user" and corrects(item)  # as when it was said
+    return [
+        LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered - (raised and fact.kind in FIGURES))
+        for fact in found
+    ]
 
 
 def _asked(item: str) -> list[Fact]:
