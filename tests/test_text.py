@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.text import REPLACEMENT, clean, without_key
+from recto.text import REPLACEMENT, clean, text_cache, trim_text_caches, without_key
 
 
 def test_nul_and_lone_surrogates_become_replacement_characters() -> None:
@@ -64,3 +64,22 @@ def test_what_is_too_short_for_a_key_tears_no_words_apart(key: str | None) -> No
 @given(st.text("abk-*.", max_size=60), st.text("abk-", min_size=8, max_size=12))
 def test_a_key_is_found_wherever_it_stands(around: str, key: str) -> None:
     assert key not in without_key(f"{around} {key} {around}", key, "#")
+
+
+def test_a_text_cache_forgets_what_a_large_compaction_read_and_keeps_what_a_small_one_did() -> None:
+    read: list[str] = []
+
+    @text_cache(4096)
+    def length(text: str) -> int:
+        read.append(text)
+        return len(text)
+
+    assert [length("once"), length("once")] == [4, 4]
+    trim_text_caches()
+    assert length("once") == 4
+    assert read == ["once"], "a few are kept"
+    for number in range(2000):
+        length(f"sentence {number}")
+    trim_text_caches()
+    assert length("once") == 4
+    assert read.count("once") == 2, "thousands are not"

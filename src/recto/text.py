@@ -1,6 +1,11 @@
-"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text."""
+"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text. Remembers
+what was found in a text for as long as it is read.
+"""
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ParamSpec, TypeVar, cast
 
 _BAD = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -11,6 +16,29 @@ _KEY_START = 3
 _MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
 _MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})[*•….x]*([\w-]{2,})")
 _REST = re.compile(r"[\w-]*")
+_caches: list[Any] = []
+# What a text cache may keep for the next compaction, which reads the former summary again.
+_KEPT = 512
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+
+
+def text_cache(size: int) -> Callable[[Callable[Arguments, Found]], Callable[Arguments, Found]]:
+    """Remembers what a function finds in texts that several steps of one compaction read."""
+
+    def remember(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
+        remembered = lru_cache(size)(function)
+        _caches.append(remembered)
+        return cast(Callable[Arguments, Found], remembered)
+
+    return remember
+
+
+def trim_text_caches() -> None:
+    """After a compaction: nothing reads these texts again, and full caches take sixty megabytes."""
+    for cache in _caches:
+        if cache.cache_info().currsize > _KEPT:
+            cache.cache_clear()
 
 
 def clean(text: str | bytes) -> tuple[str, int]:

@@ -10,7 +10,8 @@ from tests.summary.samples import covered, pieces
 
 from recto.chat.blocks import Block, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.summary.ledger import ledger_items, ledger_lines, ledger_quotations, parse_ledger
+from recto.summary.ledger import ledger_items, ledger_quotations, parse_ledger
+from recto.summary.ledger_selection import ledger_lines
 from recto.summary.quotation import DANGLING_WORDS
 from recto.summary.tool_use import readable_arguments
 from recto.summary.verification import CoveredFacts, FormerSummary, verify_summary

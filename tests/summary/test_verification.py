@@ -7,7 +7,7 @@ from tests.summary.samples import covered
 
 from recto.chat.message import Role
 from recto.summary.extractive_summary import PlainMessage, extract, truncate
-from recto.summary.ledger import ledger_lines
+from recto.summary.ledger_selection import ledger_lines
 from recto.summary.verification import (
     MARK,
     FormerSummary,

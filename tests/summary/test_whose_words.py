@@ -8,7 +8,8 @@ from tests.summary.samples import quarter
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.message import Message
 from recto.summary.extractive_summary import PlainMessage, extract
-from recto.summary.ledger import ledger_lines, parse_ledger
+from recto.summary.ledger import parse_ledger
+from recto.summary.ledger_selection import ledger_lines
 from recto.summary.verification import CoveredFacts
 
 SMALL_TALK = ("We talked about the garden.", "The tomatoes grow well.", "A small pond would be nice.", "I saw a heron.")

@@ -8,7 +8,8 @@ from recto.chat.priority import BINDING, CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.facts import is_passing
-from recto.summary.ledger import ledger_lines, mark_corrections, parse_ledger
+from recto.summary.ledger import mark_corrections, parse_ledger
+from recto.summary.ledger_selection import ledger_lines
 from recto.summary.message_lines import message_lines
 from recto.summary.sentence_pool import build_pool
 from recto.summary.sentence_score import without_passing_series

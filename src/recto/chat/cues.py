@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import product
 
 from msgspec import Struct
+
+from recto.text import text_cache
 
 
 class Cue(Struct, frozen=True):
@@ -284,7 +286,7 @@ TOKEN = re.compile(r"[^\W\d_][\w']*(?:-\w+)*|[0,;:–—(!]")
 _ASCII_TOKEN = re.compile(r"[a-z][a-z0-9_']*(?:-[a-z0-9_]+)*|[0,;:(!]")
 
 
-@lru_cache(8192)  # priorities, sentences and facts are found in the same messages, one after the other
+@text_cache(8192)  # priorities, sentences and facts are found in the same messages, one after the other
 def cues_in(sentence: str) -> frozenset[str]:
     """The kinds of cue in a sentence."""
     text = _NUMBER.sub("0", sentence.lower().replace("’", "'"))

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.compaction.summary_input import SummaryInput
-from recto.summary.ledger import ledger_items, ledger_lines
+from recto.summary.ledger import ledger_items
+from recto.summary.ledger_selection import ledger_lines
 from recto.summary.levels import find_dropped
 from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import VerifiedSummary, verify_summary

@@ -24,6 +24,7 @@ from recto.summary.levels import RETURNED, SetAsideItem, add_to_contents, with_r
 from recto.summary.prompt import SummarizedText, SummaryOptions, merge_prompt, reject_reason, summary_prompt
 from recto.summary.truncation import CountTokens
 from recto.summary.work_log import split_work_log
+from recto.text import trim_text_caches
 from recto.turn.context import TurnContext
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideAnswer, SideCall, call_model, count_texts, is_hopeless
@@ -90,11 +91,14 @@ class SummaryWriter(Struct):
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yields an event for each request and for work that takes long; `result` holds the summary in the end."""
-        async with aclosing(self._write()) as events:
-            async for event in events:
-                yield event
-        if self.result.text and (self.result.set_aside or self.source.set_aside):
-            self.result = replace(self.result, contents=await self._contents())
+        try:
+            async with aclosing(self._write()) as events:
+                async for event in events:
+                    yield event
+            if self.result.text and (self.result.set_aside or self.source.set_aside):
+                self.result = replace(self.result, contents=await self._contents())
+        finally:
+            trim_text_caches()
 
     async def _write(self) -> AsyncGenerator[Event, None]:
         async with aclosing(self._shown(self._open())) as events:

@@ -8,7 +8,6 @@ Corrections: sentences that later ones take back, or repeat with another number.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from recto.chat.cues import SMALL_WORDS
@@ -26,6 +25,7 @@ from recto.summary.sentences import (
     word_set,
 )
 from recto.summary.source_lines import ScoredSentence, SentenceKey
+from recto.text import text_cache
 
 _MAX_READ = 20_000
 _MIN_SENTENCE, _MIN_UNSPACED, _MAX_SENTENCE = 6, 3, 400
@@ -277,7 +277,7 @@ def _subject_terms(terms: set[str]) -> frozenset[str]:
     )
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _values_in(text: str) -> frozenset[Value]:
     """The values, each with what it counts or measures: "not 84 but 91 guests" and "91 guests, not 84" have
     two numbers of guests."""

@@ -131,7 +131,7 @@ def unit_end(text: str, end: int) -> int | None:
     return end if text[end] in " \xa0\u202f-" else None
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def normalize_number(text: str) -> str:
     """A number with its unit: "3,200", "3200" and "3.2k" give the same result; a range keeps both ends."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:

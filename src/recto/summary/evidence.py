@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import chain
 
 from msgspec import Struct, field
@@ -19,6 +18,7 @@ from recto.summary.decisions import content_terms, corrects, shorten_decision
 from recto.summary.entities import NUMBER_WORDS, implied_dates, normalize_number, thousands_value, values_and_unit
 from recto.summary.facts import Fact, find_facts, normalize_fact_text
 from recto.summary.sentences import word_set
+from recto.text import text_cache
 
 # After this many characters only the words of further texts are stored.
 _MAX_STORED = 8_000_000
@@ -312,7 +312,7 @@ def assertions_of(sentence: str) -> list[Assertion]:
     return [each for each in found if len(each.words) <= _MAX_ASSERTED and (len(each.words) > 1 or each.decides)]
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _assertions(sentence: str) -> tuple[Assertion, ...]:
     """Its clauses that have content, and all of them together where none denies."""
     if sentence.endswith(("?", "？")):
@@ -347,7 +347,7 @@ def _counts_unit(noun: str, fact: Fact) -> bool:
     return not noun or (written is not None and noun.startswith(written[0][:_UNIT_STEM]))
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _term_corrects(term: str) -> bool:
     return corrects(term)
 
@@ -357,7 +357,7 @@ def _sentence_terms(sentence: str) -> set[str]:
     return content | {_NEGATED} if content and not _NEGATIONS.isdisjoint(_WORDS.findall(sentence)) else content
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _decided_terms(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
     """The content of a sentence, and what of it another must have that states the same: figures, and whether it
     forbids."""

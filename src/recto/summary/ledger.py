@@ -1,20 +1,16 @@
 """Ledger: what a summary lost, quoted in lines by message number: `#57: the budget is 12,000 € · never on weekends`.
 
-An item is a part of its message, word for word on one line; only its end may be cut. Items compete for room: what binds
-comes before figures, figures before names, people before machines, and no message takes all of it. Items of a former
-ledger compete with new ones. A value that was corrected is left out.
+An item is a part of its message, word for word on one line; only its end may be cut. A value that was corrected is left
+out. Which entries go into a ledger is decided in `ledger_selection`.
 """
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from recto.summary.decisions import CORRECTION_TERMS, content_terms, corrects, find_corrections, find_decisions
-from recto.summary.facts import Fact, find_facts, is_passing
+from recto.summary.facts import Fact, find_facts
 from recto.summary.machine_output import PROSE, is_row
 from recto.summary.pasted_dialogue import is_labelled
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
@@ -22,8 +18,8 @@ from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, says_little
-from recto.summary.truncation import CountTokens
 from recto.summary.worth import is_worth_telling, needs_context
+from recto.text import text_cache
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
 _PLACE = re.compile(r"(assistant|tool): (.+)")
@@ -40,7 +36,7 @@ _KIND_RANKS = {
     "statement": 0.0,
     "row": -1.0,
 }
-_BINDING_RANK, _USUAL_RANK, _WEIGHTY_RANK = 3.0, 2.0, 3.0
+_BINDING_RANK, _USUAL_RANK = 3.0, 2.0
 _ROLE_RANKS = {"user": 1, "assistant": 0, "tool": -1}
 # An item of the former ledger has won its place before, and yields only to clearly better ones.
 _LISTED_WEIGHT = 1.2
@@ -49,9 +45,9 @@ _MESSAGE_SHARE, _BINDING_SHARE = 0.25, 0.4
 _MAX_DISTANCE = 2
 # A name that is said so often is a topic of the conversation; a full name is given to be remembered.
 _OFTEN = 4
-_FIGURES = ("number", "date", "time")
-FIGURES = (*_FIGURES, "version")
-_USUAL_COST, _MAX_REPEATED, _MAX_ANSWER, _MAX_ANSWER_WORDS = 24, 2, 80, 3
+FIGURES = ("number", "date", "time")
+VALUE_KINDS = (*FIGURES, "version")
+_MAX_ANSWER, _MAX_ANSWER_WORDS = 80, 3
 
 
 class AskedQuestion(NamedTuple):
@@ -86,7 +82,7 @@ class LedgerEntry(NamedTuple):
     def key(self) -> tuple[str, str]:
         """The same for all mentions. A number is another fact where it tells something else."""
         kind, normal = self.fact.key
-        return (kind, f"{normal} {' '.join(sorted(_topic(self.text)))}") if kind in _FIGURES else (kind, normal)
+        return (kind, f"{normal} {' '.join(sorted(topic_terms(self.text)))}") if kind in FIGURES else (kind, normal)
 
     def merge(self, other: "LedgerEntry") -> "LedgerEntry":
         """The same fact said twice: in a wording that tells it, the user's before others', the latest of those."""
@@ -201,7 +197,9 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
     lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
     raised = role == "user" and corrects(item)  # as when it was said
     return [
-        LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered - (raised and fact.kind in FIGURES))
+        LedgerEntry(
+            fact, item, number, role=role, is_listed=True, lowered=lowered - (raised and fact.kind in VALUE_KINDS)
+        )
         for fact in found
     ]
 
@@ -220,139 +218,6 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
     # what stood in a summary for want of better lines is not worth one of the ledger
     is_worth = role == "tool" or (is_worth_telling(item, is_assistant=role == "assistant") and not needs_context(item))
     return found if is_worth else [entry for entry in found if entry.lasts]
-
-
-def ledger_lines(
-    entries: Sequence[LedgerEntry], limit: int, count: CountTokens, *, only_weighty: bool = False
-) -> tuple[str, ...]:
-    """The best entries as lines in order of time, which take at most `limit` tokens together. `only_weighty` beside a
-    summary in the words of the originals, which tells the rest where it is worth telling."""
-    draft = _Draft(limit, count)
-    entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
-    entries = _weighty(entries) if only_weighty else _without_passing(entries)
-    shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
-    ranked = _rank_entries(shortened, count)
-    put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
-    for entry in put_off:
-        draft.add(entry, limit)
-    for entry in _rank_entries(entries, count):
-        draft.lengthen(entry)
-    return draft.lines()
-
-
-def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:
-    """By rank, then the best for their cost first. The same said of others counts for less each time."""
-    newest = max((entry.number for entry in entries), default=1)
-    repeated = _repetitions(entries)
-
-    def order(entry: LedgerEntry) -> tuple[float, float, int, str]:
-        rank = entry.rank - repeated.get((entry.number, entry.text), 0)
-        return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
-
-    return sorted(entries, key=order)
-
-
-def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """What lasts, and what ranks high although others say the like."""
-    later = _repetitions(entries)
-    return [
-        entry
-        for entry in entries
-        if entry.lasts
-        or (entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK and not is_passing(entry.text))
-    ]
-
-
-def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Without what an assistant says again and again, of which the latest is enough, and without passing remarks of one
-    kind."""
-    later = _repetitions(entries)
-    topics = Counter(_words_alike(text) for _, text in {(entry.number, entry.text) for entry in entries})
-
-    def is_told(entry: LedgerEntry) -> bool:
-        if entry.role == "user":
-            is_alike = topics[_words_alike(entry.text)] > 1
-            return not (is_alike and (entry.fact.kind == "statement" or is_passing(entry.text)))
-        return not later.get((entry.number, entry.text))
-
-    return [entry for entry in entries if is_told(entry)]
-
-
-def _words_alike(text: str) -> frozenset[str]:
-    """What is left of a sentence without names and figures."""
-    return _topic(" ".join(word for word in text.split() if word.islower()))
-
-
-def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:
-    """How often later items say the same with other figures and names, up to a few times."""
-    found: dict[tuple[int, str], int] = {}
-    times: dict[frozenset[str], int] = {}
-    places = {(entry.number, entry.text) for entry in entries if entry.fact.kind != "decision" and not entry.question}
-    for number, text in sorted(places, reverse=True):
-        topic = _words_alike(text)
-        if len(topic) > 1:
-            found[number, text] = min(_MAX_REPEATED, times.get(topic, 0))
-            times[topic] = times.get(topic, 0) + 1
-    return found
-
-
-@dataclass(slots=True)
-class _Draft:
-    """The items that are chosen so far, by message, and the tokens that are left."""
-
-    room: int
-    count: CountTokens
-    chosen: dict[int, dict[str, int]] = field(default_factory=dict)  # items with their tokens
-    roles: dict[int, str] = field(default_factory=dict)
-    """Who says each message; the assistant, where it is not told."""
-    stated: set[tuple[str, str]] = field(default_factory=set)
-
-    def add(self, entry: LedgerEntry, most: int) -> bool:
-        """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
-        if entry.key in self.stated:
-            return True
-        wanted = [(entry.number, entry.text), *([entry.question] if entry.question else ())]
-        missing = [(number, item) for number, item in wanted if not self._has(number, item)]
-        taken = sum(self.chosen.get(entry.number, {}).values())
-        self.roles.setdefault(entry.number, entry.role)
-        cost = sum(self._cost(number, item) for number, item in missing)
-        if cost > self.room or (taken and taken + cost > most):
-            return False
-        for number, item in missing:
-            self._put(number, item)
-        self.stated.add(entry.key)
-        return True
-
-    def lengthen(self, entry: LedgerEntry) -> None:
-        """Quotes an entry at length where it is in the ledger and there is room."""
-        items = self.chosen.get(entry.number, {})
-        if entry.short not in items or self._has(entry.number, entry.text):
-            return
-        if self.count(entry.text) + 3 - items[entry.short] <= self.room:
-            self._put(entry.number, entry.text)
-
-    def _has(self, number: int, item: str) -> bool:
-        return any(item in other for other in self.chosen.get(number, ()))
-
-    def _cost(self, number: int, item: str) -> int:
-        line = 0 if number in self.chosen else self.count(self._head(number)) + 1
-        return self.count(item) + 3 + line
-
-    def _put(self, number: int, item: str) -> None:
-        """An item replaces those that it contains."""
-        self.room -= self._cost(number, item)
-        items = self.chosen.setdefault(number, {})
-        for other in [other for other in items if other in item]:
-            self.room += items.pop(other)
-        items[item] = self.count(item) + 3
-        self.stated |= {fact.key for fact in find_facts(item, author=PROSE) if fact.kind not in _FIGURES}
-
-    def _head(self, number: int) -> str:
-        role = self.roles.get(number, "assistant")
-        return f"#{number}: " if role == "user" else f"#{number} {role}: "
-
-    def lines(self) -> tuple[str, ...]:
-        return tuple(self._head(number) + ITEM_SEPARATOR.join(items) for number, items in sorted(self.chosen.items()))
 
 
 # -- corrections
@@ -399,7 +264,7 @@ def _values(text: str) -> set[tuple[str, str]]:
     return {fact.key for fact in find_facts(text, author=PROSE) if fact.kind in _VALUES}
 
 
-@lru_cache(4096)
-def _topic(text: str) -> frozenset[str]:
+@text_cache(4096)
+def topic_terms(text: str) -> frozenset[str]:
     """Its content without figures, dates and words of correction."""
     return frozenset(filter(str.isalpha, content_terms(text) - CORRECTION_TERMS - CALENDAR))

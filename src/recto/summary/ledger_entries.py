@@ -13,7 +13,7 @@ from recto.chat.priority import CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.ledger import FIGURES, AskedBefore, AskedQuestion, LedgerEntry
+from recto.summary.ledger import VALUE_KINDS, AskedBefore, AskedQuestion, LedgerEntry
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -116,7 +116,7 @@ def entries_of_prose(
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         lowered += not is_user and is_advice(item)
-        lowered -= is_user and fact.kind in FIGURES and corrects(item)  # what it corrects may be worded otherwise
+        lowered -= is_user and fact.kind in VALUE_KINDS and corrects(item)  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     if answered and not asked and says_little(text) and not agrees(text):
         fact = Fact("quote", text, normalize_fact_text(text), 0, len(text))
@@ -124,7 +124,7 @@ def entries_of_prose(
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
     output = [fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED)]
-    output = [fact for fact in output if fact.kind not in FIGURES or lines.at(fact.start) == OUTCOME]
+    output = [fact for fact in output if fact.kind not in VALUE_KINDS or lines.at(fact.start) == OUTCOME]
     for fact, item in (*_quote_output(text, output), *_quote_others(text, facts, parts)):
         yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
@@ -366,7 +366,7 @@ def _quote_output(text: str, facts: Iterable[Fact]) -> Iterator[tuple[Fact, str]
     for fact in facts:
         if not fact.is_significant or fact.kind in _PEOPLES or counts[fact.kind] >= _MAX_OF_KIND:
             continue
-        is_on_line = fact.kind in FIGURES or fact.kind == "path"
+        is_on_line = fact.kind in VALUE_KINDS or fact.kind == "path"
         item = quote_line(fact, text) if is_on_line else quote_words(fact.text)
         if is_order(_line_of(text, fact), speaker=SOMEBODY):
             continue

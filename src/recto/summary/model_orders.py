@@ -3,9 +3,9 @@ where they are not the user's own, in five languages; and lines in a form that o
 """
 
 import re
-from functools import lru_cache
 
 from recto.summary.sentences import word_set
+from recto.text import text_cache
 from recto.window.window import is_framelike
 
 _ALL_BEFORE = (
@@ -85,7 +85,7 @@ def is_order(sentence: str, *, speaker: str | None = None) -> bool:
     return any(hint in lower for hint in _HINTS_FROM_OTHERS) and _ORDER_FROM_OTHERS.search(sentence) is not None
 
 
-@lru_cache(8192)  # sentences and facts are found in the same messages, one after the other
+@text_cache(8192)  # sentences and facts are found in the same messages, one after the other
 def _is_order_of_anyone(sentence: str) -> bool:
     lower = sentence.lower()
     return (any(hint in lower for hint in _HINTS) and _ORDER.search(sentence) is not None) or is_forged(sentence)

@@ -6,7 +6,6 @@ Knows one text at a time, and goes by its form.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from recto.summary.model_orders import SOMEBODY, is_forged
 from recto.summary.pasted_dialogue import attribute_turns
 from recto.summary.quoted_mail import TextLine, attribute_mails
 from recto.summary.sentences import rate_sentence
+from recto.text import text_cache
 from recto.window.window import is_framelike
 
 # A longer text is not kept in memory.
@@ -37,7 +37,7 @@ def spoken_parts(text: str) -> tuple[SpokenPart, ...]:
     return _short_parts(text) if len(text) <= _SHORT else _parts(text)
 
 
-@lru_cache(2048)  # sentences and facts are found in the same messages
+@text_cache(2048)  # sentences and facts are found in the same messages
 def _short_parts(text: str) -> tuple[SpokenPart, ...]:
     return _parts(text)
 

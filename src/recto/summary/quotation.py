@@ -8,6 +8,7 @@ from typing import NamedTuple
 from recto.summary.facts import Fact
 from recto.summary.sentences import refers_back, sentence_positions, word_set
 from recto.summary.truncation import cut_text
+from recto.text import text_cache
 
 SEPARATOR = " · "
 """Stands between the items of a ledger, and therefore in none of them."""
@@ -246,7 +247,7 @@ def _is_dangling(words: str) -> bool:
     return words.split()[-1].lower() in DANGLING_WORDS and len(words.split()) > 1
 
 
-@lru_cache(8192)
+@text_cache(8192)
 def is_topic_word(word: str) -> bool:
     """A word with a meaning: no contraction such as "we'll", and no code that is a fact itself."""
     if _UNSPACED.search(word):
@@ -266,7 +267,7 @@ def count_topic_words(text: str, *, lower: bool = False) -> int:
     return sum(map(_has_topic, words))
 
 
-@lru_cache(8192)
+@text_cache(8192)
 def _has_topic(written: str) -> bool:
     return is_topic_word(written.strip(_PUNCTUATION))
 

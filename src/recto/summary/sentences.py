@@ -10,11 +10,12 @@ They complete the cues of `recto.chat.priority`.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.machine_output import FENCES
 from recto.summary.statements import forbids, sets_deadline
+from recto.text import text_cache
 
 # Scripts without spaces between words: pairs of characters serve as words there.
 _UNSPACED = (
@@ -80,7 +81,7 @@ def tagged_sentences(text: str) -> Sequence[tuple[str, bool]]:
     return _tag_short(text) if len(text) <= _SHORT else _tag(text)
 
 
-@lru_cache(2048)  # the summary and the ledger read the same messages, one after the other
+@text_cache(2048)  # the summary and the ledger read the same messages, one after the other
 def _tag_short(text: str) -> Sequence[tuple[str, bool]]:
     return _tag(text)
 
@@ -122,7 +123,7 @@ def _is_wrapped(line: str, following: str) -> bool:
     return not _CODE_CHARS.search(last) and not _CODE_CHARS.search(following)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _split_line(line: str) -> tuple[str, ...]:
     found, start = list[str](), 0
     for stop in _STOP.finditer(line):
@@ -331,7 +332,7 @@ _GREETING = re.compile(
 )
 
 
-@lru_cache(8192)  # facts and sentences of a summary are found in the same messages, one after the other
+@text_cache(8192)  # facts and sentences of a summary are found in the same messages, one after the other
 def rate_sentence(sentence: str) -> int:
     """The priority of one sentence, in languages with and without spaces."""
     priority = sentence_priority(sentence)

@@ -4,7 +4,8 @@ They complete the decisions of `recto.summary.sentences`, in English, German, Sp
 """
 
 import re
-from functools import lru_cache
+
+from recto.text import text_cache
 
 
 def _words(words: str) -> frozenset[str]:
@@ -168,7 +169,7 @@ def asks_politely(sentence: str) -> bool:
     return _ASKS.match(sentence.lower()) is not None
 
 
-@lru_cache(4096)  # both the summary and the ledger ask
+@text_cache(4096)  # both the summary and the ledger ask
 def leaves_open(text: str) -> bool:
     """Whether somebody says that something is not known or not settled yet."""
     lower = text.lower()
@@ -268,7 +269,7 @@ def agrees(text: str) -> bool:
     )
 
 
-@lru_cache(8192)  # the summary and the ledger ask
+@text_cache(8192)  # the summary and the ledger ask
 def says_little(text: str) -> bool:
     """Whether it is understood only with what it answers: "OK, 14 then", "that one", "no, I meant 41"."""
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):

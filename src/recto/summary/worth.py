@@ -6,7 +6,6 @@ Knows one sentence at a time.
 """
 
 import re
-from functools import lru_cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
@@ -22,6 +21,7 @@ from recto.summary.statements import (
     leaves_open,
     says_little,
 )
+from recto.text import text_cache
 
 # A subject that stands for something in another sentence: "That is a nice start", "Das hat Mei erzählt".
 _POINTS_BACK = re.compile(
@@ -128,7 +128,7 @@ def is_worth_telling(
     return count_topic_words(text) >= 1
 
 
-@lru_cache(8192)  # the summary and the ledger ask
+@text_cache(8192)  # the summary and the ledger ask
 def stands_alone(text: str) -> bool:
     """Whether it names what it is about."""
     text = _RECAPS.sub("", text)

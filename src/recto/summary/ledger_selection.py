@@ -1,0 +1,149 @@
+"""Which entries go into the ledger: what binds before figures, figures before names, people before machines, and no
+message takes all of the room. Items of a former ledger compete with new ones.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from recto.summary.facts import find_facts, is_passing
+from recto.summary.ledger import FIGURES, LedgerEntry, topic_terms
+from recto.summary.machine_output import PROSE
+from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
+from recto.summary.statements import says_little
+from recto.summary.truncation import CountTokens
+
+_WEIGHTY_RANK, _USUAL_COST, _MAX_REPEATED = 3.0, 24, 2
+
+
+def ledger_lines(
+    entries: Sequence[LedgerEntry], limit: int, count: CountTokens, *, only_weighty: bool = False
+) -> tuple[str, ...]:
+    """The best entries as lines in order of time, which take at most `limit` tokens together. `only_weighty` beside a
+    summary in the words of the originals, which tells the rest where it is worth telling."""
+    draft = _Draft(limit, count)
+    entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
+    entries = _weighty(entries) if only_weighty else _without_passing(entries)
+    shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
+    ranked = _rank_entries(shortened, count)
+    put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
+    for entry in put_off:
+        draft.add(entry, limit)
+    for entry in _rank_entries(entries, count):
+        draft.lengthen(entry)
+    return draft.lines()
+
+
+def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[LedgerEntry]:
+    """By rank, then the best for their cost first. The same said of others counts for less each time."""
+    newest = max((entry.number for entry in entries), default=1)
+    repeated = _repetitions(entries)
+
+    def order(entry: LedgerEntry) -> tuple[float, float, int, str]:
+        rank = entry.rank - repeated.get((entry.number, entry.text), 0)
+        return -rank, -entry.score(newest) / (count(entry.text) + _USUAL_COST), -entry.number, entry.text
+
+    return sorted(entries, key=order)
+
+
+def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """What lasts, and what ranks high although others say the like."""
+    later = _repetitions(entries)
+    return [
+        entry
+        for entry in entries
+        if entry.lasts
+        or (entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK and not is_passing(entry.text))
+    ]
+
+
+def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Without what an assistant says again and again, of which the latest is enough, and without passing remarks of one
+    kind."""
+    later = _repetitions(entries)
+    topics = Counter(_words_alike(text) for _, text in {(entry.number, entry.text) for entry in entries})
+
+    def is_told(entry: LedgerEntry) -> bool:
+        if entry.role == "user":
+            is_alike = topics[_words_alike(entry.text)] > 1
+            return not (is_alike and (entry.fact.kind == "statement" or is_passing(entry.text)))
+        return not later.get((entry.number, entry.text))
+
+    return [entry for entry in entries if is_told(entry)]
+
+
+def _words_alike(text: str) -> frozenset[str]:
+    """What is left of a sentence without names and figures."""
+    return topic_terms(" ".join(word for word in text.split() if word.islower()))
+
+
+def _repetitions(entries: Sequence[LedgerEntry]) -> dict[tuple[int, str], int]:
+    """How often later items say the same with other figures and names, up to a few times."""
+    found: dict[tuple[int, str], int] = {}
+    times: dict[frozenset[str], int] = {}
+    places = {(entry.number, entry.text) for entry in entries if entry.fact.kind != "decision" and not entry.question}
+    for number, text in sorted(places, reverse=True):
+        topic = _words_alike(text)
+        if len(topic) > 1:
+            found[number, text] = min(_MAX_REPEATED, times.get(topic, 0))
+            times[topic] = times.get(topic, 0) + 1
+    return found
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The items that are chosen so far, by message, and the tokens that are left."""
+
+    room: int
+    count: CountTokens
+    chosen: dict[int, dict[str, int]] = field(default_factory=dict)  # items with their tokens
+    roles: dict[int, str] = field(default_factory=dict)
+    """Who says each message; the assistant, where it is not told."""
+    stated: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, entry: LedgerEntry, most: int) -> bool:
+        """Whether the entry is in the ledger now. A message that has an item already may take `most` tokens."""
+        if entry.key in self.stated:
+            return True
+        wanted = [(entry.number, entry.text), *([entry.question] if entry.question else ())]
+        missing = [(number, item) for number, item in wanted if not self._has(number, item)]
+        taken = sum(self.chosen.get(entry.number, {}).values())
+        self.roles.setdefault(entry.number, entry.role)
+        cost = sum(self._cost(number, item) for number, item in missing)
+        if cost > self.room or (taken and taken + cost > most):
+            return False
+        for number, item in missing:
+            self._put(number, item)
+        self.stated.add(entry.key)
+        return True
+
+    def lengthen(self, entry: LedgerEntry) -> None:
+        """Quotes an entry at length where it is in the ledger and there is room."""
+        items = self.chosen.get(entry.number, {})
+        if entry.short not in items or self._has(entry.number, entry.text):
+            return
+        if self.count(entry.text) + 3 - items[entry.short] <= self.room:
+            self._put(entry.number, entry.text)
+
+    def _has(self, number: int, item: str) -> bool:
+        return any(item in other for other in self.chosen.get(number, ()))
+
+    def _cost(self, number: int, item: str) -> int:
+        line = 0 if number in self.chosen else self.count(self._head(number)) + 1
+        return self.count(item) + 3 + line
+
+    def _put(self, number: int, item: str) -> None:
+        """An item replaces those that it contains."""
+        self.room -= self._cost(number, item)
+        items = self.chosen.setdefault(number, {})
+        for other in [other for other in items if other in item]:
+            self.room += items.pop(other)
+        items[item] = self.count(item) + 3
+        self.stated |= {fact.key for fact in find_facts(item, author=PROSE) if fact.kind not in FIGURES}
+
+    def _head(self, number: int) -> str:
+        role = self.roles.get(number, "assistant")
+        return f"#{number}: " if role == "user" else f"#{number} {role}: "
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._head(number) + ITEM_SEPARATOR.join(items) for number, items in sorted(self.chosen.items()))
