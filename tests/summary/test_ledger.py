@@ -359,3 +359,23 @@ def test_every_item_of_the_assistant_is_marked_also_where_the_user_said_the_same
         assert item.rstrip("…") in said[number - 1][1]
     assert any(line.startswith("#1: ") and "12,000 euros" in line for line in lines)
     assert any(line.startswith("#2 assistant: ") for line in lines)
+
+
+def test_the_first_words_of_a_longer_reply_come_with_the_question_that_they_answer() -> None:
+    told = ledger(
+        ("assistant", "Done. How long may an abstract be?"),
+        ("user", "300 words. In Spanish, Portuguese or English, as nobody on the committee can judge French papers"),
+    )
+    assert told[:2] == ["#1 assistant: How long may an abstract be?", "#2: 300 words"]
+
+
+def test_a_figure_with_few_words_in_a_short_message_comes_with_the_sentence_before() -> None:
+    (line,) = ledger(("user", "he is going to a startup in Gdańsk. Last day is 14 November"))
+    assert line == "#1: he is going to a startup in Gdańsk. Last day is 14 November"
+
+
+def test_a_figure_that_takes_what_the_assistant_said_comes_with_it() -> None:
+    told = ledger(
+        ("assistant", "Then a systemd timer anonymises the accounts every night."), ("user", "good, at 03:30 then")
+    )
+    assert told == ["#1 assistant: Then a systemd timer anonymises the accounts every night", "#2: good, at 03:30 then"]

@@ -130,21 +130,6 @@ class LedgerEntry(NamedTuple):
         return recency * frequency * (_LISTED_WEIGHT if self.is_listed else 1)
 
 
-class AskedBefore(NamedTuple):
-    """What the message before asks."""
-
-    role: str
-    question: AskedQuestion | None = None
-    """At its end; anywhere, if it is the user's. Where it asks nothing, what it says in bold or last."""
-    is_asked: bool = True
-    entries: tuple[LedgerEntry, ...] = ()
-    """The user's requests, and facts that only come up in a question, a request, or among the options."""
-    content: frozenset[str] = frozenset()
-    """What the user says, in terms: a reply often repeats it."""
-    number: int = 0
-    options: tuple[str, ...] = ()  # an assistant's, to choose from
-
-
 # -- lines
 
 

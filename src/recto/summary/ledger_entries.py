@@ -10,10 +10,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER
-from recto.summary.choices import chosen_options, listed_options
+from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, repeats_question, taken_option
 from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.ledger import VALUE_KINDS, AskedBefore, AskedQuestion, LedgerEntry
+from recto.summary.ledger import VALUE_KINDS, LedgerEntry
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -35,13 +35,11 @@ from recto.summary.sentences import (
     rate_sentence,
     refers_back,
     sentence_positions,
-    terms,
 )
 from recto.summary.statements import (
     agrees,
     answers,
     asks_politely,
-    is_empty_offer,
     is_reaction,
     is_request,
     leaves_open,
@@ -53,7 +51,7 @@ from recto.summary.worth import is_advice, is_worth_telling, needs_context
 # How many facts of a kind one output may contribute, and how many rows of a table.
 _MAX_OF_KIND, _MAX_TABLE = 4, 8
 _MIN_ROW, _MAX_ROW = 8, 90
-_MAX_QUESTION, _MAX_ANSWER = 140, 80
+_MAX_ANSWER = 80
 _MIN_DOCUMENT, _MAX_OWN = 3000, 600
 _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
@@ -62,8 +60,6 @@ _BARE_ORDER = 2
 _STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
-# The assistant repeats what the user said in so many characters, if this much of it is the same.
-_MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
@@ -93,22 +89,26 @@ def entries_of_prose(
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
     asked = answered if before and before.is_asked else None
-    if is_answer and before and (taken := _taken(text, before)):
+    if is_answer and before and (taken := taken_option(text, before)):
         item = quote_words(text.rstrip(".!"))
         fact = Fact("decision", text, normalize_fact_text(text), 0, len(text))
         yield LedgerEntry(fact, item, message.said, role="user", question=taken)
         yield from (entry._replace(is_settled=True) for entry in before.entries if entry.text not in taken.text)
         asked = answered = None
-    for fact, (item, short) in _quote_prose(text, facts, lines, is_answer=asked is not None, is_user=is_user):
+    end = len(text) if asked else answer_end(text, before) if is_user and before else 0
+    for fact, (item, short) in _quote_prose(text, facts, lines, answer_end=end, is_user=is_user):
         is_weak = fact.kind in _WEAK or not is_user
-        if is_weak and not (asked or says_little(item)) and (needs_context(item) or not told.is_worth(fact, item)):
+        is_reply = fact.kind in VALUE_KINDS and fact.end <= end
+        if is_weak and not (asked or is_reply or says_little(item)) and not told.is_understood(fact, item):
             continue
-        if message.role == "assistant" and len(text) <= _MAX_REPEATED and _repeats(item, before):
+        if message.role == "assistant" and len(text) <= MAX_REPEATED and repeats_question(item, before):
             continue
         is_alone = (fact.kind == "decision" and count_topic_words(item) > 0) or (
             fact.kind not in _SELF_EVIDENT and _is_understood(fact, item)
         )
         needed = None if is_alone else asked
+        if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
+            needed = before.question
         if says_little(item) and (needed := answered) is None:
             continue
         # the middle of a long text was hardly written for this message
@@ -141,70 +141,20 @@ class _Told:
         self.quoted = quotation_runs([sentence for _, sentence in self.sentences.positions])
         self.known: dict[int, bool] = {}
 
-    def is_worth(self, fact: Fact, item: str) -> bool:
-        """Whether the sentence of a fact is, or the item brings the one before it."""
+    def is_understood(self, fact: Fact, item: str) -> bool:
+        """Whether the sentence of a fact is worth telling and names what it is about, or the item brings the one before
+        it."""
         at = self.sentences.number(fact.start)
-        if at is None or (at and item.startswith(self.sentences.positions[at - 1][1])):
+        brings_before = at is not None and at > 0 and item.startswith(self.sentences.positions[at - 1][1])
+        if brings_before and (self.is_user or not needs_context(item)):
             return True
+        if at is None or needs_context(item):
+            return at is None
         if at not in self.known:
             sentence = self.sentences.positions[at][1]
             is_quoted = at in self.quoted
             self.known[at] = is_worth_telling(sentence, is_assistant=not self.is_user, is_quoted=is_quoted)
         return self.known[at]
-
-
-def _taken(text: str, before: AskedBefore) -> AskedQuestion | None:
-    """The option that a short answer takes by its place in a list."""
-    chosen = chosen_options(text, before.options)
-    return AskedQuestion(before.number, quote_words(before.options[chosen[0]])) if chosen else None
-
-
-def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
-    """What a message asks; `found` are its entries."""
-    if message.role == "user":
-        entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
-        questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
-        return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
-    asked = _asked_at_end(text, message)
-    if options := listed_options(text):
-        listed = tuple(entry for entry in found if any(entry.text in option for option in options))
-        return (asked or AskedBefore(message.role))._replace(number=message.said, options=options, entries=listed)
-    return asked
-
-
-def _asked_at_end(text: str, message: Message) -> AskedBefore | None:
-    sentences = [sentence for _, sentence in sentences_of(text).positions]
-    sentence = sentences[-1] if sentences else ""
-    asked = _asked_question([sentence], message) if is_question(sentence) else None
-    said = quote_words(next((one for one in sentences if "**" in one), sentence).rstrip(".!。"))
-    if is_empty_offer(sentence):
-        return None
-    if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _STATEMENT_TOPIC:
-        return AskedBefore(message.role, asked) if asked else None
-    return AskedBefore(message.role, AskedQuestion(message.said, said), is_asked=False)
-
-
-def _content(text: str) -> frozenset[str]:
-    return frozenset(terms(text) if len(text) <= _MAX_REPEATED else ())
-
-
-def _repeats(item: str, before: AskedBefore | None) -> bool:
-    """Whether the assistant says again what the user has just said."""
-    if before is None or before.role != "user":
-        return False
-    content = {term for term in terms(item) if len(term) > 2}
-    known = content & before.content
-    has_news = any(char.isdigit() for term in content - known for char in term)
-    return not has_news and len(known) >= _REPEATED_SHARE * max(1, len(content))
-
-
-def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
-    for sentence in questions:
-        item = quote_words(sentence)
-        is_offer = message.role == "assistant" and is_empty_offer(sentence)
-        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_offer:
-            return AskedQuestion(message.said, item)
-    return None
 
 
 def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
@@ -228,7 +178,7 @@ def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[Le
 
 
 def _quote_prose(
-    text: str, facts: Sequence[Fact], lines: LineKinds, *, is_answer: bool, is_user: bool
+    text: str, facts: Sequence[Fact], lines: LineKinds, *, answer_end: int, is_user: bool
 ) -> Iterator[tuple[Fact, Quoted]]:
     sentences = sentences_of(text)
     binding: dict[tuple[int, int], Quoted] = {}
@@ -252,9 +202,9 @@ def _quote_prose(
             yield fact, bound
         elif not place or rate_sentence(text[place[0] : place[1]]) != CHATTER:
             quoted = quote_fact(fact, text, sentences)
-            if is_answer or _is_understood(fact, quoted.text):
+            if fact.end <= answer_end or _is_understood(fact, quoted.text):
                 yield fact, quoted
-    for fact in find_answers(text, "user") if is_answer else ():
+    for fact in find_answers(text, "user") if answer_end == len(text) else ():
         yield fact, Quoted(quote_words(fact.text), "")
     if is_user and len(text) < _MIN_DOCUMENT:
         told = {sentences.around(fact.start) for fact in first.values()} | binding.keys()

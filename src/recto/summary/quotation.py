@@ -19,6 +19,8 @@ _MAX_WHOLE = 100
 _SHORT_CLAUSE = 72
 # A sentence that is no longer than this is quoted whole.
 _SHORT_SENTENCE = 64
+# In a message of this length, a sentence with fewer words of meaning comes with the one before it.
+_SHORT_MESSAGE, _THIN = 160, 3
 _ALONE = ("path", "url", "command")
 _MIN_CLAUSE = 12
 _ENOUGH_TOPIC, _NEAR = 2, 24
@@ -131,6 +133,11 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
         if wide_start < clause_start or wide_end > clause_end:
             item = _item(text[wide_start:wide_end], fact_ends=fact.end - wide_start)
             return Quoted(item, item)
+    if len(text) <= _SHORT_MESSAGE and count_topic_words(text[start:end].replace(fact.text, " ", 1)) < _THIN:
+        # "He goes to a startup in Gdańsk. Last day is 14 November"
+        before = sentences.before(start)
+        item = _item(text[before[0] if before else start : end], most=_SHORT_MESSAGE)
+        return Quoted(item, item)
     short = _quote_shortly(fact, text, clause_start, clause_end)
     if end - start <= _SHORT_SENTENCE and fact.kind not in _ALONE:
         item = _item(text[start:end], fact_ends=fact.end - start)

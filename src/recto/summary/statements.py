@@ -230,8 +230,8 @@ _AGREES = _words(
 
 _ACCEPTS = re.compile(
     r"(?:ok(?:ay)?|yes|yep|yeah|perfect|great|exactly|sounds good|let['’]?s|i['’]ll (?:do|take|go)|go with|fine"
-    r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)|good (?:point|idea|call)"
-    r"|(?:that )?makes sense|you['’]re right|ja\b|genau|passt|stimmt|gute idee"
+    r"|take (?:that|the)|i like|love (?:it|that)|deal|agreed|the (?:first|second|third|last)"
+    r"|good(?: (?:point|idea|call)|(?=,))|(?:that )?makes sense|you['’]re right|ja\b|genau|passt|stimmt|gute idee"
     r"|perfekt|gut|so machen wir|machen wir|nehmen wir|einverstanden|die (?:erste|zweite|dritte)|vale|perfecto|sí\b"
     r"|exacto|de acuerdo|tienes razón|buena idea|me gusta|el (?:primero|segundo)"
     r"|oui|parfait|exactement|on (?:garde|prend|fait)|magnifique|d['’]accord|tu as raison|bonne idée"

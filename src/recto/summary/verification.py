@@ -11,12 +11,13 @@ from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, File, Text, ToolCall, ToolResult
 from recto.chat.message import Message
+from recto.summary.asked import AskedBefore, asked_in
 from recto.summary.decisions import find_decisions
 from recto.summary.entities import LETTER
 from recto.summary.evidence import Assertion, Evidence, assertions_of
 from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
-from recto.summary.ledger import AskedBefore, LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
-from recto.summary.ledger_entries import asked_in, entries_of_output, entries_of_prose
+from recto.summary.ledger import LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
+from recto.summary.ledger_entries import entries_of_output, entries_of_prose
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.quotation import fact_end
 from recto.summary.sentences import sentence_positions

@@ -1,0 +1,96 @@
+"""What a message asks, and what the reply to it takes up: a short answer is understood together with its question."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recto.chat.message import Message
+from recto.summary.choices import chosen_options, listed_options
+from recto.summary.ledger import AskedQuestion, LedgerEntry
+from recto.summary.quotation import count_topic_words, quote_words, sentences_of
+from recto.summary.sentences import is_question, terms
+from recto.summary.statements import accepts, is_empty_offer
+
+_MAX_QUESTION, _MAX_ANSWER = 140, 80
+# What a statement must name to be taken up by a reply.
+_MIN_TOPIC = 2
+# The assistant repeats what the user said in so many characters, if this much of it is the same.
+MAX_REPEATED, _REPEATED_SHARE = 400, 0.6
+
+
+class AskedBefore(NamedTuple):
+    """What the message before asks."""
+
+    role: str
+    question: AskedQuestion | None = None
+    """At its end; anywhere, if it is the user's. Where it asks nothing, what it says in bold or last."""
+    is_asked: bool = True
+    entries: tuple[LedgerEntry, ...] = ()
+    """The user's requests, and facts that only come up in a question, a request, or among the options."""
+    content: frozenset[str] = frozenset()
+    """What the user says, in terms: a reply often repeats it."""
+    number: int = 0
+    options: tuple[str, ...] = ()  # an assistant's, to choose from
+
+
+def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
+    """What a message asks; `found` are its entries."""
+    if message.role == "user":
+        entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
+        questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
+        return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
+    asked = _asked_at_end(text, message)
+    if options := listed_options(text):
+        listed = tuple(entry for entry in found if any(entry.text in option for option in options))
+        return (asked or AskedBefore(message.role))._replace(number=message.said, options=options, entries=listed)
+    return asked
+
+
+def _asked_at_end(text: str, message: Message) -> AskedBefore | None:
+    sentences = [sentence for _, sentence in sentences_of(text).positions]
+    sentence = sentences[-1] if sentences else ""
+    asked = _asked_question([sentence], message) if is_question(sentence) else None
+    said = quote_words(next((one for one in sentences if "**" in one), sentence).rstrip(".!。"))
+    if is_empty_offer(sentence):
+        return None
+    if asked or len(said) > _MAX_QUESTION or said.endswith("…") or count_topic_words(said) < _MIN_TOPIC:
+        return AskedBefore(message.role, asked) if asked else None
+    return AskedBefore(message.role, AskedQuestion(message.said, said), is_asked=False)
+
+
+def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
+    for sentence in questions:
+        item = quote_words(sentence)
+        is_offer = message.role == "assistant" and is_empty_offer(sentence)
+        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_offer:
+            return AskedQuestion(message.said, item)
+    return None
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(terms(text) if len(text) <= MAX_REPEATED else ())
+
+
+def answer_end(text: str, before: AskedBefore) -> int:
+    """Where the words end that answer what the assistant asked, or take what it said: "300 words. In English." """
+    first = sentences_of(text).positions[:1]
+    if before.role != "assistant" or before.question is None or not first:
+        return 0
+    end = first[0][0] + len(first[0][1])
+    is_taken = before.is_asked or accepts(text[:end])
+    return end if is_taken and end <= _MAX_ANSWER else 0
+
+
+def taken_option(text: str, before: AskedBefore) -> AskedQuestion | None:
+    """The option that a short answer takes by its place in a list."""
+    chosen = chosen_options(text, before.options)
+    return AskedQuestion(before.number, quote_words(before.options[chosen[0]])) if chosen else None
+
+
+def repeats_question(item: str, before: AskedBefore | None) -> bool:
+    """Whether the assistant says again what the user has just said."""
+    if before is None or before.role != "user":
+        return False
+    content = {term for term in terms(item) if len(term) > 2}
+    known = content & before.content
+    has_news = any(char.isdigit() for term in content - known for char in term)
+    return not has_news and len(known) >= _REPEATED_SHARE * max(1, len(content))
