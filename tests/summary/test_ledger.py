@@ -379,3 +379,14 @@ def test_a_figure_that_takes_what_the_assistant_said_comes_with_it() -> None:
         ("assistant", "Then a systemd timer anonymises the accounts every night."), ("user", "good, at 03:30 then")
     )
     assert told == ["#1 assistant: Then a systemd timer anonymises the accounts every night", "#2: good, at 03:30 then"]
+
+
+def test_a_count_stays_with_what_it_counts() -> None:
+    (line,) = ledger(("user", "6 years dispatcher, 2 years as trainer for new staff at the control room in Leeds"))
+    assert line.startswith("#1: 6 years dispatcher")
+
+
+def test_a_question_that_the_summary_tells_is_not_told_again() -> None:
+    asked = "How long may an abstract be?"
+    told = ledger(("assistant", asked), ("user", "300 words"), summary=f"Assistant: {asked}")
+    assert told == ["#2: 300 words"]

@@ -552,3 +552,25 @@ def test_a_correction_goes_before_the_figure_that_it_corrects_in_other_words() -
     assert right.rank > wrong.rank
     wrong, right = parse_ledger([f"#1: {wrong.text}", f"#3: {right.text}"])
     assert right.rank > wrong.rank, "from a former ledger too"
+
+
+@pytest.mark.parametrize("said", ["perdu 3-0 lol", "finalement il a raison de... non je rigole", "we lost 3-0 haha"])
+def test_a_joke_is_not_worth_telling(said: str) -> None:
+    assert not is_worth_telling(said, is_assistant=False)
+
+
+def test_an_answer_of_few_words_brings_its_question() -> None:
+    said = [
+        PlainMessage("assistant", "Good. How is the pain at the moment?"),
+        PlainMessage("user", "like 3 in the day, 6 at night"),
+    ]
+    told = extract(said, 60, quarter)
+    assert told.splitlines() == [
+        "Assistant: How is the pain at the moment?",
+        "User: like 3 in the day, 6 at night",
+    ]
+
+
+def test_the_start_of_a_short_message_brings_what_it_is_about() -> None:
+    told = extract([PlainMessage("user", "went weighing on Saturday. Hive 1 has 41 kg, hive 2 only 31")], 60, quarter)
+    assert told == "User: went weighing on Saturday. Hive 1 has 41 kg, hive 2 only 31"

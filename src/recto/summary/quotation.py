@@ -200,16 +200,17 @@ def _narrow(text: str, start: int, end: int, fact: Fact, most: int) -> tuple[int
     topics = [at for at, word in words if is_topic_word(word.strip(_PUNCTUATION))]
     if len(topics) > 1 or (topics and fact.end - topics[0] <= _SHORT_CLAUSE):
         fitting = [at for at in topics if fact.end - at <= most] or topics[-1:]
-        return _outside_quotes(text, start, _with_negation(text, start, fitting[0])), _clause_end(text, end, fact)
+        return _outside_quotes(text, start, _with_qualifier(text, start, fitting[0])), _clause_end(text, end, fact)
     behind = [found for found in _WORD.finditer(text, fact.end, end) if is_topic_word(found[0].strip(_PUNCTUATION))]
     begin = words[0][0] if words and fact.start - words[0][0] < _MIN_CLAUSE else fact.start
     return begin, behind[: _ENOUGH_TOPIC + 1][-1].end() if behind else end
 
 
-def _with_negation(text: str, start: int, at: int) -> int:
-    """A word before the topic that negates belongs to it."""
+def _with_qualifier(text: str, start: int, at: int) -> int:
+    """A word before the topic that negates or counts it belongs to it."""
     before = text[start:at].split()[-1:]
-    return text.rfind(before[0], start, at) if before and before[0].lower() in _NEGATIONS else at
+    belongs = before and (before[0].lower() in _NEGATIONS or before[0][:1].isdigit())
+    return text.rfind(before[0], start, at) if belongs else at
 
 
 def _outside_quotes(text: str, start: int, at: int) -> int:

@@ -50,7 +50,7 @@ _MAX_LINES_TO_ANSWER, _MAX_SENTENCES_TO_ANSWER = 8, 5
 _MAX_ELLIPTIC_SPACES, _MAX_ELLIPTIC_CHARACTERS = 7, 12
 _MAX_REFUSAL = 60
 # Terms that tell a topic have so many letters; a sentence with fewer topic words is understood beside another.
-_MIN_TOPIC, _MIN_TOPICS, _MAX_AGREEMENT = 5, 2, 4
+_MIN_TOPIC, _MIN_TOPICS, _MAX_AGREEMENT, _MAX_ANSWER_TOPICS = 5, 2, 4, 3
 _MAX_SENTENCES_SINCE = 2
 # A user's message that is no longer than this is one thought: what it begins with says what it is about.
 _SHORT_MESSAGE = 160
@@ -242,13 +242,15 @@ class SentenceContext(Struct):
             before = self._said_before(sentence)
         if before:
             yield before
-        is_opener = (is_thin and before is None and not position) or _ANNOUNCES.fullmatch(text) is not None
+        is_opener = before is None and not position and (is_thin or _opens_message(text, is_short))
+        is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None
         if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
         if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
             yield answer
         is_bare = before is None and says_little(text)
-        said = self._question(sentence) if sentence.speaker is None and _is_elliptic(text) else None
+        is_short_answer = _is_elliptic(text) or (source.is_answer and count_topic_words(text) <= _MAX_ANSWER_TOPICS)
+        said = self._question(sentence) if sentence.speaker is None and is_short_answer else None
         if is_bare and sentence.speaker is None and not said:
             said = self._corrected(sentence) or self._said_before(sentence)
         if said:
@@ -353,6 +355,12 @@ def _tells(text: str) -> bool:
 def _agrees_to(text: str) -> bool:
     """Whether it takes what the other said, and hardly says what that is."""
     return accepts(text) and count_topic_words(text) <= _MAX_AGREEMENT
+
+
+def _opens_message(text: str, is_short: bool) -> bool:
+    """Whether the next sentence says what this one is about: "Went weighing on Saturday. Hive 1 has 41 kg", "Setlist?
+    75 minutes are about 16 songs"."""
+    return count_topic_words(text) < (_MIN_TOPICS if is_question(text) else _MIN_TOPICS + is_short)
 
 
 def _is_short_question(sentence: LineSentence) -> bool:

@@ -228,7 +228,11 @@ def _split_stated(text: str, entries: Iterable[LedgerEntry]) -> tuple[list[Ledge
     stated: list[LedgerEntry] = []
     missing: list[LedgerEntry] = []
     for entry in entries:
-        (stated if entry.text in plain or evidence.states(entry.fact) else missing).append(entry)
+        if entry.text in plain or evidence.states(entry.fact):
+            stated.append(entry)
+        else:
+            is_asked = entry.question is not None and entry.question.text in plain  # nothing is told twice
+            missing.append(entry._replace(question=None) if is_asked else entry)
     return stated, missing
 
 

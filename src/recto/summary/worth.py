@@ -86,6 +86,11 @@ _ASKS_ABOUT_THAT = re.compile(
     r"|\b\w{3,}(?:ar|er|ir|ícal|ábel|íbel|ícam)(?:lo|la|melo)\b|\b(?:eso|esto|lo)\b(?= \w+)"
 )
 _THANKS = re.compile(r"\b(?:thanks|thank you|thx|danke|gracias|merci)\b")
+_JOKES = re.compile(
+    r"\b(?:lol|lmao|mdr|ptdr|(?:ha|ja|he|hi){2,}h?|xd)[.! ]*$|[😂🤣]"
+    r"|\b(?:just kidding|jk|je (?:rigole|plaisante)|es broma|war (?:nur )?(?:ein )?(?:scherz|spaß)|scherzo)\b",
+    re.IGNORECASE,
+)
 _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
@@ -95,7 +100,7 @@ _FULL_NAME = re.compile(
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC = 2, 2, 3, 3
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_JOKE = 2, 2, 3, 3, 4
 
 
 def is_worth_telling(
@@ -119,6 +124,8 @@ def is_worth_telling(
         return False
     if says_little(text) or accepts(text):
         return True
+    if _JOKES.search(text) and count_topic_words(text) <= _MAX_JOKE:
+        return False
     if priority == NORMAL:
         topics = count_topic_words(text)
         is_vague = not (stands_alone(text) or topics >= _RICH_TOPIC or _SPECIFIC.search(text))
