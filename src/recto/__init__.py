@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recto.ask_options import Reply
     from recto.blocking import Desk, Talk
     from recto.blocking import open_desk as open
-    from recto.chat.blocks import Compaction, File, Image, Text, ToolCall, ToolResult
+    from recto.chat.blocks import Compaction, File, Image, Quote, Text, ToolCall, ToolResult
     from recto.chat.message import Message, Usage
     from recto.desk import AsyncDesk, open_async
     from recto.errors import (
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ContextCompacted,
         ContextUsage,
         Event,
+        NotesQuoted,
         Noticed,
         Referenced,
         Replied,
@@ -63,7 +64,7 @@ _DOOR = {
     "recto.desk": "AsyncDesk open_async",
     "recto.talk": "AsyncTalk",
     "recto.ask_options": "Reply",
-    "recto.chat.blocks": "Compaction File Image Text ToolCall ToolResult",
+    "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
     "recto.window.window": "Window",
@@ -71,8 +72,8 @@ _DOOR = {
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
     "RateLimited RectoError Refused StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
-    "Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta ToolCallsPending "
-    "ToolFinished ToolStarted",
+    "NotesQuoted Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta "
+    "ToolCallsPending ToolFinished ToolStarted",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
 
@@ -95,11 +96,13 @@ __all__ = [  # noqa: RUF022  by what they are
     "File",
     "ToolCall",
     "ToolResult",
+    "Quote",
     "Compaction",
     "Event",
     "Appended",
     "Branched",
     "Referenced",
+    "NotesQuoted",
     "Noticed",
     "ContextUsage",
     "SummaryRequested",

@@ -11,7 +11,7 @@ from msgspec import Struct
 from recto import settings as configuration
 from recto import wire
 from recto.arguments import shown
-from recto.chat.blocks import DocumentReference, File, Image, Text, ToolCall, unique_references
+from recto.chat.blocks import DocumentReference, File, Image, Quote, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
 from recto.errors import Invalid
 from recto.events import Branched
@@ -36,6 +36,8 @@ class Reply(Struct, frozen=True):
     """The message that it answers, with the documents that it names."""
     pending_calls: tuple[ToolCall, ...] = ()
     """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
+    quotes: tuple[Quote, ...] = ()
+    """What notes say about the message."""
     branched: Branched | None = None
     """Where this message or its reply left the conversation's path, because another client had gone on with it."""
 

@@ -23,7 +23,7 @@ from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
-from recto.events import Event, Noticed, Referenced, Sent
+from recto.events import Event, Noticed, Sent
 from recto.ids import new_id
 from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
@@ -46,6 +46,7 @@ from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, message_tokens
 from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
+from recto.turn.passage_picker import PassagePicker
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
@@ -112,6 +113,7 @@ class Engine:
         return [
             SourcePicker(self.sources, turn),
             DocumentPicker(turn, citations, self.settings.references, self._project),
+            PassagePicker(turn, citations, self.vaults, self.settings.references, self.settings.tools),
             RecallPicker(self.archive, self.sources, turn, patience),
             CallerTools(turn, self.settings.tools),
         ]
@@ -144,10 +146,8 @@ class Engine:
         results = session.head if appended.is_continued else appended.message.parent
         if waited and results:
             await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
-        if prepared.message.references and not appended.is_continued:
-            yield Referenced(prepared.message)
-        for note in session.new_notes((*prepared.context.notes, *prepared.notes), always=prepared.notes):
-            yield Noticed(note)
+        for event in prepared.events(is_new=not appended.is_continued):
+            yield event
         approvals, steps, step_limit = self._approvals(turn_input, can_ask), 0, self.settings.tools.step_limit
         while steps <= step_limit:
             turn = await prepared.next_plan()  # 4 budget, 5 plan

@@ -13,7 +13,7 @@ from typing import Generic, Literal, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from recto.chat.blocks import Compaction, Made, ToolCall, ToolResult
+from recto.chat.blocks import Compaction, Made, Quote, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Tool
 from recto.window.window import Window
@@ -59,6 +59,17 @@ class Referenced(Struct, frozen=True):
     """The user's message, with its document references."""
 
     message: Message
+
+
+class NotesQuoted(Struct, frozen=True):
+    """What notes say about the user's message. It comes before the words of a model that is too small to be trusted
+    with them, and after those of any other."""
+
+    quotes: tuple[Quote, ...]
+    vault: str
+    """The folder that the paths are relative to."""
+    tiny_model: str = ""
+    """The name of the model whose words follow, if it is a tiny one."""
 
 
 class Noticed(Struct, frozen=True):
@@ -248,6 +259,7 @@ Event = (
     Appended
     | Branched
     | Referenced
+    | NotesQuoted
     | Noticed
     | ContextUsage
     | SummaryRequested
@@ -316,6 +328,8 @@ def _said(event: Event) -> str:
             return text
         case Referenced(message=message):
             return ", ".join(each.relative_path or each.wikilink for each in message.references)
+        case NotesQuoted(quotes=quotes):
+            return "\n".join(f"{each.relative_path}:{each.line} {each.sentence}" for each in quotes)
         case Retrying(error=error):
             return error
         case ToolStarted(call=call):

@@ -27,13 +27,14 @@ ONLY_STRICTER = {
     "tools.allow_write": False,
     "references.outside": False,
     "references.gists": False,
+    "references.auto": "never",
     "context.confirm": True,
     "store.backup": True,
 }
 """Switches -> the one way that a project may turn them."""
 FREE = frozenset(
     (
-        *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled"),
+        *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled", "references.quotes"),
         *("reply.max_tokens", "reply.temperature", "reply.thinking_budget", "reply.timeout_s", "reply.tries"),
         *("tools.step_limit", "tools.timeout_s", "tools.start_s", "tools.result_characters"),
         *("context.strategy", "context.enabled", "context.threshold", "context.prepare_at", "context.low_water"),
@@ -109,7 +110,7 @@ class ProjectAccess:
         if setting.place and not self._is_inside(setting):
             return f"{setting.told} points outside the project and is ignored; only you can set that{_ELSEWHERE}"
         if key in ONLY_STRICTER and value not in (ONLY_STRICTER[key], below):
-            turn = "off" if ONLY_STRICTER[key] else "on"
+            turn = "off" if ONLY_STRICTER[key] is True else "on"
             return f"{setting.told} is ignored: only you can switch {turn} {key}{_ELSEWHERE}"
         return ""
 

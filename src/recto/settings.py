@@ -31,6 +31,7 @@ def _setting(
 
 
 MIN_SUMMARY_TOKENS = 96
+WHEN = ("auto", "always", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class ToolSettings:
 class ReferenceSettings:
     enabled: bool = _setting(True, "record which documents messages and replies refer to")
     gists: bool = _setting(True, "let the model write one-line summaries of documents after its reply")
+    auto: str = _setting(
+        "auto", "find passages in the vault for each message; auto: if the model has no tools", among=WHEN
+    )
+    quotes: str = _setting("auto", "quote notes with each reply; auto: if the model has no tools", among=WHEN)
     outside: bool = _setting(False, "let @path include files from outside the project and the vault")
 
 
@@ -201,11 +206,8 @@ class Spec:
         return kind(value)
 
     def wrong(self, value: Any, where: str) -> Invalid:
-        return Invalid(
-            f"{where}: {self.key} = {value!r} is not allowed; it takes {self.allowed}",
-            key=self.key,
-            allowed=self.allowed,
-        )
+        why = f"{where}: {self.key} = {value!r} is not allowed; it takes {self.allowed}"
+        return Invalid(why, key=self.key, allowed=self.allowed)
 
 
 def _refuse() -> Any:
@@ -393,8 +395,5 @@ def _check_scores(settings: Settings) -> Settings:
 
 
 def _not_allowed(settings: Settings, key: str, allowed: str) -> Invalid:
-    return Invalid(
-        f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}",
-        key=key,
-        allowed=allowed,
-    )
+    why = f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}"
+    return Invalid(why, key=key, allowed=allowed)

@@ -9,13 +9,14 @@ from recto import settings as configuration
 from recto import source_changes
 from recto.arguments import checked_door
 from recto.ask_options import AskOptions, Reply, call_options, with_attachments
-from recto.chat.blocks import Compaction, ToolCall
+from recto.chat.blocks import Compaction, Quote, ToolCall
 from recto.chat.message import Message
 from recto.errors import Invalid, RectoError, Unreachable
 from recto.events import (
     Branched,
     ContextCompacted,
     Event,
+    NotesQuoted,
     Noticed,
     Question,
     Referenced,
@@ -163,11 +164,14 @@ class AsyncTalk(AsyncTalkReader):
         asked: Message | None = None
         branched: Branched | None = None
         notes: list[str] = []
+        quotes: tuple[Quote, ...] = ()
         async for event in self.stream(given, can_ask=False, **options):
             if isinstance(event, Replied):
                 last = event
             elif isinstance(event, Referenced):
                 asked = event.message
+            elif isinstance(event, NotesQuoted):
+                quotes = event.quotes
             elif isinstance(event, Noticed):
                 notes.append(event.text)
             elif isinstance(event, ContextCompacted):
@@ -179,7 +183,8 @@ class AsyncTalk(AsyncTalkReader):
                 pending = event.calls
         if last is None:
             raise Unreachable("the model gave no reply")
-        return Reply(last.message.text, last.message, last.window, last.request, tuple(notes), asked, pending, branched)
+        about = (tuple(notes), asked, pending, quotes, branched)
+        return Reply(last.message.text, last.message, last.window, last.request, *about)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""

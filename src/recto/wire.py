@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import asdict
 
-from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, References, Text
+from recto.chat.blocks import BLOCKS, Block, DocumentReference, File, Image, Made, MessageRange, Quote, References, Text
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
@@ -66,13 +66,17 @@ def reference_to_json(reference: DocumentReference) -> dict[str, Json]:
     return asdict(reference)
 
 
+def quote_to_json(quote: Quote) -> dict[str, Json]:
+    return asdict(quote)
+
+
 def _plain(value: object) -> Json:
-    """In a tuple of a block: texts, ranges, attachments, or references, whose defaults are left out."""
+    """In a tuple of a block: texts, ranges, attachments, or references and quotes, whose defaults are left out."""
     if isinstance(value, File | Image):
         return block_to_json(value)
     if isinstance(value, MessageRange):
         return list(value)
-    if not isinstance(value, DocumentReference):
+    if not isinstance(value, DocumentReference | Quote):
         return value
     return without_defaults(value)
 
@@ -97,7 +101,8 @@ def block_from_json(data: dict[str, Json]) -> Block:
         values["attachments"] = tuple(block_from_json(each) for each in values["attachments"])
     try:
         if kind is References:
-            values["references"] = tuple(DocumentReference(**each) for each in values["references"])
+            values["references"] = tuple(DocumentReference(**each) for each in values.get("references", ()))
+            values["quotes"] = tuple(Quote(**each) for each in values.get("quotes", ()))
         return kind(**values)
     except TypeError as why:
         raise Invalid(f"a {kind.type} block lacks a field: {why}") from why

@@ -25,6 +25,20 @@ class DocumentReference(Struct, frozen=True):
     context_snippet: str | None = None
 
 
+class Quote(Struct, frozen=True):
+    """What a note says about a message, word for word but for its Markdown."""
+
+    wikilink: str
+    relative_path: str
+    heading: str
+    """The nearest heading above it; empty above the first one."""
+    line: int
+    sentence: str
+    """The sentence, list item or table row that answers."""
+    more: str = ""
+    """What follows it in its paragraph."""
+
+
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -147,6 +161,8 @@ class References(Struct, frozen=True):
     vault: str = ""
     """The folder that the paths are relative to."""
     made: Made | None = None
+    quotes: tuple[Quote, ...] = ()
+    """Of a reply: what the documents say that it was made with."""
 
 
 class MessageRange(NamedTuple):

@@ -14,6 +14,7 @@ from recto.chat.blocks import (
     Compaction,
     DocumentReference,
     Made,
+    Quote,
     References,
     Text,
     Thinking,
@@ -105,6 +106,11 @@ class Message(Struct, frozen=True):
         return tuple(
             reference for block in self.blocks if isinstance(block, References) for reference in block.references
         )
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """What notes say about the message that a reply answers."""
+        return tuple(quote for block in self.blocks if isinstance(block, References) for quote in block.quotes)
 
     @property
     def compaction(self) -> Compaction | None:

@@ -19,6 +19,7 @@ from recto.events import (
     Branched,
     ContextCompacted,
     Event,
+    NotesQuoted,
     Noticed,
     Replied,
     Retrying,
@@ -123,7 +124,7 @@ class Lines:
             # set before the text is printed, so that Ctrl-C right after it still ends the line
             self._at_start = event.text.endswith("\n")
             show.hand_over(event.text)
-        elif isinstance(event, Replied):
+        elif isinstance(event, Replied | NotesQuoted):
             self._end_line()
         elif isinstance(event, Sent):
             self._tell_sent(event)

@@ -30,6 +30,7 @@ from recto.events import (
     CompactionProposed,
     ContextCompacted,
     Event,
+    NotesQuoted,
     Replied,
     Sent,
     SummaryProgress,
@@ -106,7 +107,7 @@ class Screen:
         """Running tools: call id -> name."""
         self._is_interrupted = False
         """Whether Ctrl-C has answered a question of this turn."""
-        self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more)
+        self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more, width=console.width)
         self._last = ""
         """The last print: "block" of the reply or "line" beside it. An empty line separates the two."""
         self._waiting = self._wait(READY)
@@ -171,7 +172,7 @@ class Screen:
                 self._print_blocks(self._reply.add(visible(text)))
             case ThinkingDelta(text=text) if self._thinking:
                 self._think(visible(text))
-            case Replied():
+            case Replied() | NotesQuoted():
                 self._end_thought()
                 self._print_blocks(self._reply.end())
             case SummaryRequested():

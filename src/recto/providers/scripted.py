@@ -2,7 +2,8 @@
 
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
 and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
-summaries, "one_slot": true for one that answers one request at a time, "steps": a list}. A step is one of
+summaries, "tools": false for one that cannot call tools, "one_slot": true for one that answers one request at a time,
+"steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
@@ -71,6 +72,7 @@ class Script(Struct):
     is_exact: bool = True
     summarizes: bool = True
     one_slot: bool = False
+    tools: bool = True
     played: set[int] = field(default_factory=set)
 
     def next(self, purpose: str) -> ScriptStep:
@@ -97,7 +99,7 @@ class ScriptedProvider:
         path = name.removeprefix("scripted:")
         script = self._script(path)
         model = replace(_model(path, script.window), exact=script.is_exact, summarizes=script.summarizes)
-        model = replace(model, one_slot=script.one_slot)
+        model = replace(model, one_slot=script.one_slot, tools=script.tools)
         return replace(model, images=script.takes_attachments, files=script.takes_attachments)
 
     async def counter(self, model: Model) -> VocabularyCounter:
@@ -175,20 +177,23 @@ def read_script(path: str) -> Script:
     exact: Json = True
     summarizes: Json = True
     one_slot: Json = False
+    tools: Json = True
     if isinstance(data, dict):
-        _check_keys(path, "the file", data, ("limit", "attachments", "exact", "summarizes", "one_slot", "steps"))
-        one_slot = data.get("one_slot", one_slot)
+        known = ("limit", "attachments", "exact", "summarizes", "tools", "one_slot", "steps")
+        _check_keys(path, "the file", data, known)
+        one_slot, tools = data.get("one_slot", one_slot), data.get("tools", tools)
         exact, summarizes = data.get("exact", exact), data.get("summarizes", summarizes)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
         _bad(path, "limit", "a whole number of tokens, or null for an unknown window")
-    for name, value in (("attachments", takes), ("exact", exact), ("summarizes", summarizes), ("one_slot", one_slot)):
+    switches = {"attachments": takes, "exact": exact, "summarizes": summarizes, "tools": tools, "one_slot": one_slot}
+    for name, value in switches.items():
         if not isinstance(value, bool):
             _bad(path, name, "true or false")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
     steps = tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1))
-    return Script(limit or None, steps, takes, exact, summarizes, one_slot)
+    return Script(limit or None, steps, takes, exact, summarizes, one_slot, tools)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:

@@ -14,7 +14,7 @@ Each document once over all rounds of tool calls. What a tool returned is read f
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import (
     UNREADABLE,
     DocumentReference,
+    Quote,
     References,
     Text,
     ToolCall,
@@ -56,8 +57,10 @@ from recto.turn.side_call import SideCall, call_model, count_texts
 from recto.turn.token_cache import TokenCache
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
+from recto.vault.note_statements import NoteStatement
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
+from recto.vault.vault_answers import AnswerPassage
 from recto.window.request import Entry, Parameters
 
 ORDER = (
@@ -124,7 +127,21 @@ class Citations(Struct):
     is_on: bool = True
     documents: dict[str, Document] = field(default_factory=dict)
     """Documents that were referred to and read."""
+    quotes: tuple[Quote, ...] = ()
+    """What notes say about the message."""
     _found: list[DocumentReference] = field(default_factory=list)
+
+    def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
+        """Remembers for the reply what was found for its message."""
+        if self.is_on:
+            texts = ((each.document.path, " ".join(each.text.split())[:SNIPPET]) for each in passages)
+            self._found += [DocumentReference(f"[[{path}]]", path, "search", None, text) for path, text in texts]
+
+    def add_quotes(self, answers: Iterable[tuple[AnswerPassage, NoteStatement]]) -> None:
+        self.quotes = tuple(
+            Quote(self._link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
+            for passage, each in answers
+        )
 
     def with_references(
         self, message: Message, documents: Sequence[NamedDocument], reader: str | None, opened: Document | None = None
@@ -144,7 +161,7 @@ class Citations(Struct):
             return message
         blocks: dict[str, list[DocumentReference]] = {}
         for each in references:
-            blocks.setdefault(roots.get(each.relative_path or "", self._root), []).append(each)
+            blocks.setdefault(roots.get(each.relative_path or "", self.root), []).append(each)
         text = reference_list(references, reader) if reader else ""
         made = [References(tuple(some), vault=root) for root, some in blocks.items()]
         return replace(message, blocks=(*message.blocks, replace(made[0], told=text), *made[1:]))
@@ -156,13 +173,13 @@ class Citations(Struct):
 
     @property
     def has_found(self) -> bool:
-        """Whether a tool read or found anything."""
-        return bool(self._found)
+        """Whether a search or a tool found anything."""
+        return bool(self._found or self.quotes)
 
     def block(self) -> References | None:
         """The documents that the reply was made with, with a line about each."""
         found = unique_references(self._found)
-        if not found:
+        if not found and not (self.quotes and self.is_on):
             return None
         # found by one call and read by another counts as read
         read = {each.relative_path for each in self._found if each.context_snippet is None}
@@ -170,7 +187,7 @@ class Citations(Struct):
         told = (
             replace(each, wikilink=self._link(each.relative_path or ""), summary=self._about(each)) for each in kept
         )
-        return References(tuple(told), vault=self._root)
+        return References(tuple(told), vault=self.root, quotes=self.quotes)
 
     def _direct(self, finding: NamedDocument) -> DocumentReference:
         document, unread = finding.document, UNREADABLE if finding.path else None
@@ -186,7 +203,7 @@ class Citations(Struct):
         return self.vault.shortest_link(path)
 
     @property
-    def _root(self) -> str:
+    def root(self) -> str:
         """The folder that paths are relative to."""
         return str(self.vault.root) if self.vault else ""
 

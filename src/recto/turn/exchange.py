@@ -17,6 +17,7 @@ from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import (
     ContextUsage,
     Event,
+    NotesQuoted,
     Noticed,
     Replied,
     Retrying,
@@ -112,6 +113,8 @@ class Exchange:
             if not incoming.is_finished:
                 await self._end_early(incoming, why)
             raise
+        if self.citations.quotes and self.context.model.summarizes and not message.calls:
+            yield NotesQuoted(self.citations.quotes, self.citations.root)
         yield Replied(message, self.turn.window, self.request.id)
         if branch := self.session.new_branch():
             yield branch

@@ -12,6 +12,7 @@ from recto.chat.blocks import File, Image, References
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.errors import DoesNotFit, Overflow
+from recto.events import Event, NotesQuoted, Noticed, Referenced
 from recto.providers.attachments import unsupported
 from recto.sources.source import Insert, Pick
 from recto.store.store import Store
@@ -71,6 +72,15 @@ class PreparedTurn(Struct):
         """Whether a turn with this input goes on with the same picks."""
         return self.options == turn.options and turn.message is not None and self.message.id == turn.message.id
 
+    def events(self, *, is_new: bool) -> list[Event]:
+        """What the user hears before the request leaves: the documents of the message, notes, and quotes where they
+        come before the words of the model."""
+        referenced = [Referenced(self.message)] if is_new and self.message.references else []
+        notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
+        quotes, model = self.citations.quotes, self.context.model
+        first = [NotesQuoted(quotes, str(self.citations.root), model.name)] if quotes and not model.summarizes else []
+        return [*referenced, *map(Noticed, notes), *first]
+
     async def annotate(self, message: Message | None) -> Message:
         """The message with what is said about it for good, such as the documents that it names. None where that was
         done before: the pickers find the same again, and the message stays as it is."""
@@ -87,14 +97,15 @@ class PreparedTurn(Struct):
         wanting = [picker for picker in self.pickers if picker.wants_room]
         if not wanting:
             return
-        context, history = self.context, sum(entry.count.tokens for entry in (await self.load()).before)
+        context, loaded = self.context, await self.load()
+        history = sum(entry.count.tokens for entry in loaded.before)
         own = (await count_current(context.token_cache, self.message, ())).own.tokens
         free = context.free - history
         # a compaction may come first, and makes at least this much room
         unused = max(free - own, context.budget.room - context.budget.low_water - own, 0)
         for place, picker in enumerate(wanting, 1):
             taken = sum(pick.tokens for insert in self.inserts for pick in insert.picks)
-            room = Room(max(0, unused - taken), free, place < len(wanting), self.inserts)
+            room = Room(max(0, unused - taken), free, place < len(wanting), self.inserts, tuple(loaded.view.history))
             picks = await picker.volatile(self.message, context, room)
             self.inserts, self.passed = (*self.inserts, *picks.inserts), (*self.passed, *picks.passed)
 

@@ -85,6 +85,8 @@ class Excerpt(Struct, frozen=True):
     text: str
     score: float
     because: str
+    similarity: float | None = None
+    """By the embedder, if there are vectors."""
 
 
 class VaultIndexStatus(Struct, frozen=True):
@@ -266,7 +268,7 @@ def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit:
     start, end = chunk.start + first, chunk.start + last
     heading = chunk.headings[-1] if chunk.headings else ""
     where = (document.path, document.title, heading, line_number(document, start), start, end)
-    return Excerpt(*where, document.text[start:end], hit.score, hit.because)
+    return Excerpt(*where, document.text[start:end], hit.score, hit.because, hit.similarity)
 
 
 def _document_score(hits: Sequence[Hit]) -> float:

@@ -4,7 +4,7 @@ Search hits: messages and passages that were found, with the searched words in b
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ import click
 from recto.chat.blocks import UNREADABLE, DocumentReference, References, unique_references
 from recto.chat.message import Message
 from recto.cli import show
+from recto.cli.drawing.quotes import quotes_shown
 from recto.cli.terminal import in_one_line, to_file
-from recto.events import Event, Referenced, Replied
+from recto.events import Event, NotesQuoted, Referenced, Replied
 from recto.search.terms import normalize_text, query_terms
 
 if TYPE_CHECKING:
@@ -86,24 +87,34 @@ def _how(each: DocumentReference) -> str:
 class ReferenceListener:
     """Collects the documents of question and reply, and gives lines to show once the reply is whole."""
 
-    def __init__(self, *, is_terminal: bool, hint: str = "") -> None:
+    def __init__(self, *, is_terminal: bool, hint: str = "", width: int = 80) -> None:
         self._asked: Message | None = None
-        self._is_terminal, self._hint = is_terminal, hint
+        self._quoted = frozenset[str]()
+        self._is_terminal, self._hint, self._width = is_terminal, hint, width
 
     def hear(self, event: Event) -> list[str]:
         if isinstance(event, Referenced):
             self._asked = event.message
+        if isinstance(event, NotesQuoted):
+            self._quoted = frozenset(each.relative_path for each in event.quotes)
+            return quotes_shown(event, width=self._width, is_terminal=self._is_terminal)
         if isinstance(event, Replied) and not event.message.calls:
             messages = [*([self._asked] if self._asked else ()), event.message]
-            return message_references(messages, is_terminal=self._is_terminal, hint=self._hint)
+            return message_references(messages, self._quoted, is_terminal=self._is_terminal, hint=self._hint)
         return []
 
 
 def message_references(
-    messages: list[Message], *, is_terminal: bool, fold: int | None = FOLD, hint: str = ""
+    messages: list[Message],
+    quoted: Set[str] = frozenset(),
+    *,
+    is_terminal: bool,
+    fold: int | None = FOLD,
+    hint: str = "",
 ) -> list[str]:
-    """The documents of several messages, each once, in lines."""
-    found = unique_references(each for message in messages for each in message.references)
+    """The documents of several messages, each once, in lines; without those that were found and `quoted`."""
+    known = unique_references(each for message in messages for each in message.references)
+    found = [each for each in known if each.reference_type == "direct" or each.relative_path not in quoted]
     blocks = [block for message in messages for block in message.blocks if isinstance(block, References)]
     places = {
         each.relative_path: Path(block.vault) / each.relative_path

@@ -1,0 +1,148 @@
+"""PassagePicker: passages of the vault that answer a message come in by themselves, for a model that cannot search.
+
+A message that leans on earlier ones is looked up together with the last question and the notes in use. Where no note is
+near enough, the model and the user are told so. What is brought in is quoted with the reply.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.chat.priority import CHATTER, sentence_priority
+from recto.errors import RectoError
+from recto.search.passages import split_sentences
+from recto.settings import ReferenceSettings, ToolSettings
+from recto.sources.documents import fenced_document, may_name_documents
+from recto.sources.source import Insert, Pick
+from recto.turn.context import TurnContext
+from recto.turn.document_picker import Citations
+from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.tool_filter import can_call
+from recto.vault.open_vaults import OpenVaults
+from recto.vault.question import leans_on_earlier, parse_question
+from recto.vault.vault_answers import AnswerPassage, FoundPassages, Lookup, answering, find_passages
+from recto.window.request import Entry
+
+log = logging.getLogger(__name__)
+
+# Of the unused room. A small model reads slowly, and is led astray by what is only a little near.
+SHARE, MOST_PASSAGES, MOST_QUOTES = 0.2, 4, 3
+# A longer message brings its own text along.
+LONGEST = 2_000
+# How far back a message can lean, in messages of the user; and how many notes are in use at once.
+EARLIER, MOST_IN_USE = 3, 3
+_NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
+NOTHING = "[The notes of the user do not speak of this.]"
+NOTHING_NEAR = "your notes do not speak of this"
+
+
+class PassagePicker(Picker):
+    def __init__(
+        self,
+        turn: TurnInput,
+        citations: Citations,
+        vaults: OpenVaults,
+        references: ReferenceSettings,
+        tools: ToolSettings,
+    ) -> None:
+        super().__init__()
+        self._turn, self._citations, self._vaults = turn, citations, vaults
+        has_tools = can_call(turn.resolved, tools)
+        self._finds = references.auto == "always" or (references.auto == "auto" and not has_tools)
+        self._quotes = references.quotes == "always" or (references.quotes == "auto" and not has_tools)
+
+    @property
+    def wants_room(self) -> bool:
+        message = self._turn.message
+        if message is None or self._turn.session.vault is None or not (self._finds or self._quotes):
+            return False
+        return _may_be_answered(message.text)
+
+    async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
+        if named and may_name_documents(message.text):
+            asked = _NAMES.sub(" ", message.text)
+            self._quote((await self._found(Lookup(asked, in_use=tuple(named)), is_named=True)).passages)
+            return VolatilePicks()
+        if not self._finds:
+            return VolatilePicks()
+        found = await self._found(_lookup(message.text, room.said))
+        if not found.passages:
+            return self._nothing(message.text, found)
+        return await self._fitting(found, context, int(room.unused * SHARE))
+
+    def _nothing(self, text: str, found: FoundPassages) -> VolatilePicks:
+        passed = tuple(replace(_pick(each, ""), because=f"not near enough; {each.because}") for each in found.far)
+        if found.warning:
+            self.notes.append(found.warning)
+        if not parse_question(text).asks or found.warning:
+            return VolatilePicks(passed=passed)
+        self.notes.append(NOTHING_NEAR)
+        pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
+        return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
+
+    async def _fitting(self, found: FoundPassages, context: TurnContext, left: int) -> VolatilePicks:
+        inserts, passed, brought = list[Insert](), list[Pick](), list[AnswerPassage]()
+        for each in found.passages:
+            place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
+            text = fenced_document(place, each.text)
+            tokens = (await context.token_cache.count([Entry("user", (Text(text),))]))[0].count.tokens
+            if tokens <= left and len(inserts) < MOST_PASSAGES:
+                inserts.append(Insert("documents", text, (_pick(each, text),)))
+                brought.append(each)
+                left -= tokens
+            else:
+                why = f"takes {tokens} tokens, and {left} are left" if tokens > left else "others are nearer"
+                passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
+        self._citations.add_passages(brought)
+        self._quote(brought)
+        return VolatilePicks(tuple(inserts), tuple(passed))
+
+    def _quote(self, passages: Sequence[AnswerPassage]) -> None:
+        if self._quotes:
+            self._citations.add_quotes(answering(passages, MOST_QUOTES))
+
+    async def _found(self, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
+        """A search that fails is noted, and the turn goes on."""
+        vault = self._turn.session.vault
+        assert vault is not None
+        search = self._vaults.search(vault)
+        try:
+            return await asyncio.to_thread(find_passages, search, vault.read, lookup, is_named=is_named)
+        except RectoError as why:
+            return FoundPassages(warning=f"your notes could not be searched: {why.message}")
+        except Exception as why:  # a chat never ends because of what the notes might have said
+            log.exception("searching the notes for a message failed")
+            return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
+
+
+def _may_be_answered(text: str) -> bool:
+    """Nothing is looked up for a greeting, thanks, or a text that is too long to be a question."""
+    sentences = split_sentences(text[:LONGEST])
+    return bool(sentences) and len(text) <= LONGEST and any(sentence_priority(each) != CHATTER for each in sentences)
+
+
+def _lookup(text: str, said: Sequence[Message]) -> Lookup:
+    """The message, with what it leans on: the last question, and the notes that it or its reply used."""
+    if not leans_on_earlier(text):
+        return Lookup(text)
+    asked = [each for each in said if each.role == "user" and each.text][-EARLIER:]
+    first = said.index(asked[0]) if asked else 0
+    used = [each.relative_path for message in reversed(said[first:]) for each in message.references]
+    in_use = tuple(dict.fromkeys(path for path in used if path))[:MOST_IN_USE]
+    return Lookup(text, asked[-1].text[:LONGEST] if asked else "", in_use)
+
+
+def _pick(each: AnswerPassage, text: str) -> Pick:
+    place = f"{each.heading}, line {each.line}" if each.heading else f"line {each.line}"
+    sha256 = hashlib.sha256(text.encode()).hexdigest() if text else None
+    because = f"found for this message: {place}; {each.because}"
+    return Pick(
+        "passage", each.document.path, because, mode="agent", score=round(min(each.score, 1.0), 2), sha256=sha256
+    )

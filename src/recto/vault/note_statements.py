@@ -1,0 +1,177 @@
+"""NoteStatement: a sentence, list item or table row of a note, as a person reads it. Knows a document, no question."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.search.passages import split_sentences
+from recto.vault.document import Document
+
+StatementKind = Literal["sentence", "item", "row", "table"]
+# A section is read this far around a place; and a table is told as a whole only if it is short.
+MAX_AROUND_CHARS, MAX_TABLE_CHARS = 3000, 400
+# So much is kept of what follows a sentence.
+MAX_MORE_CHARS = 300
+
+_CELLS = re.compile(r"(?<!\\)\|")
+_RULER = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\r?$")
+_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_QUOTED = re.compile(r"[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
+_BLOCK_ID = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t\r]*$", re.MULTILINE)
+_EMBED = re.compile(r"!\[\[[^\]\n]*\]\]|!\[[^\]\n]*\]\([^)\n]*\)")
+_WIKILINK = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]\n]*)\]\]")
+_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)")
+_MARKS = re.compile(r"(\*\*|__|~~|==)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?!\w)|`([^`\n]+)`")
+
+
+class NoteStatement(Struct, frozen=True):
+    text: str
+    """On one line, without Markdown; a table row with the names of its columns."""
+    kind: StatementKind
+    heading: str
+    """The nearest heading above it; empty above the first one."""
+    line: int
+    start: int
+    """Where its paragraph, item or row begins in the note."""
+    end: int
+    columns: str = ""
+    """Of a table row: the names of its columns, which it shares with all others."""
+    more: str = ""
+    """What follows it in its paragraph or item."""
+
+
+def plain_text(markdown: str) -> str:
+    """Markdown on one line as a person reads it: links by their captions, no marks, no block ids."""
+    text = _EMBED.sub("", _BLOCK_ID.sub("", markdown))
+    text = _LINK.sub(r"\1", _WIKILINK.sub(_caption, text))
+    for _ in range(2):  # italics inside of bold
+        text = _MARKS.sub(lambda found: found[2] or found[3] or found[4], text)
+    return " ".join(text.split())
+
+
+def _caption(link: re.Match[str]) -> str:
+    return link[1].lstrip("/#^").replace("#", " › ").replace("^", " › ")
+
+
+def note_statements(document: Document, start: int, end: int) -> list[NoteStatement]:
+    """The statements of the section around a part of a note that stand in that part, in order."""
+    first, last = _section(document, start, end)
+    found = _Reader(document, first, last).statements()
+    return [each for each in found if each.start < end and each.end > start]
+
+
+def _section(document: Document, start: int, end: int) -> tuple[int, int]:
+    """From the last heading above a part to the next one below it."""
+    starts = [heading.start for heading in document.parsed.headings]
+    at = bisect_right(starts, start)
+    above = starts[at - 1] if at else document.parsed.body_start
+    below = next((each for each in starts[at:] if each >= end), len(document.text))
+    first, last = max(above, start - MAX_AROUND_CHARS), min(below, end + MAX_AROUND_CHARS)
+    line_start, line_end = document.text.rfind("\n", 0, first) + 1, document.text.find("\n", last)
+    return max(line_start, document.parsed.body_start), line_end if line_end >= 0 else len(document.text)
+
+
+class _Line(Struct, frozen=True):
+    text: str
+    start: int
+    number: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class _Reader:
+    """Reads a part of a note line by line."""
+
+    def __init__(self, document: Document, start: int, end: int) -> None:
+        self._headings = document.parsed.headings
+        self._starts = [heading.start for heading in self._headings]
+        self._lines, at = list[_Line](), start
+        first = document.text.count("\n", 0, start) + 1
+        for number, text in enumerate(document.text[start:end].split("\n"), first):
+            self._lines.append(_Line(text.rstrip("\r"), at, number))
+            at += len(text) + 1
+
+    def statements(self) -> Iterator[NoteStatement]:
+        at = 0
+        while at < len(self._lines):
+            end = self._block_end(at)
+            block = self._lines[at:end]
+            if len(block) > 1 and _RULER.match(block[1].text) and "|" in block[0].text:
+                yield from self._table(block)
+            elif _FENCE.match(block[0].text):
+                for line in block[1:]:
+                    if line.text.strip() and not _FENCE.match(line.text):
+                        yield self._statement(" ".join(line.text.split()), "sentence", [line])
+            elif block[0].text.strip() and not _is_heading(block):
+                yield from self._prose(block)
+            at = end
+
+    def _block_end(self, at: int) -> int:
+        """Where the paragraph, item, table, code or heading that begins here ends."""
+        lines, first = self._lines, self._lines[at].text
+        end = at + 1
+        if _FENCE.match(first):
+            while end < len(lines) and not _FENCE.match(lines[end].text):
+                end += 1
+            return min(end + 1, len(lines))
+        if not first.strip() or _HEADING.match(first):
+            return end
+        is_table = "|" in first and end < len(lines) and _RULER.match(lines[end].text) is not None
+        while end < len(lines) and lines[end].text.strip():
+            text = lines[end].text
+            if is_table and "|" not in text:
+                break
+            if not is_table and (_ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
+                break
+            if not is_table and _HEADING.match(text):
+                return end + (not text.lstrip().startswith("#"))  # an underline belongs to its heading
+            end += 1
+        return end
+
+    def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
+        raw = "\n".join(_QUOTED.sub("", line.text) for line in block)
+        item = _ITEM.match(raw)
+        text = plain_text(raw[item.end() :] if item else raw)
+        sentences = split_sentences(text)
+        for at, sentence in enumerate(sentences, 1):
+            statement = self._statement(sentence, "item" if item else "sentence", block)
+            yield replace(statement, more=" ".join(sentences[at:])[:MAX_MORE_CHARS])
+
+    def _table(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
+        header, rows = _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]]
+        rows = [(cells, line) for cells, line in rows if any(cells)]
+        for cells, line in rows:
+            yield self._statement(_row_text(header, cells), "row", [line], " ".join(header))
+        if rows and len(header) == 2:
+            told = f"{header[1] or header[0]}: " + " · ".join(" ".join(filter(None, cells[:2])) for cells, _ in rows)
+            if len(told) <= MAX_TABLE_CHARS:
+                yield self._statement(told, "table", block)
+
+    def _statement(self, text: str, kind: StatementKind, lines: Sequence[_Line], columns: str = "") -> NoteStatement:
+        at = bisect_right(self._starts, lines[0].start)
+        heading = self._headings[at - 1].text if at else ""
+        return NoteStatement(text, kind, heading, lines[0].number, lines[0].start, lines[-1].end, columns)
+
+
+def _is_heading(block: Sequence[_Line]) -> bool:
+    return _HEADING.match(block[-1].text) is not None
+
+
+def _cells(line: str) -> list[str]:
+    return [plain_text(cell.replace("\\|", "|")) for cell in _CELLS.split(line.strip().strip("|"))]
+
+
+def _row_text(header: Sequence[str], cells: Sequence[str]) -> str:
+    """`Bilge pump · Size: 10 A`: a cell of words that comes first names the row, and needs no column."""
+    named = [f"{name}: {cell}" if name else cell for name, cell in zip(header, cells, strict=False) if cell]
+    if cells and cells[0] and any(map(str.isalpha, cells[0])):
+        named[0] = cells[0]
+    return " · ".join([*named, *(cell for cell in cells[len(header) :] if cell)])

@@ -1,0 +1,105 @@
+"""VaultQuestion: what a message asks: the words that carry its topic, and the kind of answer it wants.
+
+The kinds (a name, a date, a number, a reason) and messages that lean on earlier ones are known in English, German,
+Spanish and French. Patterns read text without capitals and accents.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from recto.search.terms import normalize_text, query_terms
+
+AnswerKind = Literal["name", "date", "number", "reason"]
+
+# Words that say which kind of answer is wanted, not what it is about.
+_ASKING_WORDS = """
+    anyone anybody tell say know mean please give show find list name kind much many often let lets got get there here
+    any some must shall may might
+    viel viele oft gibt welche welcher welches welchem welchen wieviel wieviele bitte sag zeig lautet heisst hat haben
+    hatte die den von vom im am an auf aus bei fur mit nach vor war waren wird wurde wurden werden kann darf durfen
+    cuanto cuanta cuantos cuantas quien quienes cual cuales donde dime hay es son fueron tiene al con
+    combien quel quelle quels quelles quoi dis etait fait faut"""
+_ASKING = frozenset(_ASKING_WORDS.split())
+# They may stand in the answer ("10.4 metres long") as well as not ("80 minutes").
+_MEASURE_WORDS = """
+    long old far deep high tall wide big large fast heavy lang lange alt weit hoch tief gross breit schnell schwer
+    largo alto lejos grande rapido pesado longtemps loin haut profond grand vite lourd"""
+MEASURES = frozenset(_MEASURE_WORDS.split())
+_NUMBER_ASKED = re.compile(
+    r"\bhow (?:many|much|long|often|old|far|deep|high|tall|wide|big|large|fast|heavy|hot|cold|late|early|soon)\b"
+    r"|\b(?:what|which) (?:\w+ ){0,2}(?:number|speed|price|cost|size|length|weight|amount|distance|percentage|rate)\b"
+    r"|\b(?:what|which) (?:\w+ ){0,2}(?:temperature|code|version|score|age|fee)\b"
+    r"|\bwhat (?:does|did|do|is|was) .*\b(?:cost|charge|weigh|measure)|\bwieviele?\b|\bwas kostete?\b"
+    r"|\bwie (?:viele?|lange?|oft|alt|weit|hoch|tief|gross|breit|schnell|schwer|teuer|heiss|kalt|spat)\b"
+    r"|\bwelche \w*nummer|\bwie lautet .*nummer"
+    r"|\bcuant[oa]s?\b|\b(?:que|cual es el) (?:numero|precio|tamano|velocidad)\b|\bcada cuanto\b"
+    r"|\bcombien\b|\bquel(?:le)? (?:est )?(?:le |la )?(?:numero|prix|taille|vitesse|age|longueur|poids)\b"
+)
+_DATE_ASKED = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|time)\b|\bwann\b|\bwelche[msnr]? (?:jahr|datum|tag|monat)\b"
+    r"|\bcuando\b|\b(?:que|cual) (?:ano|dia|mes|fecha)\b|\bquand\b|\bquel(?:le)? (?:annee|date|jour|mois)\b"
+)
+_NAME_ASKED = re.compile(r"\bwho(?:m|se)?\b|\bwe(?:r|n|m|ssen)\b|\bquien(?:es)?\b|(?:^|\b(?:a|de|avec|pour) )qui\b")
+_REASON_ASKED = re.compile(r"\bwhy\b|\bwhat for\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bpor que\b|\bpourquoi\b")
+_KINDS: dict[AnswerKind, re.Pattern[str]] = {
+    "number": _NUMBER_ASKED,
+    "date": _DATE_ASKED,
+    "name": _NAME_ASKED,
+    "reason": _REASON_ASKED,
+}
+_ASKS = re.compile(
+    r"[?？؟¿]|^\W*(?:(?:and|und|y|et) )?"
+    r"(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|tell|explain|list|show|find"
+    r"|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie|gibt|qui|quoi|quand|où|quel\w*|pourquoi|comment|combien"
+    r"|quién\w*|qué|cuándo|dónde|cuál\w*|cómo|cuánt[oa]s?)\b"
+)
+_LEANS = re.compile(
+    r"^\W*(?:and|und|y|et|but|aber|pero|mais|so|also|what about|how about|was ist mit|que hay de|et pour)\b"
+    r"|\b(?:she|he|her|his|him|hers|they|them|their|it|its|this|that|those|these|there|then"
+    r"|er|ihr|ihre[mnrs]?|sein|seine[mnrs]?|ihm|ihn|ihnen|davon|dort|dazu|damals"
+    r"|ella|ellos|ellas|eso|esa|ese|alli|il|elle|ils|elles|lui|leurs?|cela|ca)\b"
+)
+# Where one question of a message ends and the next begins.
+_PARTS = re.compile(r"[,;?] (?:and|und|y|et|e) |\? ", re.IGNORECASE)
+_LEAST_WORDS = 3
+
+
+class VaultQuestion(Struct, frozen=True):
+    text: str
+    terms: tuple[str, ...]
+    """The words that carry the topic, as the index writes them."""
+    kinds: tuple[AnswerKind, ...] = ()
+    is_only_kind: bool = False
+    """Whether every part of it asks for one of these kinds."""
+    asks: bool = False
+    """Whether it is a question, and not something that the user tells."""
+
+
+def parse_question(text: str) -> VaultQuestion:
+    terms = tuple(term.removesuffix("*") for term in query_terms(text))
+    topical = tuple(term for term in terms if term not in _ASKING) or terms
+    parts = [_kinds(part) for part in _split(text)]
+    kinds = tuple(dict.fromkeys(kind for part in parts for kind in part))
+    return VaultQuestion(text, topical, kinds, all(parts), _ASKS.search(text.lower()) is not None)
+
+
+def question_parts(question: VaultQuestion) -> list[VaultQuestion]:
+    """The questions that a message asks at once, where each has words of its own; else the whole."""
+    parts = [parse_question(part) for part in _split(question.text)]
+    return parts if len(parts) > 1 and all(len(part.terms) > 1 for part in parts) else [question]
+
+
+def leans_on_earlier(text: str) -> bool:
+    """Whether a message is understood only with what was said before it: "And when was she renamed?"."""
+    return _LEANS.search(normalize_text(text)) is not None or len(parse_question(text).terms) < 2
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in _PARTS.split(text) if len(part.split()) >= _LEAST_WORDS] or [text]
+
+
+def _kinds(part: str) -> list[AnswerKind]:
+    plain = " ".join(normalize_text(part).split())
+    return [kind for kind, pattern in _KINDS.items() if pattern.search(plain)]
