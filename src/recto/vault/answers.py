@@ -106,16 +106,15 @@ def is_near(share: float, similarity: float | None) -> bool:
 
 # -- the sentence that answers
 
-OWN, ABOVE, BESIDE = 1.0, 0.6, 0.25
+OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
-FITS_KIND, OTHER_YEAR, POINTER, DENSE, TOTAL = 0.2, 0.35, 0.3, 0.15, 0.05
+FITS_KIND, OTHER_YEAR, POINTER, DENSE, ALL_OF_THEM = 0.2, 0.35, 0.3, 0.15, 0.2
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 # "See Budget.", "The tables are in Budget": leads to an answer, and is none.
 _POINTER = re.compile(
     r"(?:see|siehe|vgl|vease|ver|voir|cf)\b|[\w ]{0,60}\b(?:is|are) (?:\w+ )?in (?:the )?[^.]{0,60}\.?$"
 )
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b", re.IGNORECASE)
-_TOTAL = re.compile(r"(?:total|sum|gesamt|summe|insgesamt|suma|somme)\b")
 
 
 _NUMBER_WORDS = """
@@ -174,7 +173,7 @@ def rated_statements(
         columns = found_terms(question.terms, each.columns) if each.columns else frozenset[str]()
         above = columns | found_terms(question.terms, f"{title} {each.heading}")
         own = held[at] - columns
-        if at and _PRONOUN.match(each.text):  # it speaks of what the one before it names
+        if own and at and _PRONOUN.match(each.text):  # it speaks of what the one before it names
             above |= held[at - 1]
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
         if own or above:
@@ -199,8 +198,8 @@ def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
     plain = normalize_text(statement.text)
     fit = -POINTER if _POINTER.match(plain) else 0.0
-    if statement.kind == "row" and _TOTAL.match(plain):
-        fit += TOTAL
+    if question.wants_all and statement.kind == "table":
+        fit += ALL_OF_THEM
     asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(f"{title} {statement.heading} {statement.text}"))
     if asked and told and not asked & told:
         fit -= OTHER_YEAR

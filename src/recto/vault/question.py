@@ -16,11 +16,12 @@ AnswerKind = Literal["name", "date", "number", "reason"]
 # Words that say which kind of answer is wanted, not what it is about.
 _ASKING_WORDS = """
     anyone anybody tell say know mean please give show find list name kind much many often let lets got get there here
-    any some must shall may might
+    any some must shall may might each every all both everyone everybody us
     viel viele oft gibt welche welcher welches welchem welchen wieviel wieviele bitte sag zeig lautet heisst hat haben
     hatte die den von vom im am an auf aus bei fur mit nach vor war waren wird wurde wurden werden kann darf durfen
-    cuanto cuanta cuantos cuantas quien quienes cual cuales donde dime hay es son fueron tiene al con
-    combien quel quelle quels quelles quoi dis etait fait faut"""
+    jede jeder jedes jeden alle allen
+    cuanto cuanta cuantos cuantas quien quienes cual cuales donde dime hay es son fueron tiene al con cada todos todas
+    combien quel quelle quels quelles quoi dis etait fait faut chaque tous toutes"""
 _ASKING = frozenset(_ASKING_WORDS.split())
 # They may stand in the answer ("10.4 metres long") as well as not ("80 minutes").
 _MEASURE_WORDS = """
@@ -61,6 +62,7 @@ _LEANS = re.compile(
     r"|er|ihr|ihre[mnrs]?|sein|seine[mnrs]?|ihm|ihn|ihnen|davon|dort|dazu|damals"
     r"|ella|ellos|ellas|eso|esa|ese|alli|il|elle|ils|elles|lui|leurs?|cela|ca)\b"
 )
+_ALL = re.compile(r"\b(?:each|every|everyone|everybody|all|jede[rsn]?|allen?|cada|tod[oa]s|chaque|tous|toutes)\b")
 # Where one question of a message ends and the next begins.
 _PARTS = re.compile(r"[,;?] (?:and|und|y|et|e) |\? ", re.IGNORECASE)
 _LEAST_WORDS = 3
@@ -73,6 +75,8 @@ class VaultQuestion(Struct, frozen=True):
     kinds: tuple[AnswerKind, ...] = ()
     is_only_kind: bool = False
     """Whether every part of it asks for one of these kinds."""
+    wants_all: bool = False
+    """Whether it asks about each of several."""
     asks: bool = False
     """Whether it is a question, and not something that the user tells."""
 
@@ -82,7 +86,8 @@ def parse_question(text: str) -> VaultQuestion:
     topical = tuple(term for term in terms if term not in _ASKING) or terms
     parts = [_kinds(part) for part in _split(text)]
     kinds = tuple(dict.fromkeys(kind for part in parts for kind in part))
-    return VaultQuestion(text, topical, kinds, all(parts), _ASKS.search(text.lower()) is not None)
+    wants_all = _ALL.search(normalize_text(text)) is not None
+    return VaultQuestion(text, topical, kinds, all(parts), wants_all, _ASKS.search(text.lower()) is not None)
 
 
 def question_parts(question: VaultQuestion) -> list[VaultQuestion]:

@@ -23,8 +23,8 @@ from recto.vault.question import VaultQuestion, parse_question, question_parts
 from recto.vault.vault_search import Excerpt, VaultSearch
 
 ReadDocument = Callable[[str], Document]
-# Of the found passages so many are read; and what a place behind the first costs a passage.
-MAX_READ, RANK_COST = 12, 0.02
+# What each place behind the first costs a passage.
+RANK_COST = 0.01
 # The words of an earlier question count so much in a message that leans on it.
 EARLIER_WEIGHT = 0.4
 # A passage that answers this much less than the best one is about something else.
@@ -84,7 +84,7 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     weights |= {term: EARLIER_WEIGHT for term in earlier if term not in weights}
     rater = _Rater(question, weights, _Shelf(read))
     used = [each for path in lookup.in_use for each in rater.used(path)]
-    read_hits = () if is_named else hits[:MAX_READ]
+    read_hits = () if is_named else hits
     found = [each for rank, hit in enumerate(read_hits) for each in rater.found(hit, rank)]
     near = [each for each, is_close in (*used, *found) if is_close]
     far = [each for each, is_close in found if not is_close]
@@ -113,13 +113,13 @@ def answering(passages: Sequence[AnswerPassage], most: int) -> list[tuple[Answer
         key=lambda pair: -(pair[0].score + pair[1].score),
     )
     firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
-    chosen, best = list[tuple[AnswerPassage, NoteStatement]](), 0.0
-    for each, passage in (*sorted(firsts.values(), key=lambda pair: -pair[0].score), *ranked):
-        best = max(best, each.score)
-        is_known = any(_is_beside(passage, each.statement, *known) for known in chosen)
-        if not is_known and each.score >= LEAST_OF_BEST * best and len(chosen) < most:
+    least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
+    others = [(each, passage) for each, passage in ranked if each.score >= least]
+    chosen = list[tuple[AnswerPassage, NoteStatement]]()
+    for each, passage in (*(firsts[part] for part in sorted(firsts)), *others):
+        if not any(_is_beside(passage, each.statement, *known) for known in chosen):
             chosen.append((passage, each.statement))
-    return chosen
+    return chosen[:most]
 
 
 def _is_beside(passage: AnswerPassage, statement: NoteStatement, other: AnswerPassage, known: NoteStatement) -> bool:
@@ -151,9 +151,7 @@ class _Shelf:
 class _Rater:
     def __init__(self, question: VaultQuestion, weights: dict[str, float], shelf: _Shelf) -> None:
         self._weights, self._shelf = weights, shelf
-        self._question = VaultQuestion(
-            question.text, tuple(weights), question.kinds, question.is_only_kind, question.asks
-        )
+        self._question = replace(question, terms=tuple(weights))
         self._parts = question_parts(question)
 
     def found(self, hit: Excerpt, rank: int) -> Iterator[tuple[AnswerPassage, bool]]:
