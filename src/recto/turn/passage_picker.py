@@ -9,6 +9,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,8 +32,9 @@ from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
 
-# Of the unused room. A small model reads slowly, and is led astray by what is only a little near.
-SHARE, MOST_PASSAGES, MOST_QUOTES = 0.2, 4, 3
+MOST_QUOTES = 3
+# How many passages that did not fit are recorded.
+MOST_PASSED = 5
 # A longer message brings its own text along.
 LONGEST = 2_000
 # How far back a message can lean, in messages of the user; and how many notes are in use at once.
@@ -40,6 +42,18 @@ EARLIER, MOST_IN_USE = 3, 3
 _NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR = "your notes do not speak of this"
+
+
+class Share(NamedTuple):
+    """What passages may take: of the unused room, and how many."""
+
+    of_room: float
+    most: int
+
+
+SHARE = Share(0.2, 4)
+# A tiny model reads slowly, and is led astray by what is only a little near.
+TINY_SHARE = Share(0.1, 2)
 
 
 class PassagePicker(Picker):
@@ -75,10 +89,10 @@ class PassagePicker(Picker):
         found = await self._found(_lookup(message.text, room.said))
         if not found.passages:
             return self._nothing(message.text, found)
-        return await self._fitting(found, context, int(room.unused * SHARE))
+        return await self._fitting(found, context, room.unused)
 
     def _nothing(self, text: str, found: FoundPassages) -> VolatilePicks:
-        passed = tuple(replace(_pick(each, ""), because=f"not near enough; {each.because}") for each in found.far)
+        passed = tuple(replace(_pick(each), because=f"not near enough; {each.because}") for each in found.far)
         if found.warning:
             self.notes.append(found.warning)
         if not parse_question(text).asks or found.warning:
@@ -87,21 +101,27 @@ class PassagePicker(Picker):
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
         return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
-    async def _fitting(self, found: FoundPassages, context: TurnContext, left: int) -> VolatilePicks:
+    async def _fitting(self, found: FoundPassages, context: TurnContext, unused: int) -> VolatilePicks:
         inserts, passed, brought = list[Insert](), list[Pick](), list[AnswerPassage]()
-        for each in found.passages:
-            place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
-            text = fenced_document(place, each.text)
+        is_tiny = not context.model.summarizes
+        share = TINY_SHARE if is_tiny else SHARE
+        left = int(unused * share.of_room)
+        for each in found.passages[: share.most + MOST_PASSED]:
+            if len(inserts) == share.most:
+                passed.append(replace(_pick(each), because=f"others are nearer; {each.because}"))
+                continue
+            text = _fenced(each)
             tokens = (await context.token_cache.count([Entry("user", (Text(text),))]))[0].count.tokens
-            if tokens <= left and len(inserts) < MOST_PASSAGES:
+            if tokens <= left:
                 inserts.append(Insert("documents", text, (_pick(each, text),)))
                 brought.append(each)
                 left -= tokens
             else:
-                why = f"takes {tokens} tokens, and {left} are left" if tokens > left else "others are nearer"
+                why = f"takes {tokens} tokens, and {left} are left"
                 passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
         self._citations.add_passages(brought)
-        self._quote(brought)
+        # what comes before the words of a tiny model stands for itself
+        self._quote(found.passages if is_tiny else brought)
         return VolatilePicks(tuple(inserts), tuple(passed))
 
     def _quote(self, passages: Sequence[AnswerPassage]) -> None:
@@ -139,7 +159,12 @@ def _lookup(text: str, said: Sequence[Message]) -> Lookup:
     return Lookup(text, asked[-1].text[:LONGEST] if asked else "", in_use)
 
 
-def _pick(each: AnswerPassage, text: str) -> Pick:
+def _fenced(each: AnswerPassage) -> str:
+    place = f"{each.document.path} › {each.heading}" if each.heading else each.document.path
+    return fenced_document(place, each.text)
+
+
+def _pick(each: AnswerPassage, text: str = "") -> Pick:
     place = f"{each.heading}, line {each.line}" if each.heading else f"line {each.line}"
     sha256 = hashlib.sha256(text.encode()).hexdigest() if text else None
     because = f"found for this message: {place}; {each.because}"
