@@ -26,6 +26,7 @@ NAMES = (
     "recall",
     "search",
     "vault",
+    "answers",
     "record",
     "pick",
     "soak",

@@ -46,7 +46,7 @@ from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, message_tokens
 from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
-from recto.turn.passage_picker import PassagePicker
+from recto.turn.passage_picker import PassagePicker, search_ahead
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
@@ -92,12 +92,9 @@ class Engine:
         self.agents = Agents(home, project, settings)
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / locations.SOURCES_FILE, self._embedder, timeout_s=timeout_s)
-        self.builder = TurnBuilder(
-            store, self.store_thread, settings, home=home, project=project, environment=environment
-        )
-        self.sources = SessionSources(
-            store, self.store_thread, settings.tools, self.servers, self.chooser, self.vaults, project
-        )
+        at = (store, self.store_thread)
+        self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
+        self.sources = SessionSources(*at, settings.tools, self.servers, self.chooser, self.vaults, project)
         self.revisions = Revisions(store, self.store_thread, self.resolve)
         self.use_tracker = UseTracker(store, self.store_thread, self._embedder)
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
@@ -241,7 +238,10 @@ class Engine:
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
-            recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
+            ahead = Message(DRAFT, "user", given.blocks)
+            recall_ahead(self.archive, session, ahead)
+            if self.builder.finds_passages(session.model):
+                self._warming.begin(search_ahead(self.vaults, session, ahead.text))
         return FirstReads(agent, self.store_thread.submit(self.sources.state, session))
 
     async def resolve(
@@ -348,10 +348,9 @@ class Engine:
 
     def _summarise_documents(self, prepared: PreparedTurn) -> None:
         """The reply is there: a model writes lines about long documents in the background."""
-        citations = prepared.citations
-        if citations.summaries and citations.documents and self.settings.references.gists:
-            documents = list(citations.documents.values())
-            self.document_summaries.begin(prepared.session, prepared.context, documents, citations.summaries)
+        documents, summaries = [*prepared.citations.documents.values()], prepared.citations.summaries
+        if summaries and documents and self.settings.references.gists:
+            self.document_summaries.begin(prepared.session, prepared.context, documents, summaries)
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""

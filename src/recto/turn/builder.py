@@ -1,13 +1,14 @@
 """TurnBuilder: resolves models and builds the contexts of turns. Opens providers and token caches once; keeps them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from recto import settings as configuration
 from recto.agents.agent import Agent, apply_agent
 from recto.concurrency import StoreThread
-from recto.errors import Invalid
+from recto.errors import Invalid, RectoError
 from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
@@ -136,6 +137,17 @@ class TurnBuilder:
     async def model(self, name: str) -> Model:
         """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""
         return await self.provider(name).model(self._catalog.full_name(name))
+
+    def finds_passages(self, name: str) -> bool:
+        """Whether passages are found for a model, as far as that is known before it is asked what it can do. An empty
+        name means that of the settings."""
+        settings = self._settings
+        if settings.references.auto != "auto":
+            return settings.references.auto == "always"
+        with suppress(RectoError):  # the turn itself tells what is wrong with the name
+            full = self._catalog.full_name(name or settings.model)
+            return not (settings.tools.enabled and self._catalog.find(*split_name(full)).tools)
+        return False
 
     def provider(self, model: str) -> Provider:
         name, _ = split_name(self._catalog.full_name(model))

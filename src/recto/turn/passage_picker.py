@@ -9,6 +9,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -24,7 +25,9 @@ from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.document_picker import Citations
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.session import ChatSession
 from recto.turn.tool_filter import can_call
+from recto.vault.answers import POOL
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import leans_on_earlier, parse_question
 from recto.vault.vault_answers import AnswerPassage, FoundPassages, Lookup, answering, find_passages
@@ -140,6 +143,13 @@ class PassagePicker(Picker):
         except Exception as why:  # a chat never ends because of what the notes might have said
             log.exception("searching the notes for a message failed")
             return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
+
+
+async def search_ahead(vaults: OpenVaults, session: ChatSession, text: str) -> None:
+    """Searches while the model is being started: the search of the turn itself then finds all in memory."""
+    if session.vault is not None and _may_be_answered(text):
+        with suppress(Exception):  # the turn's own search tells what is wrong
+            await asyncio.to_thread(vaults.search(session.vault).find_excerpts, text, POOL)
 
 
 def _may_be_answered(text: str) -> bool:
