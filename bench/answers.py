@@ -38,7 +38,7 @@ QUESTIONS = {
 }
 """Question -> what must stand on the screen."""
 GOAL_S, PATIENCE_S = 2.0, 60.0
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x1b\x07]*(?:\x1b\\\\|\x07)?)")
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x1b\x07]*(?:\x1b\\|\x07)?)")
 
 
 def main(quick: bool) -> None:

@@ -38,15 +38,15 @@ from recto.store.backup import DailyBackup
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
-from recto.turn.assembly import Turn, account_of, count_current
+from recto.turn.assembly import Turn, account_of
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
 from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
-from recto.turn.message_tokens import count_results, message_tokens
+from recto.turn.message_tokens import count_results, count_sent
 from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
-from recto.turn.passage_picker import PassagePicker, search_ahead
+from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
@@ -95,6 +95,7 @@ class Engine:
         at = (store, self.store_thread)
         self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
         self.sources = SessionSources(*at, settings.tools, self.servers, self.chooser, self.vaults, project)
+        self.passages = PassageSearch(*at, self.vaults, settings)
         self.revisions = Revisions(store, self.store_thread, self.resolve)
         self.use_tracker = UseTracker(store, self.store_thread, self._embedder)
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
@@ -110,7 +111,7 @@ class Engine:
         return [
             SourcePicker(self.sources, turn),
             DocumentPicker(turn, citations, self.settings.references, self._project),
-            PassagePicker(turn, citations, self.vaults, self.settings.references, self.settings.tools),
+            PassagePicker(turn, citations, self.passages),
             RecallPicker(self.archive, self.sources, turn, patience),
             CallerTools(turn, self.settings.tools),
         ]
@@ -136,6 +137,10 @@ class Engine:
         self.backup.wake()
         for event in appended.events:
             yield event
+        name = self.builder.model_name(session.model, options, await appended.reads.agent)
+        # not beside the start of a tiny model, which lets nothing else in this process run
+        if quoted := await self.passages.quote_ahead(session, appended, self.builder.known_model(name)):
+            yield quoted
         turn_input = await self._input(session, appended.message, options, appended.reads)
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
@@ -238,10 +243,7 @@ class Engine:
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
-            ahead = Message(DRAFT, "user", given.blocks)
-            recall_ahead(self.archive, session, ahead)
-            if self.builder.finds_passages(session.model):
-                self._warming.begin(search_ahead(self.vaults, session, ahead.text))
+            recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
         return FirstReads(agent, self.store_thread.submit(self.sources.state, session))
 
     async def resolve(
@@ -249,7 +251,7 @@ class Engine:
     ) -> ResolvedModel:
         """Which model answers next, and as which agent: its files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self.agents.read_or_last, session.agent))
-        name = options.model or session.model or agent.model or self.settings.model
+        name = self.builder.model_name(session.model, options, agent)
         return await self.builder.resolve(name, agent, session.strategy, options, session.conversation)
 
     async def _input(
@@ -330,11 +332,7 @@ class Engine:
             stable=stable,
             mark_bytes=cache.format.mark_bytes,
         )
-        tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
-        whole = (await count_current(cache, message, ())).own.tokens
-        tokens = await message_tokens(cache, message.role, message.blocks, whole)
-        tokens = replace(tokens, augmented=turn.current.counted.count.tokens, descriptions=tools)
-        counted = replace(message, tokens=tokens)
+        counted = await count_sent(turn, message)
 
         def write() -> tuple[None, SessionChanges]:
             cache.save()

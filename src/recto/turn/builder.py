@@ -1,7 +1,6 @@
 """TurnBuilder: resolves models and builds the contexts of turns. Opens providers and token caches once; keeps them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -138,16 +137,16 @@ class TurnBuilder:
         """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""
         return await self.provider(name).model(self._catalog.full_name(name))
 
-    def finds_passages(self, name: str) -> bool:
-        """Whether passages are found for a model, as far as that is known before it is asked what it can do. An empty
-        name means that of the settings."""
-        settings = self._settings
-        if settings.references.auto != "auto":
-            return settings.references.auto == "always"
-        with suppress(RectoError):  # the turn itself tells what is wrong with the name
-            full = self._catalog.full_name(name or settings.model)
-            return not (settings.tools.enabled and self._catalog.find(*split_name(full)).tools)
-        return False
+    def model_name(self, chosen: str, options: CallOptions, agent: Agent) -> str:
+        """The name of the model that answers; `chosen` is the conversation's own."""
+        return options.model or chosen or agent.model or self._settings.model
+
+    def known_model(self, name: str) -> Model | None:
+        """What is known of a model without asking whoever runs it; None where the name says nothing."""
+        try:
+            return self._catalog.find(*split_name(self._catalog.full_name(name)))
+        except RectoError:
+            return None
 
     def provider(self, model: str) -> Provider:
         name, _ = split_name(self._catalog.full_name(model))

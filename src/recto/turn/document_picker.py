@@ -14,7 +14,7 @@ Each document once over all rounds of tool calls. What a tool returned is read f
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,6 @@ from recto.turn.side_call import SideCall, call_model, count_texts
 from recto.turn.token_cache import TokenCache
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
-from recto.vault.note_statements import NoteStatement
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import AnswerPassage
@@ -129,6 +128,8 @@ class Citations(Struct):
     """Documents that were referred to and read."""
     quotes: tuple[Quote, ...] = ()
     """What notes say about the message."""
+    are_quotes_told: bool = False
+    """Whether the user has seen them before the model was ready."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
@@ -136,12 +137,6 @@ class Citations(Struct):
         if self.is_on:
             texts = ((each.document.path, " ".join(each.text.split())[:SNIPPET]) for each in passages)
             self._found += [DocumentReference(f"[[{path}]]", path, "search", None, text) for path, text in texts]
-
-    def add_quotes(self, answers: Iterable[tuple[AnswerPassage, NoteStatement]]) -> None:
-        self.quotes = tuple(
-            Quote(self._link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
-            for passage, each in answers
-        )
 
     def with_references(
         self, message: Message, documents: Sequence[NamedDocument], reader: str | None, opened: Document | None = None

@@ -6,6 +6,7 @@ from recto.chat.blocks import Block, References, Text, Thinking, ToolCall
 from recto.chat.message import Message, Role, Tokens
 from recto.concurrency import StoreThread
 from recto.store.store import Store
+from recto.turn.assembly import Turn, count_current
 from recto.turn.token_cache import TokenCache
 from recto.window.count import proportional_shares
 from recto.window.request import Entry
@@ -59,3 +60,11 @@ async def count_results(store: Store, store_thread: StoreThread, cache: TokenCac
             add_results(store, called, tokens.own)
 
     await store_thread.do(write)
+
+
+async def count_sent(turn: Turn, message: Message) -> Message:
+    """The user's message with its counts as it is sent."""
+    tools = sum(section.tokens for section in turn.window.sections if section.name == "tools")
+    whole = (await count_current(turn.token_cache, message, ())).own.tokens
+    tokens = await message_tokens(turn.token_cache, message.role, message.blocks, whole)
+    return replace(message, tokens=replace(tokens, augmented=turn.current.counted.count.tokens, descriptions=tools))

@@ -9,27 +9,30 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from recto.chat.blocks import Text
+from recto.chat.blocks import Quote, Text
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, sentence_priority
+from recto.concurrency import StoreThread
 from recto.errors import RectoError
+from recto.events import NotesQuoted
+from recto.providers.model import Model
 from recto.search.passages import split_sentences
-from recto.settings import ReferenceSettings, ToolSettings
+from recto.settings import Settings
 from recto.sources.documents import fenced_document, may_name_documents
 from recto.sources.source import Insert, Pick
+from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.document_picker import Citations
+from recto.turn.messages import StartedTurn
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
-from recto.turn.tool_filter import can_call
-from recto.vault.answers import POOL
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.question import leans_on_earlier, parse_question
+from recto.vault.vault import Vault
 from recto.vault.vault_answers import AnswerPassage, FoundPassages, Lookup, answering, find_passages
 from recto.window.request import Entry
 
@@ -41,7 +44,7 @@ MOST_PASSED = 5
 # A longer message brings its own text along.
 LONGEST = 2_000
 # How far back a message can lean, in messages of the user; and how many notes are in use at once.
-EARLIER, MOST_IN_USE = 3, 3
+EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR = "your notes do not speak of this"
@@ -59,37 +62,94 @@ SHARE = Share(0.2, 4)
 TINY_SHARE = Share(0.1, 2)
 
 
+class PassageSearch:
+    """Finds passages for messages, also before a model is ready that takes long to start."""
+
+    def __init__(self, store: Store, store_thread: StoreThread, vaults: OpenVaults, settings: Settings) -> None:
+        self._store, self._store_thread, self._vaults = store, store_thread, vaults
+        self._references, self._tools = settings.references, settings.tools
+        self._ahead: dict[str, FoundPassages] = {}
+
+    def finds(self, model: Model) -> bool:
+        return self._is_wanted(self._references.auto, model)
+
+    def quotes(self, model: Model) -> bool:
+        return self._is_wanted(self._references.quotes, model)
+
+    def _is_wanted(self, setting: str, model: Model) -> bool:
+        return setting == "always" or (setting == "auto" and not (model.tools and self._tools.enabled))
+
+    async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:
+        """The quotes of a message whose notes Recto finds, where they come before the words of the model."""
+        vault, message, text = session.vault, started.message, started.message.text
+        if vault is None or model is None or model.summarizes or not (self.finds(model) and self.quotes(model)):
+            return None
+        if started.is_continued or not may_be_answered(text) or may_name_documents(text):
+            return None
+        found = await self.find(session, message)
+        self._ahead[message.id] = found
+        quotes = await asyncio.to_thread(note_quotes, vault, found.passages)
+        return NotesQuoted(quotes, str(vault.root), model.name) if quotes else None
+
+    def take(self, message: Message) -> FoundPassages | None:
+        """What was found ahead for a message."""
+        return self._ahead.pop(message.id, None)
+
+    async def find(self, session: ChatSession, message: Message) -> FoundPassages:
+        said = list[Message]()
+        if message.parent and leans_on_earlier(message.text):
+            newest = await self._store_thread.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
+            said = _since_clear(newest[::-1])
+        return await self.look_up(session, _lookup(message.text, said))
+
+    async def look_up(self, session: ChatSession, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
+        """A search that fails is told, and the turn goes on."""
+        vault = session.vault
+        assert vault is not None
+        search = self._vaults.search(vault)
+        try:
+            return await asyncio.to_thread(find_passages, search, vault.read, lookup, is_named=is_named)
+        except RectoError as why:
+            return FoundPassages(warning=f"your notes could not be searched: {why.message}")
+        except Exception as why:  # a chat never ends because of what the notes might have said
+            log.exception("searching the notes for a message failed")
+            return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
+
+
+def note_quotes(vault: Vault, passages: Sequence[AnswerPassage]) -> tuple[Quote, ...]:
+    """The sentences that answer, with links to their notes."""
+    return tuple(
+        Quote(vault.shortest_link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
+        for passage, each in answering(passages, MOST_QUOTES)
+    )
+
+
 class PassagePicker(Picker):
-    def __init__(
-        self,
-        turn: TurnInput,
-        citations: Citations,
-        vaults: OpenVaults,
-        references: ReferenceSettings,
-        tools: ToolSettings,
-    ) -> None:
+    def __init__(self, turn: TurnInput, citations: Citations, search: PassageSearch) -> None:
         super().__init__()
-        self._turn, self._citations, self._vaults = turn, citations, vaults
-        has_tools = can_call(turn.resolved, tools)
-        self._finds = references.auto == "always" or (references.auto == "auto" and not has_tools)
-        self._quotes = references.quotes == "always" or (references.quotes == "auto" and not has_tools)
+        self._turn, self._citations, self._search = turn, citations, search
+        model = turn.resolved.model
+        self._finds, self._quotes = search.finds(model), search.quotes(model)
 
     @property
     def wants_room(self) -> bool:
         message = self._turn.message
         if message is None or self._turn.session.vault is None or not (self._finds or self._quotes):
             return False
-        return _may_be_answered(message.text)
+        return may_be_answered(message.text)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        session = self._turn.session
         named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
         if named and may_name_documents(message.text):
-            asked = _NAMES.sub(" ", message.text)
-            self._quote((await self._found(Lookup(asked, in_use=tuple(named)), is_named=True)).passages)
+            lookup = Lookup(_NAMES.sub(" ", message.text), in_use=tuple(named))
+            await self._quote((await self._search.look_up(session, lookup, is_named=True)).passages)
             return VolatilePicks()
         if not self._finds:
             return VolatilePicks()
-        found = await self._found(_lookup(message.text, room.said))
+        ahead = self._search.take(message)
+        self._citations.are_quotes_told = ahead is not None
+        found = ahead or await self._search.find(session, message)
         if not found.passages:
             return self._nothing(message.text, found)
         return await self._fitting(found, context, room.unused)
@@ -124,38 +184,25 @@ class PassagePicker(Picker):
                 passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
         self._citations.add_passages(brought)
         # what comes before the words of a tiny model stands for itself
-        self._quote(found.passages if is_tiny else brought)
+        await self._quote(found.passages if is_tiny else brought)
         return VolatilePicks(tuple(inserts), tuple(passed))
 
-    def _quote(self, passages: Sequence[AnswerPassage]) -> None:
-        if self._quotes:
-            self._citations.add_quotes(answering(passages, MOST_QUOTES))
-
-    async def _found(self, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
-        """A search that fails is noted, and the turn goes on."""
+    async def _quote(self, passages: Sequence[AnswerPassage]) -> None:
         vault = self._turn.session.vault
-        assert vault is not None
-        search = self._vaults.search(vault)
-        try:
-            return await asyncio.to_thread(find_passages, search, vault.read, lookup, is_named=is_named)
-        except RectoError as why:
-            return FoundPassages(warning=f"your notes could not be searched: {why.message}")
-        except Exception as why:  # a chat never ends because of what the notes might have said
-            log.exception("searching the notes for a message failed")
-            return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
+        if self._quotes and vault is not None:
+            self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages)
 
 
-async def search_ahead(vaults: OpenVaults, session: ChatSession, text: str) -> None:
-    """Searches while the model is being started: the search of the turn itself then finds all in memory."""
-    if session.vault is not None and _may_be_answered(text):
-        with suppress(Exception):  # the turn's own search tells what is wrong
-            await asyncio.to_thread(vaults.search(session.vault).find_excerpts, text, POOL)
-
-
-def _may_be_answered(text: str) -> bool:
+def may_be_answered(text: str) -> bool:
     """Nothing is looked up for a greeting, thanks, or a text that is too long to be a question."""
     sentences = split_sentences(text[:LONGEST])
     return bool(sentences) and len(text) <= LONGEST and any(sentence_priority(each) != CHATTER for each in sentences)
+
+
+def _since_clear(said: Sequence[Message]) -> list[Message]:
+    """What was said after the user last began anew."""
+    clears = [at for at, each in enumerate(said) if each.compaction and each.compaction.action == "clear"]
+    return list(said[clears[-1] + 1 :] if clears else said)
 
 
 def _lookup(text: str, said: Sequence[Message]) -> Lookup:

@@ -48,8 +48,6 @@ class Room(Struct, frozen=True):
     """A later picker wants some of it too."""
     inserts: tuple[Insert, ...] = ()
     """What other pickers have put in front of the message already."""
-    said: tuple[Message, ...] = ()
-    """What the window holds of the conversation before the message."""
 
 
 class VolatilePicks(Struct, frozen=True):

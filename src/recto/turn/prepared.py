@@ -77,9 +77,10 @@ class PreparedTurn(Struct):
         come before the words of the model."""
         referenced = [Referenced(self.message)] if is_new and self.message.references else []
         notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
-        quotes, model = self.citations.quotes, self.context.model
-        first = [NotesQuoted(quotes, str(self.citations.root), model.name)] if quotes and not model.summarizes else []
-        return [*referenced, *map(Noticed, notes), *first]
+        cited, model = self.citations, self.context.model
+        is_first = cited.quotes and not cited.are_quotes_told and not model.summarizes
+        quoted = [NotesQuoted(cited.quotes, cited.root, model.name)] if is_first else []
+        return [*referenced, *map(Noticed, notes), *quoted]
 
     async def annotate(self, message: Message | None) -> Message:
         """The message with what is said about it for good, such as the documents that it names. None where that was
@@ -97,15 +98,14 @@ class PreparedTurn(Struct):
         wanting = [picker for picker in self.pickers if picker.wants_room]
         if not wanting:
             return
-        context, loaded = self.context, await self.load()
-        history = sum(entry.count.tokens for entry in loaded.before)
+        context, history = self.context, sum(entry.count.tokens for entry in (await self.load()).before)
         own = (await count_current(context.token_cache, self.message, ())).own.tokens
         free = context.free - history
         # a compaction may come first, and makes at least this much room
         unused = max(free - own, context.budget.room - context.budget.low_water - own, 0)
         for place, picker in enumerate(wanting, 1):
             taken = sum(pick.tokens for insert in self.inserts for pick in insert.picks)
-            room = Room(max(0, unused - taken), free, place < len(wanting), self.inserts, tuple(loaded.view.history))
+            room = Room(max(0, unused - taken), free, place < len(wanting), self.inserts)
             picks = await picker.volatile(self.message, context, room)
             self.inserts, self.passed = (*self.inserts, *picks.inserts), (*self.passed, *picks.passed)
 

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -187,8 +188,10 @@ class VaultSearch:
         """Adds a few changed notes, or leaves many to the background. Returns a warning."""
         vectors = self._index.vectors
         if not self._scanned.is_set():
-            self.wake()  # the first scan of a large vault takes longer than a search may
-            if not self._scanned.wait(SCAN_TIMEOUT_S):
+            # not by the worker: it stands back from the turn that waits here
+            threading.Thread(target=self._scan, name="recto-scan", daemon=True).start()
+            if not self._scanned.wait(SCAN_TIMEOUT_S):  # of a large vault it takes longer than a search may
+                self.wake()
                 return BEING_BUILT
         try:
             left = self._indexer.update(UPDATE_BEFORE_SEARCH, LOCK_TIMEOUT_S)
@@ -205,6 +208,12 @@ class VaultSearch:
     def wake(self) -> None:
         """Brings the index up to date in the background."""
         self._worker.wake()
+
+    def _scan(self) -> None:
+        """The first look at the notes. What is wrong with them the search itself tells."""
+        with suppress(RectoError):
+            self._vault.hashes()
+        self._scanned.set()
 
     def fill(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Brings the index up to date now."""
