@@ -1,19 +1,20 @@
 """Which sentence of some notes answers a question, and whether the notes speak of it at all. Pure, by words.
 
 Words count by how few of the found passages hold them, and match by their beginnings, so that no language needs to be
-known. Evidence of a name, date, number or reason is known in English, German, Spanish and French.
+known. Evidence of a name, date, number, price or reason is known in English, German, Spanish and French.
 """
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
-from recto.search.terms import normalize_text, topic_words, word_forms, words
+from recto.search.terms import topic_words, word_forms, words
 from recto.vault.note_statements import NoteStatement
-from recto.vault.question import MEASURES, AnswerKind, VaultQuestion
+from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
 
 # -- words
 
@@ -73,18 +74,26 @@ def _found(terms: tuple[str, ...], present: frozenset[str]) -> frozenset[str]:
     )
 
 
-MEASURE_WEIGHT = 0.8
+MEASURE_WEIGHT, FOREIGN_WEIGHT = 0.8, 1.0
 POOL = 24
 """How many passages a question is held against."""
 
 
+def is_foreign(question: VaultQuestion, pool: Sequence[str]) -> bool:
+    """Whether a question is in another language than the notes."""
+    asked, told = language_of(question.text), language_of(" ".join(pool))
+    return bool(asked and told) and asked != told
+
+
 def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, float]:
     """The weight of each term: the fewer of the found texts hold it the more. A term that none holds weighs most: the
-    notes do not speak of it."""
+    notes do not speak of it. But where they are in another language, only names and numbers can be found at all."""
     held = [found_terms(question.terms, text) for text in pool]
     counts = {term: sum(term in some for some in held) for term in question.terms}
     size = max(POOL, len(pool))  # a search that finds little must not make its words common
     weights = {term: 0.5 + math.log((size + 1) / (count + 1)) for term, count in counts.items()}
+    if is_foreign(question, pool):
+        weights |= {term: FOREIGN_WEIGHT for term, count in counts.items() if not count}
     return {term: min(weight, MEASURE_WEIGHT) if term in MEASURES else weight for term, weight in weights.items()}
 
 
@@ -143,6 +152,7 @@ _EVIDENCE: dict[AnswerKind, re.Pattern[str]] = {
     "date": re.compile(
         rf"\b(?:1[5-9]|20)\d\d\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b|\d.? ?{_any_of(_MONTHS)}|{_any_of(_DAYS)}"
     ),
+    "money": re.compile(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
     "reason": re.compile(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
 }
 # A capital inside of a sentence. German has one on every noun, so that it says little there.
@@ -196,7 +206,7 @@ def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str
 
 
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
-    plain = normalize_text(statement.text)
+    plain = _folded(statement.text)
     fit = -POINTER if _POINTER.match(plain) else 0.0
     if question.wants_all and statement.kind == "table":
         fit += ALL_OF_THEM
@@ -207,6 +217,12 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
         is_fit = any(_is_of_kind(kind, statement, plain, title) for kind in question.kinds)
         fit += FITS_KIND * (is_fit - (question.is_only_kind and not is_fit))
     return fit
+
+
+def _folded(text: str) -> str:
+    """Without capitals and accents, but with the marks of amounts and dates."""
+    parts = unicodedata.normalize("NFKD", text.lower())
+    return "".join(sign for sign in parts if unicodedata.category(sign) != "Mn")
 
 
 def _is_of_kind(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> bool:

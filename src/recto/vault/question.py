@@ -1,6 +1,6 @@
 """VaultQuestion: what a message asks: the words that carry its topic, and the kind of answer it wants.
 
-The kinds (a name, a date, a number, a reason) and messages that lean on earlier ones are known in English, German,
+The kinds (a name, date, number, price or reason) and messages that lean on earlier ones are known in English, German,
 Spanish and French. Patterns read text without capitals and accents.
 """
 
@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recto.search.terms import normalize_text, query_terms
+from recto.search.terms import normalize_text, query_terms, words
 
-AnswerKind = Literal["name", "date", "number", "reason"]
+AnswerKind = Literal["name", "date", "number", "money", "reason"]
 
 # Words that say which kind of answer is wanted, not what it is about.
 _ASKING_WORDS = """
@@ -19,8 +19,9 @@ _ASKING_WORDS = """
     any some must shall may might each every all both everyone everybody us
     viel viele oft gibt welche welcher welches welchem welchen wieviel wieviele bitte sag zeig lautet heisst hat haben
     hatte die den von vom im am an auf aus bei fur mit nach vor war waren wird wurde wurden werden kann darf durfen
-    jede jeder jedes jeden alle allen
+    jede jeder jedes jeden alle allen diesem diesen dieser dieses diese
     cuanto cuanta cuantos cuantas quien quienes cual cuales donde dime hay es son fueron tiene al con cada todos todas
+    este esta
     combien quel quelle quels quelles quoi dis etait fait faut chaque tous toutes"""
 _ASKING = frozenset(_ASKING_WORDS.split())
 # They may stand in the answer ("10.4 metres long") as well as not ("80 minutes").
@@ -37,6 +38,11 @@ _NUMBER_ASKED = re.compile(
     r"|\bwelche \w*nummer|\bwie lautet .*nummer"
     r"|\bcuant[oa]s?\b|\b(?:que|cual es el) (?:numero|precio|tamano|velocidad)\b|\bcada cuanto\b"
     r"|\bcombien\b|\bquel(?:le)? (?:est )?(?:le |la )?(?:numero|prix|taille|vitesse|age|longueur|poids)\b"
+)
+# A number that is asked for with one of these is an amount of money.
+_MONEY_ASKED = re.compile(
+    r"\b(?:costs?|price|charged?|pay|paid|spend|spent|fee|worth|kost\w*|preis|bezahl\w*|ausgegeben|cuesta\w*|costo|precio"
+    r"|pag\w+|gast\w+|coute\w*|prix|pay\w*)\b"
 )
 _DATE_ASKED = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|time)\b|\bwann\b|\bwelche[msnr]? (?:jahr|datum|tag|monat)\b"
@@ -63,6 +69,14 @@ _LEANS = re.compile(
     r"|ella|ellos|ellas|eso|esa|ese|alli|il|elle|ils|elles|lui|leurs?|cela|ca)\b"
 )
 _ALL = re.compile(r"\b(?:each|every|everyone|everybody|all|jede[rsn]?|allen?|cada|tod[oa]s|chaque|tous|toutes)\b")
+# The commonest words of a language that it shares with none of the others.
+_COMMON_WORDS = {
+    "en": "the of and is to was were what which how who did does do we our for with when where why are been has had",
+    "de": "der das und ist wie wer wir nicht mit von im haben hat wurde wann warum welche ein eine fur auf sind",
+    "es": "el los las que y es cuanto cuanta por se del como cuando quien cual hay una con fue son este esta",
+    "fr": "le les et est qui dans du des quand pourquoi combien quel quelle une avec sur ont sont cette aux par",
+}
+_LANGUAGES = {language: frozenset(listed.split()) for language, listed in _COMMON_WORDS.items()}
 # Where one question of a message ends and the next begins.
 _PARTS = re.compile(r"[,;?] (?:and|und|y|et|e) |\? ", re.IGNORECASE)
 _LEAST_WORDS = 3
@@ -96,6 +110,14 @@ def question_parts(question: VaultQuestion) -> list[VaultQuestion]:
     return parts if len(parts) > 1 and all(len(part.terms) > 1 for part in parts) else [question]
 
 
+def language_of(text: str) -> str:
+    """One of four languages, by its commonest words; empty for any other and where too little is said."""
+    found = words(text)
+    counts = {language: sum(word in common for word in found) for language, common in _LANGUAGES.items()}
+    first, second = sorted(counts, key=lambda language: -counts[language])[:2]
+    return first if counts[first] > counts[second] else ""
+
+
 def leans_on_earlier(text: str) -> bool:
     """Whether a message is understood only with what was said before it: "And when was she renamed?"."""
     return _LEANS.search(normalize_text(text)) is not None or len(parse_question(text).terms) < 2
@@ -107,4 +129,6 @@ def _split(text: str) -> list[str]:
 
 def _kinds(part: str) -> list[AnswerKind]:
     plain = " ".join(normalize_text(part).split())
-    return [kind for kind, pattern in _KINDS.items() if pattern.search(plain)]
+    found = [kind for kind, pattern in _KINDS.items() if pattern.search(plain)]
+    is_money = "number" in found and _MONEY_ASKED.search(plain)
+    return ["money" if kind == "number" and is_money else kind for kind in found]

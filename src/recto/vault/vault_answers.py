@@ -13,6 +13,7 @@ from recto.vault.answers import (
     RatedStatement,
     asks_itself,
     found_terms,
+    is_foreign,
     is_near,
     rated_statements,
     term_weights,
@@ -29,6 +30,8 @@ RANK_COST = 0.01
 EARLIER_WEIGHT = 0.4
 # A passage that answers this much less than the best one is about something else.
 LEAST_OF_BEST = 0.55
+# Of a question in another language a name alone may stand for anything: "Mount" in "Mount Everest".
+LEAST_FOREIGN = 2
 # Notes in use are looked at this far, and so much around a sentence is a passage.
 MAX_NOTE_CHARS, MAX_SECTION_CHARS = 40_000, 900
 USED_BEFORE = "in use, and the message leans on it"
@@ -79,10 +82,12 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
         more = search.find_excerpts(f"{lookup.text}\n{lookup.earlier}", POOL).hits
         hits = tuple({(each.path, each.start): each for each in (*more, *hits)}.values())
     question = parse_question(lookup.text)
-    weights = term_weights(question, [f"{hit.title} {hit.heading} {hit.text}" for hit in hits])
+    pool = [f"{hit.title} {hit.heading} {hit.text}" for hit in hits]
+    weights = term_weights(question, pool)
     earlier = parse_question(lookup.earlier).terms if lookup.earlier else ()
     weights |= {term: EARLIER_WEIGHT for term in earlier if term not in weights}
-    rater = _Rater(question, weights, _Shelf(read))
+    least = min(len(question.terms), LEAST_FOREIGN) if is_foreign(question, pool) else 1
+    rater = _Rater(question, weights, least, _Shelf(read))
     used = [each for path in lookup.in_use for each in rater.used(path)]
     read_hits = () if is_named else hits
     found = [each for rank, hit in enumerate(read_hits) for each in rater.found(hit, rank)]
@@ -149,8 +154,8 @@ class _Shelf:
 
 
 class _Rater:
-    def __init__(self, question: VaultQuestion, weights: dict[str, float], shelf: _Shelf) -> None:
-        self._weights, self._shelf = weights, shelf
+    def __init__(self, question: VaultQuestion, weights: dict[str, float], least: int, shelf: _Shelf) -> None:
+        self._weights, self._least, self._shelf = weights, least, shelf
         self._question = replace(question, terms=tuple(weights))
         self._parts = question_parts(question)
 
@@ -195,6 +200,8 @@ class _Rater:
         """How much of the question a passage holds, by weight. What it asks itself does not count."""
         told = " ".join(f"{each.heading} {each.text}" for each in statements if not asks_itself(each.text))
         held = found_terms(self._question.terms, f"{title} {told}")
+        if len(held) < self._least:
+            return 0.0
         return sum(self._weights[term] for term in held) / (sum(self._weights.values()) or 1.0)
 
 
