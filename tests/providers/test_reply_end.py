@@ -40,6 +40,12 @@ def test_a_list_of_clauses_that_begin_alike_ends() -> None:
     assert len(shown) < 100
 
 
+def test_a_third_sentence_that_begins_like_two_before_it_ends_it() -> None:
+    text = "The plan was to sail. The plan was to paint.\nThe plan was to rest. The plan was nothing."
+    for step in (1, 3, 7):
+        assert played(text, step=step) == ("The plan was to sail. The plan was to paint.", True)
+
+
 def test_words_that_go_round_without_a_full_stop_end() -> None:
     shown, is_over = played("the plan of the boat and the crew and " * 40)
     assert is_over

@@ -5,6 +5,7 @@ Text passes through as it comes; only what may turn out to be a repetition or a 
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -16,6 +17,8 @@ _WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
 # A shorter unit may be said twice: "Yes.", "1."
 _FEWEST_WORDS = 3
+# So many sentences may begin with the same words.
+_MOST_ALIKE = 2
 # So many words in a row that brought nearly nothing new are a loop, and so are many clauses that begin alike.
 _LOOKED_AT, _LEAST_NEW = 36, 0.35
 _ALIKE_CLAUSES = 4
@@ -32,6 +35,7 @@ class ReplyEnd:
         self._parts, self._held, self._ending = 0, "", ""
         self._line_ends = ""
         self._units = set[str]()
+        self._starts = Counter[str]()
         self._said: list[str] = []
         self._passed = ""
         """What has gone through of the unit that is not complete."""
@@ -80,7 +84,7 @@ class ReplyEnd:
     def _release(self) -> str:
         """Of what is not complete: as much as can be neither a repetition nor a fence."""
         whole = self._passed + self._held
-        if self._ends_at(whole) is not None:
+        if self._ends_at(whole) is not None or (len(_words(whole)) > _FEWEST_WORDS and self._is_said(whole)):
             self.is_over = True
             return ""
         if self._may_end(whole):
@@ -106,9 +110,12 @@ class ReplyEnd:
         self._said += words
         if len(words) >= _FEWEST_WORDS:
             self._units.add(" ".join(words))
+            self._starts[" ".join(words[:_FEWEST_WORDS])] += 1
 
     def _is_said(self, whole: str) -> bool:
-        return " ".join(_words(whole)) in self._units
+        """Whether it was said before, or begins as two before it did: "The plan was …", again and again."""
+        words = _words(whole)
+        return " ".join(words) in self._units or self._starts[" ".join(words[:_FEWEST_WORDS])] >= _MOST_ALIKE
 
     def _ends_at(self, whole: str) -> int | None:
         """Where a fence or an invented heading begins; None if there is none."""
@@ -122,7 +129,8 @@ class ReplyEnd:
         words = " ".join(_words(whole))
         if not words or (self._is_after_gap and _may_be_heading(whole)):
             return True
-        if any(known.startswith(words) for known in self._units):
+        worn = [start for start, count in self._starts.items() if count >= _MOST_ALIKE]
+        if any(known.startswith(words) for known in (*self._units, *worn)):
             return True
         tail = whole[-max(map(len, FENCES)) :]
         return any(fence.startswith(tail[at:]) for fence in FENCES for at in range(len(tail)) if tail[at] in "BE[")
