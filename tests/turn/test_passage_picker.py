@@ -8,7 +8,8 @@ from tests.conftest import Open, Script
 from tests.vault.asked_notes import NOTES
 
 from recto.blocking import Desk, Talk
-from recto.events import NotesQuoted, Noticed, Replied, Sent, TextDelta
+from recto.errors import NotFound
+from recto.events import Appended, NotesQuoted, Noticed, Replied, Sent, TextDelta
 from recto.sources.source import Pick
 from recto.turn.passage_picker import NOTHING, NOTHING_NEAR
 
@@ -164,3 +165,39 @@ def test_a_search_that_fails_is_told_and_the_turn_goes_on(
     events = list(talk.stream("Who runs the bakery?"))
     assert any(isinstance(event, Noticed) and "could not be searched" in event.text for event in events)
     assert talk.messages()[-1].text == "ok"
+
+
+def test_the_notes_answer_before_a_tiny_model_is_ready_and_even_if_it_never_is(
+    desk: Open, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.providers.embedded.find_weights", lambda home: None)
+    talk = desk("embedded:smollm2", vault=vault).conversation()
+    events = talk.stream("Who runs the bakery?")
+    assert isinstance(next(events), Appended)
+    quoted = next(events)
+    with pytest.raises(NotFound, match="The embedded model needs"):
+        next(events)
+    assert isinstance(quoted, NotesQuoted)
+    assert quoted.quotes[0].sentence == "Farida runs it with her brother Tom."
+    assert quoted.tiny_model == "embedded:smollm2"
+
+
+def test_quotes_that_came_ahead_are_told_once_and_kept_with_the_reply(
+    desk: Open, script: Script, vault: Path, tmp_path: Path
+) -> None:
+    model = script(OK, tools=False, summarizes=False)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "models.toml").write_text(f'["{model}"]\ntools = false\nsummarizes = false\n')
+    talk = desk(model, vault=vault).conversation()
+    events = list(talk.stream("Who runs the bakery?"))
+    assert [type(event) for event in events[:2]] == [Appended, NotesQuoted]
+    assert sum(isinstance(event, NotesQuoted) for event in events) == 1
+    [quoted] = [event for event in events if isinstance(event, NotesQuoted)]
+    assert talk.messages()[-1].quotes == quoted.quotes
+
+
+def test_what_was_said_before_a_clear_is_not_leaned_on(desk: Open, script: Script, vault: Path) -> None:
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
+    talk.ask("Where is the house in [[Viaje#Alojamiento]]?")
+    talk.clear()
+    assert all(pick.name != "Viaje.md" for pick in passages(talk, "And who owns it?"))
