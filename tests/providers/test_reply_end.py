@@ -67,6 +67,12 @@ def test_our_own_fences_end_it(fence: str) -> None:
     assert played(f"She was built in 1934.\n{fence} Welcome.md\nMore.") == ("She was built in 1934.", True)
 
 
+def test_a_reply_that_begins_with_a_fence_is_not_empty() -> None:
+    for step in (1, 3, 50):
+        text = "BEGIN DOCUMENT Welcome.md\nShe was built in 1934.\nEND DOCUMENT Welcome.md\nMore."
+        assert played(text, step=step) == ("She was built in 1934.", True)
+
+
 def test_a_long_reply_ends_with_a_sentence_before_it_would_be_cut_off() -> None:
     text = " ".join(f"Sentence {number} tells of thing {number * 7}." for number in range(60))
     shown, is_over = played(text, step=5, max_tokens=100)
@@ -83,6 +89,5 @@ def test_a_reply_that_says_each_thing_once_passes_unchanged(sentences: list[str]
 
 @given(st.text(alphabet="abBEG IND.,!\n[#*:-", max_size=120), st.integers(1, 7))
 def test_what_is_shown_is_the_beginning_of_what_came(text: str, step: int) -> None:
-    shown, is_over = played(text, step=step)
-    assert text.startswith(shown.removesuffix("…"))
-    assert is_over or text.rstrip("\n").startswith(shown)
+    shown, _ = played(f"Yes. {text}", step=step)
+    assert f"Yes. {text}".startswith(shown.removesuffix("…"))

@@ -70,6 +70,9 @@ class ReplyEnd:
     def _judge(self, whole: str) -> str:
         """A complete sentence or line: goes through, or ends the reply."""
         new, at = whole[len(self._passed) :], self._ends_at(whole)
+        if at == 0 and not self._said:  # a reply that begins with a fence may still say something after it
+            self._held = self._held[len(whole) :]
+            return ""
         if at is not None or self._is_said(whole):
             self.is_over = True
             return new[: max(0, (at or 0) - len(self._passed))].rstrip() if at else ""
@@ -84,7 +87,10 @@ class ReplyEnd:
     def _release(self) -> str:
         """Of what is not complete: as much as can be neither a repetition nor a fence."""
         whole = self._passed + self._held
-        if self._ends_at(whole) is not None or (len(_words(whole)) > _FEWEST_WORDS and self._is_said(whole)):
+        at = self._ends_at(whole)
+        if at == 0 and not self._said:
+            return ""
+        if at is not None or (len(_words(whole)) > _FEWEST_WORDS and self._is_said(whole)):
             self.is_over = True
             return ""
         if self._may_end(whole):

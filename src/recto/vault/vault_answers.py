@@ -134,7 +134,8 @@ def _is_beside(passage: AnswerPassage, statement: NoteStatement, other: AnswerPa
 
 
 def _says_something(statement: NoteStatement) -> bool:
-    return len(topic_words(statement.text)) > 1
+    is_remark = statement.text.startswith("(") and statement.text.endswith(")")
+    return len(topic_words(statement.text)) > 1 and not is_remark
 
 
 class _Shelf:
