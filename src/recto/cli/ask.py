@@ -105,7 +105,6 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         "request": reply.request_id,
         "text": reply.text,
         "references": [wire.reference_to_json(each) for each in reply.references],
-        "quotes": [wire.quote_to_json(each) for each in reply.quotes],
         "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
         "tokens": {
             "total": window.total,
@@ -115,6 +114,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         },
         "notes": list(reply.notes),
         "branched": asdict(reply.branched) if reply.branched else None,
+        "quotes": [wire.quote_to_json(each) for each in reply.quotes],
     }
 
 
