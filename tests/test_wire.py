@@ -3,7 +3,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto import wire
-from recto.chat.blocks import Block, Compaction, File, Image, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import (
+    Block,
+    Compaction,
+    File,
+    Image,
+    Made,
+    Quote,
+    References,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from recto.errors import Invalid
 
 made = st.none() | st.builds(Made, st.text(), st.text(), st.none() | st.floats(0, 1e6))
@@ -81,3 +93,8 @@ def test_fields_of_a_later_version_are_passed_over() -> None:
 def test_nan_is_never_written() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         wire.dumps(float("nan"))
+
+
+def test_quotes_without_references_come_back_as_they_were() -> None:
+    block = References((), vault="/notes", quotes=(Quote("[[A]]", "a.md", "", 3, "It is so."),))
+    assert wire.blocks_from_json(wire.blocks_to_json((block,))) == (block,)
