@@ -21,6 +21,7 @@ from bench.figure import Figure, cost
 from bench.notes import NAMES, Meant, Notes, uncommon, write_notes
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
+from bench.vault_questions import show_questions, small_questions
 from bench.vault_search import show_meaning, show_words, small_search
 from bench.vault_turns import show_turns
 from recto.locations import CATALOG_FILE, SEARCH_FILE
@@ -48,6 +49,7 @@ def main(quick: bool) -> None:
         show_words(notes, home)
         show_turns(notes, home, turns)
         show_meaning(home, embedded)
+        show_questions(home / "questions", 10 if quick else 1)
 
 
 def small(home: Path) -> Iterator[Figure]:
@@ -58,6 +60,7 @@ def small(home: Path) -> Iterator[Figure]:
     ours, _ = _follow(notes, home)
     yield cost("vault: a link resolved", 1 / next(iter(ours.values())).rate, "a walk", 1 / _walk_all(notes).rate)
     yield small_search(notes, home)
+    yield from small_questions(home / "questions")
 
 
 @contextmanager

@@ -76,21 +76,29 @@ def test_the_best_come_first_and_among_equals_the_newest(values: dict[int, float
     assert rank(values) == sorted(values, key=lambda number: (-values[number], -number))
 
 
-def test_first_in_every_ranking_scores_one() -> None:
-    assert fuse([7, 1, 2], [7, 2, 1])[7] == 1.0
+def test_the_best_by_words_and_by_meaning_scores_one() -> None:
+    assert fuse({7: 3.0, 1: 2.0}, {7: 0.6, 2: 0.5})[7] == 1.0
 
 
-@given(numbers, numbers)
-def test_fused_scores_cover_both_rankings_between_zero_and_one(one: list[int], other: list[int]) -> None:
-    fused = fuse(one, other)
-    assert set(fused) == {*one, *other}
-    assert all(0.0 < score <= 1.0 for score in fused.values())
+scores = st.dictionaries(st.integers(0, 50), st.floats(0.01, 3))
 
 
-@given(st.lists(st.integers(0, 50), unique=True, min_size=1))
-def test_one_ranking_fused_with_itself_keeps_its_order(ranking: list[int]) -> None:
-    fused = fuse(ranking, ranking)
-    assert sorted(ranking, key=lambda each: -fused[each]) == ranking
+@given(scores, scores)
+def test_fused_scores_cover_words_and_meaning_between_zero_and_one(
+    by_words: dict[int, float], similarity: dict[int, float]
+) -> None:
+    fused = fuse(by_words, similarity)
+    assert set(fused) == {*by_words, *similarity}
+    assert all(0.0 < score <= 1.0 + 1e-9 for score in fused.values())
+
+
+@given(scores)
+def test_words_alone_keep_their_order(by_words: dict[int, float]) -> None:
+    assert rank(fuse(by_words, {})) == rank(by_words)
+
+
+def test_a_faint_similarity_does_not_outweigh_a_clear_match_of_words() -> None:
+    assert rank(fuse({1: 1.0, 2: 0.4}, {2: 0.3, 3: 0.1}))[0] == 1
 
 
 @given(st.dictionaries(st.integers(0, 5000), st.integers(0, 300).map(float)), st.integers(1, 40))

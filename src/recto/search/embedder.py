@@ -6,7 +6,7 @@ Embedders by name, each imported only when it is opened.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from recto.errors import Invalid, NoVectors
 
@@ -46,6 +46,19 @@ class Embedder(Protocol):
         """One row per text, of length 1, or all zeros for a text without content. Raises NoVectors on failure."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class KnowsLanguages(Protocol):
+    """An embedder that can tell which languages it knows."""
+
+    def familiarity(self, text: str) -> float:
+        """From 0, for a text in an unknown language or script, to 1. Raises NoVectors on failure."""
+
+
+def familiarity(embedder: Embedder, text: str) -> float:
+    """How far the similarity of a text counts. Embedders that do not tell are taken to know every language."""
+    return embedder.familiarity(text) if isinstance(embedder, KnowsLanguages) else 1.0
 
 
 def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":

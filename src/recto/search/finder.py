@@ -1,4 +1,4 @@
-"""Finder: answers a query from a keyword index and from vectors, and fuses the two rankings."""
+"""Finder: answers a query from a keyword index and from vectors, and adds up the two scores."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +26,7 @@ from recto.search.ranking import (
     rough_scores,
     word_scores,
 )
+from recto.search.second_look import look_again
 
 if TYPE_CHECKING:
     from recto.search.passage_table import PassageTable
@@ -42,6 +43,10 @@ MAX_CACHED_PARTITIONS = 8
 MAX_SCORED, READ_BATCH = 1500, 200
 # How many passages of each ranking are fused.
 FUSION_DEPTH = 400
+# How many of the best passages are looked at again.
+LOOKED_AT = 50
+# How much of their scores is still that of the first look, which knows their neighbours.
+FIRST_LOOK_SHARE = 0.2
 _OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
 
 
@@ -203,7 +208,9 @@ class Finder:
         by_words = self._with_priors(parsed, partition, scores)
         similarity, warning = answer()
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
-        best = _fuse(by_words, self._with_speaker(parsed, partition, nearest)) if nearest else _scaled(by_words)
+        if self.index.keeps_texts:
+            by_words = self._look_again(query.text, by_words, nearest)
+        best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
         self._read(partition, top)
@@ -297,15 +304,29 @@ class Finder:
             return raised
         return {each: raised[each] for each in rank(raised)}
 
-    def _with_speaker(self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]) -> list[int]:
-        """Passages by similarity, raised for the named speaker."""
+    def _look_again(self, text: str, by_words: Mapping[int, float], nearest: Mapping[int, float]) -> dict[int, float]:
+        """The scores of the best passages by their texts; the others after them, in their order."""
+        first = list(islice(by_words, LOOKED_AT))
+        seen = look_again(text, self.index.texts({*first, *islice(nearest, LOOKED_AT // 2)}))
+        top = max(by_words.values(), default=0.0) or 1.0
+        share = FIRST_LOOK_SHARE
+        seen = {each: (1 - share) * score + share * by_words.get(each, 0.0) / top for each, score in seen.items()}
+        least = min((seen[each] for each in first if each in seen), default=1.0)
+        rest = {each: least * score / top for each, score in by_words.items() if each not in seen}
+        found = seen | rest
+        return {each: found[each] for each in rank(found)}
+
+    def _with_speaker(
+        self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
+    ) -> Mapping[int, float]:
+        """Similarity, raised for the named speaker."""
         if not parsed.names_speaker:
-            return list(similarity)
+            return similarity
         self._read(partition, similarity)
         raised = dict(similarity)
         for each in parsed.by_speaker(partition.passages, similarity):
             raised[each] += SPEAKER_SIMILARITY
-        return rank(raised)
+        return raised
 
 
 def _without(posting: Posting, later: set[int]) -> Posting:
@@ -326,17 +347,6 @@ def _best_first(query: Query, parsed: ParsedQuery, partition: Partition) -> Iter
     order = iter(scores) if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
     while some := {each: scores[each] for each in islice(order, MAX_SCORED)}:
         yield some
-
-
-def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scaled so that the best scores 1."""
-    top = max(scores.values(), default=0.0) or 1.0
-    return {each: score / top for each, score in scores.items()}
-
-
-def _fuse(by_words: Mapping[int, float], by_similarity: Sequence[int]) -> dict[int, float]:
-    """Both with the best first."""
-    return fuse(list(islice(by_words, FUSION_DEPTH)), by_similarity[:FUSION_DEPTH])
 
 
 def _hits(
@@ -368,11 +378,11 @@ def _hits(
 
 def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
     parts = []
-    if own := [name for name, numbers in terms if number in numbers]:
+    if own := list(dict.fromkeys(name for name, numbers in terms if number in numbers)):
         parts.append("holds " + ", ".join(own[:4]))
     else:
         around = range(number - RADIUS, number + RADIUS + 1)
-        if nearby := [name for name, numbers in terms if not numbers.isdisjoint(around)]:
+        if nearby := list(dict.fromkeys(name for name, numbers in terms if not numbers.isdisjoint(around))):
             parts.append("stands beside what holds " + ", ".join(nearby[:3]))
     if similarity is not None:
         parts.append(f"near in meaning ({similarity:.2f})")

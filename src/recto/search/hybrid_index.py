@@ -20,8 +20,10 @@ Progress = Callable[[int, int], object]
 
 
 class HybridIndex:
-    def __init__(self, path: Path, embedder: OpenEmbedder, read: ReadTexts, *, timeout_s: float) -> None:
-        self.keywords = KeywordIndex(path)
+    def __init__(
+        self, path: Path, embedder: OpenEmbedder, read: ReadTexts, *, timeout_s: float, keeps_texts: bool = False
+    ) -> None:
+        self.keywords = KeywordIndex(path, keeps_texts=keeps_texts)
         self.finder = Finder(self.keywords)
         self.problem = ""
         """Why there is no embedder."""

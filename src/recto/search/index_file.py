@@ -17,7 +17,9 @@ from recto.errors import Busy, RectoError, StoreError
 from recto.home_files import keep_private, make_private_folder
 from recto.ids import new_id
 
-VERSION = "2"
+VERSION = "3"
+# An index of these versions is filled again, but its vectors stay: they belong to texts, not to an index.
+_VERSIONS_WITH_VECTORS, _VECTOR_TABLES = ("2",), ("embedders", "vectors")
 # Of the labels of passages. In an index without it some are missing, and it need not be made again for them.
 LABELS = "2"
 BUSY_S = 5.0
@@ -40,8 +42,10 @@ CREATE INDEX passages_item ON passages (item);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsize=0, tokenize='porter ascii');
 -- in the order in which passages were added: an embedder has seen everything up to its `done` number
 CREATE TABLE queue (n INTEGER PRIMARY KEY, passage INTEGER NOT NULL);
-CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE vectors (
+-- words in lower case, compressed, and only of an index that looks at them again
+CREATE TABLE texts (n INTEGER PRIMARY KEY, text BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
@@ -207,10 +211,10 @@ class IndexFile:
         self.path = copy
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
+        version = _version(db)
+        if version is None:
             return False
-        found = db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone()
-        if found is None or found[0] != VERSION:
+        if version != VERSION:
             self.rebuild_reason = "the search index was made by another version of Recto and is being rebuilt"
             return False
         return True
@@ -218,15 +222,26 @@ class IndexFile:
     def _create_tables(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         if not self._is_current(db):  # another process may have been quicker
+            kept = _VECTOR_TABLES if _version(db) in _VERSIONS_WITH_VECTORS else ()
             for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall():
                 db.execute(f'DROP TABLE "{name}"')
             tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             for (name,) in db.execute(tables).fetchall():
-                db.execute(f'DROP TABLE "{name}"')
+                if name not in kept:
+                    db.execute(f'DROP TABLE "{name}"')
             for statement in _TABLES.split(";"):
                 db.execute(statement)
+            db.execute("UPDATE embedders SET done = 0")
             db.executemany("INSERT INTO marks VALUES (?, ?)", [("version", VERSION), ("labels", LABELS)])
         db.execute("COMMIT")
+
+
+def _version(db: sqlite3.Connection) -> str | None:
+    """None for a new file, empty for one that does not tell."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
+        return None
+    found = db.execute("SELECT value FROM marks WHERE name = 'version'").fetchone()
+    return str(found[0]) if found else ""
 
 
 def _close(db: sqlite3.Connection) -> None:

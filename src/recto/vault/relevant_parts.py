@@ -4,7 +4,6 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, pairwise
 
@@ -12,13 +11,10 @@ from msgspec import Struct
 
 from recto.search.passages import MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
-from recto.search.terms import query_terms, topic_words, word_forms, words
+from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, Heading
 from recto.vault.indexer import NoteChunk, note_chunks
 
-# Endings that do not change what a word is about, the longest first: about what the index's stemmer removes.
-_ENDING = re.compile(r"(?:ations?|ings?|ments?|ness|ies|ied|ers?|ed|es|ly|[sey])$")
-_MIN_STEM = 3
 _STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
@@ -40,17 +36,6 @@ def question_words(question: str) -> QuestionWords:
     plain = [term for term in terms if not term.endswith("*")]
     stems = {stem_word(form): term for term in reversed(plain) for form in word_forms(term)}
     return QuestionWords(stems, tuple(term[:-1] for term in terms if term.endswith("*")))
-
-
-@lru_cache(maxsize=4096)
-def stem_word(word: str) -> str:
-    """About what the index stores for a word: enough to tell that two words are the same."""
-    if not word.isascii() or len(word) <= _MIN_STEM or word[-1].isdigit():
-        return word
-    short = _ENDING.sub("", word)
-    if len(short) < _MIN_STEM:
-        return word
-    return short[:-1] if short[-1] == short[-2] and short[-1] not in "ls" else short
 
 
 def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:

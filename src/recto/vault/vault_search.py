@@ -19,6 +19,7 @@ from recto.background import BackgroundWorker
 from recto.errors import Invalid, NotFound, RectoError
 from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder
+from recto.search.vector_index import ReadTexts
 from recto.vault.catalog import Progress
 from recto.vault.document import Document
 from recto.vault.folder import is_note
@@ -105,7 +106,8 @@ class VaultIndexStatus(Struct, frozen=True):
 class VaultSearch:
     def __init__(self, vault: Vault, index: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
         self._vault = vault
-        self._index = HybridIndex(index, embedder, lambda passages: self._indexer.texts(passages), timeout_s=timeout_s)
+        read: ReadTexts = lambda passages: self._indexer.texts(passages)  # noqa: E731  the indexer needs the index
+        self._index = HybridIndex(index, embedder, read, timeout_s=timeout_s, keeps_texts=True)
         self._indexer = VaultIndexer(vault, self._index.keywords)
         self._problem = ""
         self._worker = BackgroundWorker(self._work, "recto-library")
@@ -135,7 +137,7 @@ class VaultSearch:
         for path in sorted(scores, key=lambda path: (path == named, scores[path]), reverse=True):
             if document := self._indexer.read(path):
                 because = "has this name" if path == named else by_path[path][0].because
-                yield FoundDocument(path, document.title, scores[path], because)
+                yield FoundDocument(path, document.title, round(min(1.0, scores[path]), 4), because)
 
     def _named(self, text: str) -> str | None:
         """The note whose name is the text."""
@@ -283,4 +285,4 @@ def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit:
 def _document_score(hits: Sequence[Hit]) -> float:
     """The score of a note: that of its best passage, and a little for the next five."""
     extra = sum(EXTRA_PASSAGE_SHARE * EXTRA_PASSAGE_DECAY**at * hit.score for at, hit in enumerate(hits[1:6]))
-    return round(min(1.0, hits[0].score + extra), 4)
+    return hits[0].score + extra

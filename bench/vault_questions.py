@@ -1,0 +1,126 @@
+"""Questions over notes in several languages: how often the right note and the right excerpt come first.
+
+Each paragraph of XQuAD is a note. Beside us SQLite's own full-text search over whole notes: porter stems, the words of
+the question joined by OR, ranked by bm25.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.corpus import DATA
+from bench.figure import Figure, share
+from bench.table import show
+from bench.turn import apart
+from recto.locations import CATALOG_FILE, SEARCH_FILE
+from recto.search.embedder import Embedder, open_embedder
+from recto.vault.vault import Vault
+from recto.vault.vault_search import VaultSearch
+
+GOALS = {
+    "en": "words and meaning ≥ .96",
+    "de": "words ≥ .90, with meaning ≥ .90",
+    "es": "words ≥ .93, with meaning ≥ .93",
+}
+EXCERPT_DEPTHS = (1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteQuestion:
+    text: str
+    path: str
+    """The note that answers it."""
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Shares of the questions."""
+
+    first: float
+    """The right note is the first document."""
+    excerpts: tuple[float, ...] = ()
+    """The answer is in one of the first excerpts, by EXCERPT_DEPTHS."""
+
+
+def languages() -> list[str]:
+    return sorted(path.stem for path in (DATA / "xquad").glob("*.json"))
+
+
+def show_questions(home: Path, step: int = 1) -> None:
+    """Every `step`-th question."""
+    if not languages():
+        print("vault: XQuAD is not there; BENCH_DATA names the folder that holds xquad/")
+        return
+    rows = []
+    for language in languages():
+        plain, words, both = apart(measure, home / language, language, step)
+        figures = [plain.first, words.first, both.first, *words.excerpts, *both.excerpts]
+        rows.append([language, *(f"{each:.3f}" for each in figures), GOALS.get(language, "≥ FTS5, ≥ words alone")])
+    columns = ("FTS5 porter", "words", "words, meaning", *(f"{name}: excerpt in {n}" for name in "wm" for n in (1, 3)))
+    said = (
+        "right note first; then the answer is in one of the first excerpts, by words (w), by words and meaning (m)",
+        "excerpts of English have the goals ≥ .92 and ≥ .975",
+    )
+    show("Questions over 240 notes", ("", *columns, "goal"), rows, said)
+
+
+def small_questions(home: Path) -> Iterator[Figure]:
+    for language in languages():
+        _, words, both = measure(home / language, language, 10)
+        yield share(f"vault: right note first, {language}, words", words.first)
+        yield share(f"vault: right note first, {language}, words and meaning", both.first)
+
+
+def measure(home: Path, language: str, step: int = 1) -> tuple[Asked, Asked, Asked]:
+    """FTS5, words alone, words and meaning."""
+    root = home / "notes"
+    questions = write_language(root, DATA / "xquad" / f"{language}.json")[::step]
+    plain = ask_plain(root, questions)
+    words = ask(root, home / "words", lambda: None, questions)
+    return plain, words, ask(root, home / "both", lambda: open_embedder("minilm", home=home), questions)
+
+
+def write_language(root: Path, data: Path) -> list[NoteQuestion]:
+    root.mkdir(parents=True)
+    found, number = list[NoteQuestion](), 0
+    for article in json.loads(data.read_text("utf-8"))["data"]:
+        for paragraph in article["paragraphs"]:
+            number += 1
+            path = f"{number:04}.md"
+            (root / path).write_text(paragraph["context"], "utf-8")
+            found += [NoteQuestion(asked["question"], path, asked["answers"][0]["text"]) for asked in paragraph["qas"]]
+    return found
+
+
+def ask(root: Path, home: Path, embedder: Callable[[], Embedder | None], questions: Sequence[NoteQuestion]) -> Asked:
+    home.mkdir(parents=True)
+    with (
+        closing(Vault(root, home / CATALOG_FILE)) as vault,
+        closing(VaultSearch(vault, home / SEARCH_FILE, embedder, timeout_s=30)) as search,
+    ):
+        search.fill(vectors=True)
+        first, within = 0, [0] * len(EXCERPT_DEPTHS)
+        for question in questions:
+            first += [hit.path for hit in search.find_documents(question.text, 1).hits] == [question.path]
+            excerpts = search.find_excerpts(question.text, max(EXCERPT_DEPTHS)).hits
+            holds = [hit.path == question.path and question.answer in hit.text for hit in excerpts]
+            within = [count + any(holds[:n]) for count, n in zip(within, EXCERPT_DEPTHS, strict=True)]
+    return Asked(first / len(questions), tuple(count / len(questions) for count in within))
+
+
+def ask_plain(root: Path, questions: Sequence[NoteQuestion]) -> Asked:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE VIRTUAL TABLE notes USING fts5(path UNINDEXED, text, tokenize='porter unicode61')")
+        rows = [(path.name, path.read_text("utf-8")) for path in sorted(root.iterdir())]
+        db.executemany("INSERT INTO notes VALUES (?, ?)", rows)
+        first = 0
+        for question in questions:
+            words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question.text))
+            found = db.execute("SELECT path FROM notes WHERE notes MATCH ? ORDER BY rank LIMIT 1", (words,)).fetchone()
+            first += found == (question.path,)
+    return Asked(first / len(questions))

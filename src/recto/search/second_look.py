@@ -1,0 +1,79 @@
+"""A second look: scores the best passages again by their texts, which an index of words does not have.
+
+Whole words, beginnings of words and groups of four letters count. Groups of letters find compounds and the forms of
+words in any language. How rare something is, is counted among these passages: it costs nothing, and tells them apart.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from recto.search.ranking import K1, B, idf
+from recto.search.terms import COMMON_WORDS, is_spaced, query_terms, stem_word, word_forms, word_start
+
+# How many letters a group has: fewer are in every text, more miss what words have in common.
+GROUP_LETTERS = 4
+# Words of any question count, but little.
+COMMON_WEIGHT = 0.4
+
+Needles = Mapping[str, float]
+"""What is looked for in texts, with its weight."""
+
+
+def look_again(question: str, texts: Mapping[int, str]) -> dict[int, float]:
+    """Scores between 0 and 1 of texts, given as `folded_text` does."""
+    terms = query_terms(question)
+    lengths = {number: text.count(" ") for number, text in texts.items()}
+    mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
+    norms = {number: K1 * (1 - B + B * length / mean) for number, length in lengths.items()}
+    kinds = {make: _score(make(terms), texts, norms) for make in KIND_WEIGHTS}
+    return {
+        number: math.fsum(weight * kinds[make].get(number, 0.0) for make, weight in KIND_WEIGHTS.items())
+        for number in texts
+    }
+
+
+def _score(needles: Needles, texts: Mapping[int, str], norms: Mapping[int, float]) -> dict[int, float]:
+    """BM25, scaled so that the best has 1."""
+    scores: dict[int, float] = {}
+    for needle, weight in needles.items():
+        counts = {number: count for number, text in texts.items() if (count := text.count(needle))}
+        rarity = weight * idf(len(counts), len(texts))
+        for number, count in counts.items():
+            scores[number] = scores.get(number, 0.0) + rarity * count / (count + norms[number])
+    best = max(scores.values(), default=0.0) or 1.0
+    return {number: score / best for number, score in scores.items()}
+
+
+def _words(terms: Sequence[str]) -> Needles:
+    return {f" {term} " if is_spaced(term) else term.removesuffix("*"): _weight(term) for term in terms}
+
+
+def _starts(terms: Sequence[str]) -> Needles:
+    found: dict[str, float] = {}
+    for term in terms:
+        forms = word_forms(term) if is_spaced(term) else ()
+        starts = {f" {(word_start(stem_word(form)) or stem_word(form))}" for form in forms}
+        for start in starts or {term.removesuffix("*")}:
+            found[start] = max(found.get(start, 0.0), _weight(term))
+    return found
+
+
+def _groups(terms: Sequence[str]) -> Needles:
+    found: dict[str, float] = {}
+    for term in terms:
+        for group in _groups_of(term) if is_spaced(term) else (term.removesuffix("*"),):
+            found[group] = found.get(group, 0.0) + _weight(term)
+    return found
+
+
+def _groups_of(word: str) -> list[str]:
+    """With the spaces around a word: those of its beginning and its end count as such."""
+    spaced = f" {word} "
+    return [spaced[at : at + GROUP_LETTERS] for at in range(max(1, len(spaced) - GROUP_LETTERS + 1))]
+
+
+def _weight(term: str) -> float:
+    return COMMON_WEIGHT if term in COMMON_WORDS else 1.0
+
+
+KIND_WEIGHTS = {_words: 0.2, _starts: 0.4, _groups: 0.4}
