@@ -18,6 +18,9 @@ DOCUMENTS, EXCERPTS = 3, 8
 # Fewer notes are indexed before anybody notices.
 MANY = 100
 MAKE_VECTORS = "`recto vault index --vectors` makes them"
+MAKE_VECTORS_ALL = "each search prepares some more of them, and `recto vault index --vectors` all"
+# How long the first search of a small vault waits for its vectors.
+FIRST_WAIT_S = 6.0
 
 
 @click.command("search")
@@ -56,15 +59,16 @@ def _fill(reader: "VaultReader") -> None:
         show.note(why)
     with bar("indexing") as tell:
         reader.search.fill(tell)
-    reader.search.settle(reader.settings.search.timeout_s)
+    with bar("reading the notes for their meaning") as tell:
+        reader.search.settle(max(FIRST_WAIT_S, reader.settings.search.timeout_s), tell)
 
 
 def _lacking(status: "VaultIndexStatus") -> str:
     if status.embedder is None or status.why or not status.waiting:
         return ""
-    return (
-        f"{show.counted(status.waiting, 'passage')} can be found by words only, until vectors are made: {MAKE_VECTORS}"
-    )
+    if status.waiting < status.passages:
+        return f"{status.waiting:,} of {status.passages:,} passages are found by words only for now: {MAKE_VECTORS_ALL}"
+    return f"only words were searched, not meaning: {MAKE_VECTORS_ALL}"
 
 
 def _to_json(hits: "Sequence[FoundDocument]", parts: "Sequence[Excerpt]", note: str) -> dict[str, Any]:

@@ -47,6 +47,8 @@ FUSION_DEPTH = 400
 LOOKED_AT = 50
 # How much of their scores is still that of the first look, which knows their neighbours.
 FIRST_LOOK_SHARE = 0.2
+# What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.
+QUESTION_FACTOR = 0.5
 _OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
 
 
@@ -209,7 +211,7 @@ class Finder:
         similarity, warning = answer()
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if self.index.keeps_texts:
-            by_words = self._look_again(query.text, by_words, nearest)
+            by_words, nearest = self._look_again(query.text, partition, by_words, nearest)
         best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
@@ -304,17 +306,24 @@ class Finder:
             return raised
         return {each: raised[each] for each in rank(raised)}
 
-    def _look_again(self, text: str, by_words: Mapping[int, float], nearest: Mapping[int, float]) -> dict[int, float]:
-        """The scores of the best passages by their texts; the others after them, in their order."""
-        first = list(islice(by_words, LOOKED_AT))
+    def _look_again(
+        self, text: str, partition: Partition, by_words: Mapping[int, float], nearest: Mapping[int, float]
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Both scores, after the best passages were looked at again; by words the others come after them."""
+        first, top = list(islice(by_words, LOOKED_AT)), max(by_words.values(), default=0.0) or 1.0
         seen = look_again(text, self.index.texts({*first, *islice(nearest, LOOKED_AT // 2)}))
-        top = max(by_words.values(), default=0.0) or 1.0
+        self._read(partition, seen)
+        known = {each: partition.passages[each] for each in seen if each in partition.passages}
+        asks = {each: QUESTION_FACTOR if passage.is_question else 1.0 for each, passage in known.items()}
         share = FIRST_LOOK_SHARE
-        seen = {each: (1 - share) * score + share * by_words.get(each, 0.0) / top for each, score in seen.items()}
-        least = min((seen[each] for each in first if each in seen), default=1.0)
-        rest = {each: least * score / top for each, score in by_words.items() if each not in seen}
-        found = seen | rest
-        return {each: found[each] for each in rank(found)}
+        looked = {
+            each: asks[each] * ((1 - share) * score + share * by_words.get(each, 0.0) / top)
+            for each, score in seen.items()
+            if each in known
+        }
+        least = min((looked[each] for each in first if each in looked), default=1.0)
+        rest = {each: least * score / top for each, score in by_words.items() if each not in looked}
+        return looked | rest, {each: asks.get(each, 1.0) * near for each, near in nearest.items()}
 
     def _with_speaker(
         self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]

@@ -26,7 +26,7 @@ from recto.search.dates import (
     time_range_labels,
 )
 from recto.search.index_file import LABELS, IndexFile
-from recto.search.passages import split_passages
+from recto.search.passages import asks_only, split_passages
 from recto.search.terms import folded_text, index_text, topic_words
 
 # A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
@@ -70,7 +70,7 @@ class Passage(Struct, frozen=True):
     time: str
     words: int
     is_question: bool
-    """It ends with a question mark: a question is seldom what is looked for."""
+    """It asks, and does not answer: a question is seldom what is looked for."""
     sha: bytes
 
     @property
@@ -385,7 +385,7 @@ def _passage_row(number: int, item: IndexItem, start: int, end: int) -> tuple[An
     """The values of `_COLUMNS`."""
     text = item.text[start:end]
     where = (number, item.number, start, end, item.position, item.branch)
-    is_question = text.rstrip().endswith(("?", "？"))
+    is_question = asks_only(text)
     about = (item.kind, item.speaker, item.time, len(topic_words(text)), is_question)
     return (*where, *about, text_hash(text, item.speaker))
 

@@ -16,12 +16,23 @@ _BREAKS = (
     re.compile(r"\s+"),
 )
 
+_QUESTION_MARKS = frozenset("?？؟")
+# Not the number of an item in a list.
+_STATEMENT = re.compile(r"[^\W\d][.!](?=\s|$)|[。！]")
+
 Span = tuple[int, int]
 
 
 def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
     """Where the passages of a text begin and end. Together they leave out nothing but white space."""
     return [span for span in _raw_spans(text, limit) if text[slice(*span)].strip()]
+
+
+def asks_only(text: str) -> bool:
+    """Whether a text ends with a question, or is a list of questions."""
+    questions = sum(map(text.count, _QUESTION_MARKS))
+    is_list = questions > 2 and questions > 2 * len(_STATEMENT.findall(text))
+    return is_list or text.rstrip().endswith(tuple(_QUESTION_MARKS))
 
 
 def _raw_spans(text: str, limit: int) -> Iterator[Span]:
@@ -56,7 +67,6 @@ SHORT_MESSAGE_CHARS = 60
 _FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # Possessive, with a look behind: a thousand stops in a row take no longer than a thousand letters.
 _STOP = re.compile(r"""(?<![.!?…؟۔।॥։።])[.!?…؟۔।॥։።]++["'”’»)\]*_`]*+(?=\s)|[。！？｡]++["'”’」』）]*+|\n++""")
-_QUESTION_MARKS = frozenset("?？؟")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'„“]+$")
 _ABBREVIATION_LIST = """
     dr mr mrs ms prof st vs e.g i.e eg ie cf ca approx nr z.b d.h u.a bzw ggf vgl inkl p.ej p.ex sr sra mme incl"""

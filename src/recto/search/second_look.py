@@ -13,7 +13,14 @@ from recto.search.terms import COMMON_WORDS, is_spaced, query_terms, stem_word, 
 # How many letters a group has: fewer are in every text, more miss what words have in common.
 GROUP_LETTERS = 4
 # Words of any question count, but little.
-COMMON_WEIGHT = 0.4
+COMMON_WEIGHT = 0.3
+_QUESTION_VERBS = """
+    become began begin bring called change choose chose chosen come decide decided does done found get give given got
+    happen happened hold keep kept made make mean meant need put said say set show take taken tell told took use used
+    want went work allowed may might must often shall should usually
+"""
+
+QUESTION_VERBS = frozenset(_QUESTION_VERBS.split())
 
 Needles = Mapping[str, float]
 """What is looked for in texts, with its weight."""
@@ -73,7 +80,7 @@ def _groups_of(word: str) -> list[str]:
 
 
 def _weight(term: str) -> float:
-    return COMMON_WEIGHT if term in COMMON_WORDS else 1.0
+    return COMMON_WEIGHT if term in COMMON_WORDS or term in QUESTION_VERBS else 1.0
 
 
 KIND_WEIGHTS = {_words: 0.2, _starts: 0.4, _groups: 0.4}

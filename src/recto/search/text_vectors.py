@@ -18,7 +18,7 @@ from msgspec import Struct
 from recto.background import BackgroundWorker
 from recto.concurrency import FileLock, WorkerThread
 from recto.errors import NoVectors, RectoError, StoreError
-from recto.search.embedder import Embedder
+from recto.search.embedder import Embedder, familiarity
 from recto.search.index_file import IndexFile
 from recto.search.vector_store import VectorStore
 
@@ -66,7 +66,7 @@ class Similarities(Struct, frozen=True):
 
     cosines: "Row | None" = None
     """One row per text, one column per question, and one for their mean if there are several; NaN where a text has no
-    vector yet. None if there are no vectors at all."""
+    vector yet. None if there are no vectors at all, or the embedder knows none of the questions' languages."""
     others: "Row | None" = None
     """The same for the other texts."""
     missing: int = 0
@@ -117,6 +117,8 @@ class TextVectors:
         embedding = self._thread.submit(lambda: self._embed_questions(embedder, questions))
         try:
             rows = embedding.result(_time_left(until))
+            if not any(familiarity(embedder, question) for question in questions):
+                return Similarities()  # in an unknown language what is near means nothing
             self._provide(embedder, both, until)
             return self._similarities(embedder, rows, both)
         except TooLate:

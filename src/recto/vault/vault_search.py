@@ -54,8 +54,8 @@ MIN_SIMILARITY = 0.2
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
 BEING_BUILT = "the search index of the vault is being built"
-# How many missing vectors a command waits for.
-SOON = 64
+# How many missing vectors a command waits for, as long as it is told to: a vault of this size is embedded by itself.
+FEW_VECTORS = 2000
 
 T = TypeVar("T")
 
@@ -131,13 +131,14 @@ class VaultSearch:
         for path, hit in hits:
             by_path.setdefault(path, []).append(hit)
         scores = {path: _document_score(own) for path, own in by_path.items()}
+        most = max(1.0, *scores.values(), 1.0)
         named = self._named(text)
         if named is not None:
-            scores[named] = 1.0
+            scores[named] = most
         for path in sorted(scores, key=lambda path: (path == named, scores[path]), reverse=True):
             if document := self._indexer.read(path):
                 because = "has this name" if path == named else by_path[path][0].because
-                yield FoundDocument(path, document.title, round(min(1.0, scores[path]), 4), because)
+                yield FoundDocument(path, document.title, round(scores[path] / most, 4), because)
 
     def _named(self, text: str) -> str | None:
         """The note whose name is the text."""
@@ -229,11 +230,13 @@ class VaultSearch:
         if vectors:
             self._index.make_vectors(progress)
 
-    def settle(self, within_s: float) -> None:
-        """Makes vectors in the background; where only a few are missing, waits a moment for them."""
-        until = time.monotonic() + within_s
+    def settle(self, within_s: float, progress: Progress | None = None) -> None:
+        """Makes vectors in the background; unless too many are missing, waits a moment for them."""
+        until, first = time.monotonic() + within_s, self.status.waiting
         self.wake()
-        while 0 < (status := self.status).waiting <= SOON and not status.why and time.monotonic() < until:
+        while 0 < (status := self.status).waiting <= FEW_VECTORS and not status.why and time.monotonic() < until:
+            if progress:
+                progress(max(0, first - status.waiting), first)
             time.sleep(0.02)
 
     @property
