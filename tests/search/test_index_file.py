@@ -81,3 +81,18 @@ def test_a_file_that_cannot_be_opened_leaves_nothing_open(tmp_path: Path) -> Non
     with pytest.raises(StoreError):
         IndexFile(path).read("SELECT 1")
     assert open_count(path) == 0
+
+
+def test_another_version_of_the_index_keeps_the_vectors(tmp_path: Path) -> None:
+    file = IndexFile(tmp_path / "search.db")
+    with file.write() as db:
+        db.execute("INSERT INTO embedders VALUES (1, 'letters', 7)")
+        db.execute("INSERT INTO vectors VALUES (1, x'01', x'02')")
+        db.execute("UPDATE marks SET value = '2' WHERE name = 'version'")
+        db.execute("DROP TABLE texts")
+    file.close()
+    file = IndexFile(tmp_path / "search.db")
+    assert file.read("SELECT vector FROM vectors") == [(b"\x02",)]
+    assert file.read("SELECT done FROM embedders") == [(0,)]  # passages are added again, and find their vectors
+    assert "another version" in file.rebuild_reason
+    file.close()

@@ -374,3 +374,13 @@ def test_closing_ends_a_batch_after_its_current_text(minilm: MiniLM) -> None:
     threading.Timer(0.1, minilm.close).start()
     with pytest.raises(NoVectors, match="closed"):
         minilm.embed(["a long text that takes a while " * 60] * 2000)
+
+
+@pytest.mark.parametrize("text", ["Who must not eat shellfish?", "which engine did we choose", "bilge pump fuse"])
+def test_english_is_known(minilm: MiniLM, text: str) -> None:
+    assert minilm.familiarity(text) > 0.9
+
+
+@pytest.mark.parametrize("text", ["wann wurde sie umbenannt", "какой двигатель", "桥", "Ai là người xây dựng cây cầu"])
+def test_other_languages_are_not_known(minilm: MiniLM, text: str) -> None:
+    assert minilm.familiarity(text) < 0.1

@@ -197,3 +197,21 @@ def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, m
     while meaning.make_batch():
         pass
     assert len(meaning.nearest("a tall mast", index.partition("a"))()[0]) == len(texts)
+
+
+class OneLanguage(Letters):
+    """Knows half of what it reads, and nothing in Greek."""
+
+    def familiarity(self, text: str) -> float:
+        return 0.5 if text.isascii() else 0.0
+
+
+def test_similarity_counts_as_far_as_the_embedder_knows_the_language(tmp_path: Path) -> None:
+    index, known = opened(tmp_path / "search.db", Letters())
+    while known.make_batch():
+        pass
+    partition = index.partition("a")
+    full, _ = known.nearest("a tall mast", partition)()
+    half, _ = opened(tmp_path / "search.db", OneLanguage())[1].nearest("a tall mast", partition)()
+    assert {each: round(near / 2, 4) for each, near in full.items()} == {n: round(near, 4) for n, near in half.items()}
+    assert opened(tmp_path / "search.db", OneLanguage())[1].nearest("πού είναι", partition)() == ({}, "")

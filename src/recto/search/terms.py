@@ -18,9 +18,8 @@ _PLAIN = re.compile(r"[a-z0-9]+")
 _PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
 # The article, also with "and", "in", "like" and "for" before it.
 _ARABIC_PREFIX = re.compile(r"^(?:[وف]?(?:[بك]?ال|لل))(?=\w{3})")
-# Forms of a long word share about so many first letters, in whatever language; and from where on a word of another
-# script than ours is cut.
-START_LETTERS, MIN_INFLECTED = 6, 5
+# Forms of a long word share about so many first letters, in whatever language.
+START_LETTERS = 5
 # A letter that nobody writes, so that a beginning is not a word.
 START_MARK = "\ue000"
 # ER and US in capitals mean neither the German "er" nor "us"; but operators of other search engines are not words.
@@ -128,13 +127,10 @@ def start_forms(term: str) -> tuple[str, ...]:
 def word_start(word: str) -> str:
     """What the forms of a long word have in common, in whatever language; empty for a word that is short, a number, or
     of a script without spaces."""
-    if word.isascii():
-        return word[:START_LETTERS] if len(word) > START_LETTERS and not word.isdigit() else ""
-    bare = _ARABIC_PREFIX.sub("", word)
-    if len(word) < MIN_INFLECTED or _RUN.match(word) or not bare[:1].isalpha():
-        return bare if bare != word else ""
-    # endings of scripts that no stemmer here knows: one or two letters of a short word, more of a long one
-    return bare[: min(START_LETTERS, max(MIN_INFLECTED - 1, len(bare) - len(bare) // 3))]
+    if _RUN.match(word) or word.isdigit():
+        return ""
+    bare = word if word.isascii() else _ARABIC_PREFIX.sub("", word)
+    return bare[:START_LETTERS] if len(bare) > START_LETTERS or bare != word else ""
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ UPDATE_BEFORE_SEARCH, BACKGROUND_BATCH, FILL_BATCH = 50, 64, 512
 SCAN_TIMEOUT_S, LOCK_TIMEOUT_S = 1.0, 0.2
 # How many passages are looked at, at least and per hit: a note that contains a word everywhere is only one hit.
 MIN_PASSAGES, PASSAGES_PER_HIT = 80, 4
-MAX_EXCERPT_CHARS, MAX_NAME_CHARS = 600, 200
+MAX_EXCERPT_CHARS, MAX_NAME_CHARS = 900, 200
 # Sharing words with neighbours finds more: for 50 of 57 questions the note is among the first three instead of 47, with
 # vectors 55 instead of 52. In larger indexes it takes too long: at this size half as long again.
 MAX_SPREAD_PASSAGES = 6_000
