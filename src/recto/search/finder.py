@@ -41,7 +41,7 @@ MAX_CACHED_PASSAGES = 20_000
 MAX_CACHED_PARTITIONS = 8
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
 MAX_SCORED, READ_BATCH = 1500, 200
-# How many passages of each ranking are fused.
+# How many of the nearest passages count.
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
 LOOKED_AT = 50
@@ -323,7 +323,8 @@ class Finder:
         }
         least = min((looked[each] for each in first if each in looked), default=1.0)
         rest = {each: least * score / top for each, score in by_words.items() if each not in looked}
-        return looked | rest, {each: asks.get(each, 1.0) * near for each, near in nearest.items()}
+        near = {each: asks.get(each, 1.0) * nearest[each] for each in islice(nearest, FUSION_DEPTH)}
+        return looked | rest, near
 
     def _with_speaker(
         self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
