@@ -71,8 +71,8 @@ _LEANS = re.compile(
 _ALL = re.compile(r"\b(?:each|every|everyone|everybody|all|jede[rsn]?|allen?|cada|tod[oa]s|chaque|tous|toutes)\b")
 # The commonest words of a language that it shares with none of the others.
 _COMMON_WORDS = {
-    "en": "the of and is to was were what which how who did does do we our for with when where why are been has had",
-    "de": "der das und ist wie wer wir nicht mit von im haben hat wurde wann warum welche ein eine fur auf sind",
+    "en": "the of and is to were what which how who did does do we our for with when where why are been has had",
+    "de": "der das und ist wie wer wo wir nicht mit von im bei zum zur haben hat wurde warum welche eine fur auf sind",
     "es": "el los las que y es cuanto cuanta por se del como cuando quien cual hay una con fue son este esta",
     "fr": "le les et est qui dans du des quand pourquoi combien quel quelle une avec sur ont sont cette aux par",
 }
