@@ -33,7 +33,7 @@ from recto.providers.openai_replies import (
     read_openai_reply,
     write_openai_reply,
 )
-from recto.providers.sse import EventReader
+from recto.providers.sse import EventReader, ServerEvent
 from recto.wire import dumpb
 
 HEAD = ReplyHead("chatcmpl-1", "acme:m", 1_800_000_000)
@@ -140,3 +140,12 @@ def test_an_error_inside_a_stream_is_read_as_one() -> None:
 def test_a_whole_reply_may_be_an_error(reply: Any) -> None:
     with pytest.raises(ReportedError):
         read_openai_reply(dumpb(reply))
+
+
+def test_a_server_that_tells_its_timings_all_along_gives_the_usage_so_far() -> None:
+    timings = {"cache_n": 136, "prompt_n": 365, "predicted_n": 56}
+    chunk = {"choices": [{"delta": {"content": "renamed"}}], "timings": timings}
+    (part,) = OpenAIReader().read(ServerEvent(json.dumps(chunk)))
+    assert part == TextPart("renamed", Usage(input=501, output=56, cache_read=136))
+    (part,) = OpenAIReader().read(ServerEvent(json.dumps({**chunk, "timings": {"prompt_n": "many"}})))
+    assert part == TextPart("renamed")

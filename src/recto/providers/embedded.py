@@ -31,7 +31,7 @@ from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer
 from recto.providers.model import Done, Model, ReplyPart, TextPart
-from recto.providers.openai import OpenAIFormat, OpenAIProvider
+from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider
 from recto.providers.remote import ModelLookup
 from recto.providers.reply_end import ReplyEnd
 from recto.window.count import TokenCounter
@@ -191,7 +191,7 @@ class EmbeddedProvider:
 
     def __init__(self, home: Path, catalog: ModelLookup, window: int | None = None) -> None:
         """`window` overrides the window of the catalog."""
-        self.format: Format = OpenAIFormat()
+        self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is ended early has usage too
         self._home, self._catalog = home, catalog
         self._window = window
         self._provider: LlamaProvider | None = None
@@ -212,7 +212,7 @@ class EmbeddedProvider:
                     if text := end.take(part.text):
                         yield TextPart(text)
                     if end.is_over:
-                        yield Done("stop")
+                        yield Done("stop", part.usage)
                         return
                 else:
                     if isinstance(part, Done) and (rest := end.rest()):

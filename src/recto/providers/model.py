@@ -102,6 +102,8 @@ def _has_schema(parameters: Parameters) -> bool:
 
 class TextPart(Struct, frozen=True):
     text: str
+    usage: Usage | None = None
+    """So far, from servers that tell it all along."""
 
 
 class ThinkingPart(Struct, frozen=True):

@@ -33,6 +33,8 @@ class Dialect(Struct, frozen=True):
 
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
+    asks_timings: bool = False
+    """llama.cpp then tells its usage with every token, and not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
     """The ids of tool calls that are sent back as they came. Gateways keep more in an id than its name."""
 
@@ -55,6 +57,7 @@ class OpenAIFormat:
 
     def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         usage = b',"stream_options":{"include_usage":true}' if self.dialect.asks_usage else b""
+        usage += b',"timings_per_token":true' if self.dialect.asks_timings else b""
         head = b'{"model":' + dumpb(model) + b',"stream":true' + usage
         pieces = [Piece("head", head + (b',"tools":[' if tools else b',"messages":['))]
         for number, tool in enumerate(tools):

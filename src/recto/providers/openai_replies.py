@@ -6,6 +6,8 @@ reasons other than its own: a written reply loses them.
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from recto.chat.blocks import Block, Text, Thinking, ToolCall
 from recto.chat.message import Usage
 from recto.errors import NoKey, NotFound, RateLimited
@@ -49,7 +51,11 @@ class OpenAIReader:
         if event.name == "error" or chunk.get("error"):
             raise ReportedError(chunk)
         self._usage = _read_usage(chunk.get("usage")) or self._usage
-        return [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
+        parts = [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
+        so_far = _read_timings(chunk.get("timings"))
+        return (
+            [replace(part, usage=so_far) if isinstance(part, TextPart) else part for part in parts] if so_far else parts
+        )
 
     def whole(self, reply: Json) -> list[ReplyPart]:
         choices = [
@@ -133,6 +139,14 @@ def _read_usage(raw: Json) -> Usage | None:
         reasoning=reported_count(replied.get("reasoning_tokens")) or 0,
         cache_write=reported_count(details.get("cache_write_tokens")) or 0,
     )
+
+
+def _read_timings(raw: Json) -> Usage | None:
+    """What a llama.cpp server tells with every token, if it is asked to."""
+    if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
+        return None
+    cached = reported_count(raw.get("cache_n")) or 0
+    return Usage(input=read + cached, output=reported_count(raw.get("predicted_n")) or 0, cache_read=cached)
 
 
 # -- writing for a client
