@@ -61,7 +61,7 @@ class ContextSettings:
     summary_style: str = _setting("", "how summaries should be written, in your own words")
     summary_timeout_s: float = _setting(300.0, "longest wait for the summary model, in seconds", low=1, high=3600)
     recall_ratio: float = _setting(
-        0.2, "largest share of the room for recalled messages; 0 turns recall off", low=0, high=1
+        0.35, "largest share of the room for recalled messages; 0 turns recall off", low=0, high=1
     )
     recall_tokens: int = _setting(
         0, "most tokens for recalled messages; 0 means recall_ratio decides", low=0, high=1_000_000

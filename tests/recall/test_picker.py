@@ -177,9 +177,9 @@ def test_in_hybrid_unused_room_flows_to_recall(desk: Open, script: Script) -> No
     said = [f"The mast of boat {number} is {number} metres tall, and its sail is red." for number in range(100)]
     small, large = (
         recalled(
-            told(desk(script(REPLY, SUMMARY, limit=4000), context__strategy=strategy), *said).window(
-                "How tall is the mast?"
-            )
+            told(
+                desk(script(REPLY, SUMMARY, limit=4000), context__strategy=strategy, context__recall_ratio=0.2), *said
+            ).window("How tall is the mast?")
         )
         for strategy in ("summarize", "hybrid")
     )
