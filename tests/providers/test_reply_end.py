@@ -91,3 +91,11 @@ def test_a_reply_that_says_each_thing_once_passes_unchanged(sentences: list[str]
 def test_what_is_shown_is_the_beginning_of_what_came(text: str, step: int) -> None:
     shown, _ = played(f"Yes. {text}", step=step)
     assert f"Yes. {text}".startswith(shown.removesuffix("…"))
+
+
+def test_lines_that_differ_in_their_last_word_alone_end_a_reply() -> None:
+    lines = [f"The people/Osk{end}\n\n" for end in ("ar", "ars", "as", "a", "os", "i", "is", "j")]
+    end = ReplyEnd(400)
+    shown = "".join(end.take(line) for line in lines)
+    assert end.is_over
+    assert shown.count("people") == 4

@@ -17,8 +17,8 @@ _WORDS = re.compile(r"\w+")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*\n]{1,80}\*\*:?\s*$|[A-Z][\w'-]*(?: [\w'-]+)?:\s*$|(?:-{3,}|={3,})\s*$")
 # A shorter unit may be said twice: "Yes.", "1."
 _FEWEST_WORDS = 3
-# So many sentences may begin with the same words.
-_MOST_ALIKE = 2
+# So many sentences may begin with the same three words, or with the same two.
+_MOST_ALIKE, _MOST_PAIRS = 2, 4
 # So many words in a row that brought nearly nothing new are a loop, and so are many clauses that begin alike.
 _LOOKED_AT, _LEAST_NEW = 36, 0.35
 _ALIKE_CLAUSES = 4
@@ -35,7 +35,7 @@ class ReplyEnd:
         self._parts, self._held, self._ending = 0, "", ""
         self._line_ends = ""
         self._units = set[str]()
-        self._starts = Counter[str]()
+        self._starts, self._pairs = Counter[str](), Counter[str]()
         self._said: list[str] = []
         self._passed = ""
         """What has gone through of the unit that is not complete."""
@@ -117,10 +117,13 @@ class ReplyEnd:
         if len(words) >= _FEWEST_WORDS:
             self._units.add(" ".join(words))
             self._starts[" ".join(words[:_FEWEST_WORDS])] += 1
+            self._pairs[" ".join(words[:2])] += 1
 
     def _is_said(self, whole: str) -> bool:
         """Whether it was said before, or begins as two before it did: "The plan was …", again and again."""
         words = _words(whole)
+        if self._pairs[" ".join(words[:2])] >= _MOST_PAIRS:
+            return True
         return " ".join(words) in self._units or self._starts[" ".join(words[:_FEWEST_WORDS])] >= _MOST_ALIKE
 
     def _ends_at(self, whole: str) -> int | None:
