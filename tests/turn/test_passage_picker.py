@@ -201,3 +201,8 @@ def test_what_was_said_before_a_clear_is_not_leaned_on(desk: Open, script: Scrip
     talk.ask("Where is the house in [[Viaje#Alojamiento]]?")
     talk.clear()
     assert all(pick.name != "Viaje.md" for pick in passages(talk, "And who owns it?"))
+
+
+def test_a_polite_question_is_searched_too(desk: Open, script: Script, vault: Path) -> None:
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
+    assert talk.ask("How can I bake rye bread?").quotes

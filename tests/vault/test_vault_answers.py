@@ -130,3 +130,38 @@ def test_meaning_counts_only_beside_words() -> None:
 def test_parts_without_words_of_their_own_stay_one_question() -> None:
     whole = parse_question("How much did we plan to spend, and how much did we spend?")
     assert question_parts(whole) == [whole]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    root = tmp_path / "notes"
+    root.mkdir()
+    rows = ["Country sourdough | no", "Cinnamon knots | no", "Almond croissant | no", "Seeded loaf | yes"]
+    table = "\n".join(f"| {row} |" for row in rows)
+    (root / "Allergens.md").write_text(f"# Allergens\n\n| Product | Sesame |\n|---|---|\n{table}\n", "utf-8")
+    (root / "Lease.md").write_text("# Lease\n\nThe lease of the shop runs until 31 March 2029.\n", "utf-8")
+    (root / "Verein.md").write_text("# Verein\n\nDer Verein wurde am 17. Mai 2009 gegründet.\n", "utf-8")
+    (root / "Stock.md").write_text("# Stock\n\nWe stop buying flour when the stock is > 200 kg.\n", "utf-8")
+    asked = Asked(root, tmp_path)
+    yield asked
+    asked.search.close()
+    asked.vault.close()
+
+
+def test_of_a_table_of_yes_and_no_the_rows_with_yes_come_first(asked: Asked) -> None:
+    assert asked.quoted("Which products contain sesame?")[0] == "Seeded loaf · Sesame: yes"
+
+
+def test_a_note_that_was_just_saved_is_found_with_what_it_says_now(asked: Asked) -> None:
+    assert asked.quoted("Until when does the lease run?") == ["The lease of the shop runs until 31 March 2029."]
+    note = asked.vault.root / "Lease.md"
+    note.write_text("# Lease\n\nAs agreed, the lease of the shop runs until 2 May 2031.\n", "utf-8")
+    assert asked.quoted("Until when does the lease run?") == ["As agreed, the lease of the shop runs until 2 May 2031."]
+
+
+def test_a_german_date_is_quoted_with_its_day(asked: Asked) -> None:
+    assert asked.quoted("Wann wurde der Verein gegründet?") == ["Der Verein wurde am 17. Mai 2009 gegründet."]
+
+
+def test_a_sign_for_more_is_no_quotation(asked: Asked) -> None:
+    assert asked.quoted("When do we stop buying flour?") == ["We stop buying flour when the stock is > 200 kg."]

@@ -195,14 +195,14 @@ def test_a_note_that_vanishes_between_search_and_reading_is_skipped(opened: Open
     (root / "people/Oskar.md").unlink()
     (root / "Engine.md").write_text("Something else altogether.")
     assert [each.path for each in library._documents("x", hits)] == ["Engine.md"]
-    assert list(library._excerpts("shellfish", hits)) == []
+    assert list(library._excerpts("shellfish", hits, set())) == []
 
 
 def test_a_section_that_only_moved_is_still_verbatim(opened: Open, root: Path) -> None:
     library = opened()
     hits, _ = library._find("serial number", 9)
     (root / "Engine.md").write_text(NOTES["Engine.md"].replace("A diesel.", "A diesel, which was late."))
-    best = next(library._excerpts("serial number", hits))
+    best = next(library._excerpts("serial number", hits, set()))
     assert best.text == (root / "Engine.md").read_text()[best.start : best.end]
     assert "N328-40716" in best.text
 

@@ -72,6 +72,12 @@ _ABBREVIATION_LIST = """
     dr mr mrs ms prof st vs e.g i.e eg ie cf ca approx nr z.b d.h u.a bzw ggf vgl inkl p.ej p.ex sr sra mme incl"""
 _ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
 _MAX_ABBREVIATION = 12
+_DAY = re.compile(r"(?<![\d.,])\d{1,2}$")
+_ORDINAL = re.compile(
+    r"\b(?:de[rmns]|die|das|am|im|vom|zum|zur|ab|bis|seit|nach|vor|jede[nrms]?|unsere[nrms]?|ihre[nrms]?) \d{1,2}$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"\s+(?:[a-zäöüß]|(?:Jan|Jän|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*\b|Jahrhundert)")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -84,7 +90,8 @@ def split_sentences(text: str) -> list[str]:
 def _sentences(text: str) -> Iterator[str]:
     start = 0
     for stop in _STOP.finditer(text):
-        if stop[0][0] == "." and _is_abbreviation(text[start : stop.start()]):
+        before = text[start : stop.start()]
+        if stop[0][0] == "." and (_is_abbreviation(before) or _is_ordinal(before, text[stop.end() :][:12])):
             continue
         yield from _clean_sentence(text[start : stop.end()])
         start = stop.end()
@@ -103,6 +110,13 @@ def _is_abbreviation(before: str) -> bool:
     # "J. Smith", and the number of a list item
     is_letter, is_item = len(word) == 1 and word.isupper(), word.isdigit() and not before[: -len(word)].strip()
     return word.lower() in _ABBREVIATIONS or is_letter or is_item
+
+
+def _is_ordinal(before: str, after: str) -> bool:
+    """ "am 17. Mai", "der 2. Weltkrieg", "vom 9. bis 23. August"."""
+    return _ORDINAL.search(before) is not None or (
+        _DAY.search(before) is not None and _GOES_ON.match(after) is not None
+    )
 
 
 def shorten_message(text: str) -> str:

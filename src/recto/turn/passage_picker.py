@@ -21,6 +21,7 @@ from recto.errors import RectoError
 from recto.events import NotesQuoted
 from recto.providers.model import Model
 from recto.search.passages import split_sentences
+from recto.search.terms import COMMON_WORDS
 from recto.settings import Settings
 from recto.sources.documents import fenced_document, may_name_documents
 from recto.sources.source import Insert, Pick
@@ -47,7 +48,7 @@ LONGEST = 2_000
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
-NOTHING_NEAR = "your notes do not speak of this"
+NOTHING_NEAR = "your notes do not speak of this; what the model says is not from them"
 
 
 class Share(NamedTuple):
@@ -195,8 +196,15 @@ class PassagePicker(Picker):
 
 def may_be_answered(text: str) -> bool:
     """Nothing is looked up for a greeting, thanks, or a text that is too long to be a question."""
-    sentences = split_sentences(text[:LONGEST])
-    return bool(sentences) and len(text) <= LONGEST and any(sentence_priority(each) != CHATTER for each in sentences)
+    return len(text) <= LONGEST and any(map(_asks_something, split_sentences(text[:LONGEST])))
+
+
+def _asks_something(sentence: str) -> bool:
+    """ "How can I reach Priya?" is polite, and yet names what it is about."""
+    if sentence_priority(sentence) != CHATTER:
+        return True
+    named = set(parse_question(sentence).terms) - COMMON_WORDS
+    return len(named) >= (1 if sentence.endswith("?") else 2)
 
 
 def _since_clear(said: Sequence[Message]) -> list[Message]:

@@ -117,7 +117,10 @@ def is_near(share: float, similarity: float | None) -> bool:
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
-FITS_KIND, OTHER_YEAR, POINTER, DENSE, ALL_OF_THEM = 0.2, 0.35, 0.3, 0.15, 0.2
+FITS_KIND, OTHER_YEAR, POINTER, DENSE, ALL_OF_THEM, MARKED = 0.2, 0.35, 0.3, 0.15, 0.2, 0.4
+_YES = frozenset(["yes", "y", "x", "ja", "si", "oui", "true", "✓", "✔", "✅", "☑"])
+_NO = frozenset(["no", "n", "nein", "non", "false", "-", "–", "—", "✗", "✘", "❌", "☐", "none", "keine"])
+_DENIES = re.compile(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 # "See Budget.", "The tables are in Budget": leads to an answer, and is none.
 _POINTER = re.compile(
@@ -208,6 +211,8 @@ def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
     plain = _folded(statement.text)
     fit = -POINTER if _POINTER.match(plain) else 0.0
+    if statement.kind == "row" and not _DENIES.search(_folded(question.text)):
+        fit += _marked(question, statement.text)
     if question.wants_all and statement.kind == "table":
         fit += ALL_OF_THEM
     asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(f"{title} {statement.heading} {statement.text}"))
@@ -223,6 +228,16 @@ def _folded(text: str) -> str:
     """Without capitals and accents, but with the marks of amounts and dates."""
     parts = unicodedata.normalize("NFKD", text.lower())
     return "".join(sign for sign in parts if unicodedata.category(sign) != "Mn")
+
+
+def _marked(question: VaultQuestion, row: str) -> float:
+    """Of a table with marks: what the row says in the columns that are asked for, "sesame: yes" or "sesame: no"."""
+    marks = list[str]()
+    for cell in row.split(" · "):
+        column, _, value = cell.partition(": ")
+        if value and found_terms(question.terms, column):
+            marks.append(" ".join(_folded(value).split()) or value.strip())
+    return MARKED * (any(mark in _YES for mark in marks) - any(mark in _NO for mark in marks))
 
 
 def _is_of_kind(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> bool:

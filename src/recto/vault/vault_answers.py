@@ -199,7 +199,9 @@ class _Rater:
 
     def _share(self, statements: Sequence[NoteStatement], title: str) -> float:
         """How much of the question a passage holds, by weight. What it asks itself does not count."""
-        told = " ".join(f"{each.heading} {each.text}" for each in statements if not asks_itself(each.text))
+        told = " ".join(
+            f"{each.heading} {each.columns} {each.text}" for each in statements if not asks_itself(each.text)
+        )
         held = found_terms(self._question.terms, f"{title} {told}")
         if len(held) < self._least:
             return 0.0

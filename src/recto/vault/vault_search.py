@@ -123,8 +123,16 @@ class VaultSearch:
 
     def find_excerpts(self, text: str, limit: int = 8) -> VaultHits[Excerpt]:
         """Parts of notes that match a text, the best first."""
+        outdated = set[str]()
+        found, warning = self._found_excerpts(text, limit, outdated)
+        if outdated:  # saved a moment ago, before the folder was looked at again
+            self._vault.mark_changed(outdated)
+            found, warning = self._found_excerpts(text, limit, set())
+        return VaultHits(found, warning)
+
+    def _found_excerpts(self, text: str, limit: int, outdated: set[str]) -> tuple[tuple[Excerpt, ...], str]:
         hits, warning = self._find(text, limit)
-        return VaultHits(tuple(islice(self._excerpts(text, hits), max(0, limit))), warning)
+        return tuple(islice(self._excerpts(text, hits, outdated), max(0, limit))), warning
 
     def _documents(self, text: str, hits: Sequence[tuple[str, Hit]]) -> Iterator[FoundDocument]:
         by_path: dict[str, list[Hit]] = {}
@@ -151,13 +159,18 @@ class VaultSearch:
             return None
         return path if path and is_note(path) else None
 
-    def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]]) -> Iterator[Excerpt]:
+    def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]], outdated: set[str]) -> Iterator[Excerpt]:
+        """Adds to `outdated` the notes that no longer hold what was found in them."""
         question, notes = question_words(text), dict[str, tuple[Document, dict[bytes, list[NoteChunk]]] | None]()
         for path, hit in hits:
             if path not in notes:
                 document = self._indexer.read(path)
                 notes[path] = (document, chunks_by_hash(document)) if document else None
-            if (note := notes[path]) and (chunk := find_chunk(note[1], hit.passage)) and chunk.text:
+            note = notes[path]
+            chunk = find_chunk(note[1], hit.passage) if note else None
+            if note is None or chunk is None:
+                outdated.add(path)
+            elif chunk.text:
                 yield _excerpt(note[0], chunk, question, hit)
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
