@@ -165,3 +165,14 @@ def test_a_german_date_is_quoted_with_its_day(asked: Asked) -> None:
 
 def test_a_sign_for_more_is_no_quotation(asked: Asked) -> None:
     assert asked.quoted("When do we stop buying flour?") == ["We stop buying flour when the stock is > 200 kg."]
+
+
+def test_a_property_at_the_top_of_a_note_is_quoted(asked: Asked) -> None:
+    head = "---\nrole: head baker\nbirthday: 1987-03-14\ntags: [people]\nphone: '01392 555 0148'\n---\n"
+    (asked.vault.root / "Marta Ruiz.md").write_text(f"{head}\n# Marta Ruiz\n\nMarta joined us in 2021.\n", "utf-8")
+    asked.vault.refresh()
+    [passage, *_] = asked.find("When is Marta's birthday?").passages
+    assert asked.quoted("When is Marta's birthday?")[0] == "birthday: 1987-03-14"
+    assert "birthday: 1987-03-14" in passage.text, "the model reads it too"
+    assert asked.quoted("What is the phone number of Marta?")[0] == "phone: 01392 555 0148"
+    assert asked.quoted("and her birthday?", in_use=("Marta Ruiz.md",))[0] == "birthday: 1987-03-14"

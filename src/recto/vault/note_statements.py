@@ -17,6 +17,8 @@ MAX_AROUND_CHARS, MAX_TABLE_CHARS = 3000, 400
 # So much is kept of what follows a sentence.
 MAX_MORE_CHARS = 300
 
+_PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
+QUOTATION_MARKS = " \t\r\"'"
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULER = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\r?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
@@ -75,6 +77,18 @@ def _section(document: Document, start: int, end: int) -> tuple[int, int]:
     first, last = max(above, start - MAX_AROUND_CHARS), min(below, end + MAX_AROUND_CHARS)
     line_start, line_end = document.text.rfind("\n", 0, first) + 1, document.text.find("\n", last)
     return max(line_start, document.parsed.body_start), line_end if line_end >= 0 else len(document.text)
+
+
+def property_statements(document: Document) -> list[NoteStatement]:
+    """What the properties at the top of a note say: `birthday: 1987-03-14`. Lists and texts of several lines are left
+    out."""
+    found, at = list[NoteStatement](), 0
+    for number, line in enumerate(document.text[: document.parsed.body_start].split("\n"), 1):
+        if said := _PROPERTY.fullmatch(line):
+            text = f"{said[1].strip()}: {said[2].strip(QUOTATION_MARKS)}"
+            found.append(NoteStatement(text, "item", "", number, at, at + len(line)))
+        at += len(line) + 1
+    return found
 
 
 class _Line(Struct, frozen=True):

@@ -19,7 +19,7 @@ from recto.vault.answers import (
     term_weights,
 )
 from recto.vault.document import Document
-from recto.vault.note_statements import NoteStatement, note_statements
+from recto.vault.note_statements import NoteStatement, note_statements, property_statements
 from recto.vault.question import VaultQuestion, parse_question, question_parts
 from recto.vault.vault_search import Excerpt, VaultSearch
 
@@ -164,11 +164,14 @@ class _Rater:
         document = self._shelf.get(hit.path)
         if document is None:
             return
-        statements = note_statements(document, hit.start, hit.end)
+        statements, start = note_statements(document, hit.start, hit.end), hit.start
+        if not document.text[document.parsed.body_start : start].strip() and (above := property_statements(document)):
+            statements, start = [*above, *statements], 0
         rated = self._rated(statements, hit.title)
         if rated:
             score = round(max(0.0, rated[0].score - RANK_COST * rank), 4)
-            place = (document, hit.heading, hit.line, hit.start, hit.end)
+            start = start if rated[0].statement.start < hit.start else hit.start
+            place = (document, hit.heading, hit.line, start, hit.end)
             passage = AnswerPassage(*place, score, hit.because, tuple(rated))
             yield passage, is_near(self._share(statements, hit.title), hit.similarity)
 
@@ -177,7 +180,8 @@ class _Rater:
         document = self._shelf.get(path)
         if document is None:
             return
-        statements = note_statements(document, document.parsed.body_start, min(len(document.text), MAX_NOTE_CHARS))
+        body = note_statements(document, document.parsed.body_start, min(len(document.text), MAX_NOTE_CHARS))
+        statements = [*property_statements(document), *body]
         rated = self._rated(statements, document.title)
         if rated:
             best = rated[0].statement
@@ -211,7 +215,8 @@ class _Rater:
 def _around(document: Document, statement: NoteStatement) -> tuple[int, int]:
     """The section of a statement, or as much of it as a passage has."""
     starts = [heading.start for heading in document.parsed.headings]
-    start = max((each for each in starts if each <= statement.start), default=document.parsed.body_start)
+    above = 0 if statement.start < document.parsed.body_start else document.parsed.body_start
+    start = max((each for each in starts if each <= statement.start), default=above)
     end = min((each for each in starts if each > statement.start), default=len(document.text))
     if end - start > MAX_SECTION_CHARS:
         start = max(start, document.text.rfind("\n", 0, max(start, statement.start - MAX_SECTION_CHARS // 2)) + 1)
