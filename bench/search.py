@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from bench import corpus, peers
 from bench.figure import Figure, cost
 from bench.plain import Filled, Plain, timing
+from bench.search_vectors import show_vectors
 from bench.search_words import show_finding
 from bench.search_words import small as small_finding
 from bench.table import Times, judged, ms, show
@@ -52,6 +53,7 @@ def main(quick: bool) -> None:
         _show_filling(*((5_000, 200) if quick else (50_000, 1_000)), home)
         _show_turns(*((1_500, 30) if quick else (5_000, 100)), home)
         show_finding(*((50_000, 100) if quick else (1_000_000, 2_000)), home)
+        show_vectors((10_000, 100_000) if quick else (10_000, 100_000, 1_000_000))
 
 
 def small(home: Path) -> Iterator[Figure]:

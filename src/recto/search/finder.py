@@ -44,7 +44,7 @@ MAX_SCORED, READ_BATCH = 1500, 200
 # How many of the nearest passages count.
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
-LOOKED_AT = 50
+LOOKED_AT = 30
 # How much of their scores is still that of the first look, which knows their neighbours.
 FIRST_LOOK_SHARE = 0.2
 # What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.

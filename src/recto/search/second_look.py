@@ -5,13 +5,15 @@ words in any language. How rare something is, is counted among these passages: i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from recto.search.ranking import K1, B, idf
 from recto.search.terms import COMMON_WORDS, is_spaced, query_terms, stem_word, word_forms, word_start
 
 # How many letters a group has: fewer are in every text, more miss what words have in common.
 GROUP_LETTERS = 4
+# How much whole words, beginnings of words and groups of letters add to a score.
+WORD_SHARE, START_SHARE, GROUP_SHARE = 0.2, 0.4, 0.4
 # Words of any question count, but little.
 COMMON_WEIGHT = 0.3
 _QUESTION_VERBS = """
@@ -32,18 +34,25 @@ def look_again(question: str, texts: Mapping[int, str]) -> dict[int, float]:
     lengths = {number: text.count(" ") for number, text in texts.items()}
     mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
     norms = {number: K1 * (1 - B + B * length / mean) for number, length in lengths.items()}
-    kinds = {make: _score(make(terms), texts, norms) for make in KIND_WEIGHTS}
-    return {
-        number: math.fsum(weight * kinds[make].get(number, 0.0) for make, weight in KIND_WEIGHTS.items())
-        for number in texts
-    }
+    groups = _groups(terms)
+    counts = {group: _counts(group, texts, texts) for group in groups}
+    by_kind = ((WORD_SHARE, _words(terms)), (START_SHARE, _starts(terms)), (GROUP_SHARE, groups))
+    kinds = [(share, _score(needles, texts, norms, counts)) for share, needles in by_kind]
+    return {number: math.fsum(share * scores.get(number, 0.0) for share, scores in kinds) for number in texts}
 
 
-def _score(needles: Needles, texts: Mapping[int, str], norms: Mapping[int, float]) -> dict[int, float]:
+def _counts(needle: str, texts: Mapping[int, str], among: Iterable[int]) -> dict[int, int]:
+    return {number: count for number in among if (count := texts[number].count(needle))}
+
+
+def _score(
+    needles: Needles, texts: Mapping[int, str], norms: Mapping[int, float], by_group: Mapping[str, Mapping[int, int]]
+) -> dict[int, float]:
     """BM25, scaled so that the best has 1."""
     scores: dict[int, float] = {}
     for needle, weight in needles.items():
-        counts = {number: count for number, text in texts.items() if (count := text.count(needle))}
+        # a text without the first group of a needle does not hold the needle either
+        counts = by_group.get(needle) or _counts(needle, texts, by_group.get(needle[:GROUP_LETTERS], texts))
         rarity = weight * idf(len(counts), len(texts))
         for number, count in counts.items():
             scores[number] = scores.get(number, 0.0) + rarity * count / (count + norms[number])
@@ -81,6 +90,3 @@ def _groups_of(word: str) -> list[str]:
 
 def _weight(term: str) -> float:
     return COMMON_WEIGHT if term in COMMON_WORDS or term in QUESTION_VERBS else 1.0
-
-
-KIND_WEIGHTS = {_words: 0.2, _starts: 0.4, _groups: 0.4}

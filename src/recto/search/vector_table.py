@@ -94,6 +94,10 @@ MAX_NEAREST, MAX_SMOOTHED = 1500, 6000
 # Up to so many vectors are held in the precision that they are stored in, more as bytes: that takes a quarter of the
 # memory that numpy needs to multiply them, and changes a similarity by 0.0005.
 MAX_PRECISE, MAX_BYTE = 10_000, 127
+# Very many are compared by their signs first. Those with the most signs in common are compared as they are: one in so
+# many, and at least so many. Of the nearest 0.6 % that misses one in forty, of the nearest 0.2 % hardly any.
+CANDIDATE_SHARE, MIN_CANDIDATES = 25, 4000
+_CODE_BITS = 64
 # Rows that are compared at once: few enough for one thread of BLAS, and for the cache of a processor.
 _BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
 # A half-precision number, moved by 13 bits, is a single-precision one divided by 2 ** 112, with copies of its sign.
@@ -114,6 +118,8 @@ class VectorMatrix:
         self._rows: NDArray[Any] = np.empty((0, length), np.float16)
         self._scales: Rows = np.empty(0, np.float32)
         """What a row of bytes is multiplied by."""
+        self._codes: NDArray[np.uint64] = np.empty((-(-length // _CODE_BITS), 0), np.uint64)
+        """The signs of rows of bytes, a column for each."""
         self._size = 0
         self._is_sorted = True
 
@@ -141,6 +147,7 @@ class VectorMatrix:
         self._numbers[size:end] = numbers
         if self._rows.dtype == np.int8:
             self._rows[size:end], self._scales[size:end] = _to_bytes(fresh)
+            self._codes[:, size:end] = _signs(fresh)
         else:
             self._rows[size:end], self._scales[size:end] = fresh, 1.0
         self._size = end
@@ -154,7 +161,12 @@ class VectorMatrix:
         old, kind = slice(0, self._size), self._rows.dtype
         if size > MAX_PRECISE and kind != np.int8:
             kind = np.dtype(np.int8)
+            self._codes = _signs(self._rows[old])
             self._rows, self._scales = _to_bytes(self._rows[old])
+        if kind == np.int8:
+            codes = np.empty((len(self._codes), capacity), np.uint64)
+            codes[:, old] = self._codes[:, old]
+            self._codes = codes
         numbers, scales = np.empty(capacity, np.int64), np.empty(capacity, np.float32)
         rows = np.empty((capacity, self.length), kind)
         numbers[old], scales[old], rows[old] = self._numbers[old], self._scales[old], self._rows[old]
@@ -164,7 +176,8 @@ class VectorMatrix:
         if self._is_sorted:
             return
         order = np.argsort(self._numbers[: self._size], kind="stable")
-        for values in (self._numbers, self._scales):
+        is_coded = self._rows.dtype == np.int8
+        for values in (self._numbers, self._scales, *(self._codes if is_coded else ())):
             values[: self._size] = values[order]
         # a few columns at a time: a copy of all rows would take as much memory again
         for start in range(0, self.length, _SORTED_COLUMNS):
@@ -175,22 +188,44 @@ class VectorMatrix:
     def nearest(self, question: Rows) -> dict[int, float]:
         """The similarity of the nearest passages, smoothed with their neighbours: the nearest first, among equals the
         newest."""
-        numbers, similarity = self.numbers, self._compare(question)
-        top = _top(similarity, MAX_SMOOTHED)
+        numbers, similarity = self.numbers, np.empty(self._size, np.float32)
+        every = np.arange(self._size)
+        top = every if self._rows.dtype == np.float16 else self._candidates(question)
+        similarity[top] = self._compare(question, top)
+        if len(top) < self._size:
+            top = top[_top(similarity[top], MAX_NEAREST)]
+            others = np.setdiff1d(_around(top, self._size), top, assume_unique=True)
+            similarity[others] = self._compare(question, others)
+        else:
+            top = _top(similarity, MAX_SMOOTHED)
         smooth = _smooth(numbers, similarity, top)
         nearest = _top(smooth, MAX_NEAREST)[::-1]
         best = nearest[np.argsort(-smooth[nearest], kind="stable")]
         return dict(zip(numbers[top[best]].tolist(), smooth[best].tolist(), strict=True))
 
-    def _compare(self, question: Rows) -> Rows:
+    def _candidates(self, question: Rows) -> NDArray[np.int64]:
+        """The rows with the most signs in common with the question, in order."""
+        enough = max(MIN_CANDIDATES, self._size // CANDIDATE_SHARE)
+        if self._size <= enough:
+            return np.arange(self._size)
+        different = np.zeros(self._size, np.uint16)
+        for signs, own in zip(self._codes, _signs(question[None])[:, 0], strict=True):
+            different += np.bitwise_count(signs[: self._size] ^ own)
+        most = np.searchsorted(np.cumsum(np.bincount(different)), enough)
+        return np.flatnonzero(different <= most)
+
+    def _compare(self, question: Rows, at: NDArray[np.int64]) -> Rows:
+        """The similarity of the rows at these places."""
         step = max(1, _BLOCK_PRODUCTS // self.length)
-        similarity: Rows = np.empty(self._size, np.float32)
+        similarity: Rows = np.empty(len(at), np.float32)
         factor = question if self._rows.dtype == np.int8 else question * _SCALE
-        buffer: NDArray[np.int32] = np.empty((min(step, self._size), self.length), np.int32)
-        for start in range(0, self._size, step):
-            end = min(start + step, self._size)
-            np.dot(_to_floats(self._rows[start:end], buffer[: end - start]), factor, out=similarity[start:end])
-        return similarity * self._scales[: self._size]
+        buffer: NDArray[np.int32] = np.empty((min(step, len(at)), self.length), np.int32)
+        is_all = len(at) == self._size
+        for start in range(0, len(at), step):
+            end = min(start + step, len(at))
+            rows = self._rows[start:end] if is_all else self._rows[at[start:end]]
+            np.dot(_to_floats(rows, buffer[: end - start]), factor, out=similarity[start:end])
+        return similarity * self._scales[at]
 
 
 def unpack(packed: bytes, length: int) -> NDArray[np.float16]:
@@ -233,6 +268,22 @@ def _to_bytes(rows: NDArray[np.float16]) -> tuple[NDArray[np.int8], Rows]:
     scales = np.abs(floats).max(1, initial=0) / np.float32(MAX_BYTE)
     floats /= np.where(scales > 0, scales, np.float32(1))[:, None]
     return np.rint(floats, out=floats).astype(np.int8), scales
+
+
+def _signs(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """The signs of each row as bits, a column for each row."""
+    missing = -rows.shape[1] % _CODE_BITS
+    bits = np.pad(rows > 0, ((0, 0), (0, missing)))
+    return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
+
+
+def _around(at: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """These places and those that may be neighbours, in order."""
+    reach = len(SIMILARITY_WEIGHTS) - 1
+    is_near = np.zeros(count + 2 * reach, bool)
+    for step in range(2 * reach + 1):
+        is_near[at + step] = True
+    return np.flatnonzero(is_near[reach : reach + count])
 
 
 def _to_floats(rows: NDArray[Any], buffer: NDArray[np.int32]) -> Rows:
