@@ -101,8 +101,8 @@ RULES: dict[str, ArgumentRule] = {
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = ("self", "given", "options", "value", "work", "wanted")
-"""A message, its options and JSON values, which have checks of their own."""
+CHECKED_ELSEWHERE = ("self", "given", "attachments", "options", "value", "work", "wanted")
+"""A message, its attachments and options and JSON values, which have checks of their own."""
 
 
 def checked_door(door: T) -> T:

@@ -5,7 +5,6 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
@@ -29,7 +28,7 @@ from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
 from recto.recall.picker import RecallPicker, recall_ahead
-from recto.search.embedder import Embedder, open_embedder
+from recto.search.embedder import SharedEmbedder
 from recto.settings import Settings
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
@@ -83,21 +82,20 @@ class Engine:
         self.store = store
         self.settings, self.project = settings, project
         self.store_thread = StoreThread()
-        self._home, self._environment, self._project = home, environment, project or Path.cwd()
-        self._opened: Embedder | None = None
-        self._opening = threading.Lock()
+        self._project = project or Path.cwd()
+        embedder = SharedEmbedder(settings.search.embedder, home, partial(embedding_address, environment=environment))
         timeout_s = settings.search.timeout_s
-        self.archive = Archive(store, home / locations.SEARCH_FILE, self._embedder, timeout_s=timeout_s)
-        self.vaults = OpenVaults(home, self._embedder, timeout_s=timeout_s)
+        self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
+        self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
         self.agents = Agents(home, project, settings)
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
-        self.chooser = Chooser(home / locations.SOURCES_FILE, self._embedder, timeout_s=timeout_s)
+        self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         at = (store, self.store_thread)
         self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
         self.sources = SessionSources(*at, settings.tools, self.servers, self.chooser, self.vaults, project)
         self.passages = PassageSearch(*at, self.vaults, settings)
         self.revisions = Revisions(store, self.store_thread, self.resolve)
-        self.use_tracker = UseTracker(store, self.store_thread, self._embedder)
+        self.use_tracker = UseTracker(store, self.store_thread, embedder)
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
@@ -119,21 +117,32 @@ class Engine:
     async def send(
         self, session: ChatSession, given: Given, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
     ) -> AsyncGenerator[Event, None]:
-        """One message, all the way through; two from one session take turns. `can_ask`: the user answers questions."""
-        async with session.turn_lock(), aclosing(self._walk(session, given, options, can_ask)) as events:
-            with FOREGROUND.begin() as turn:
-                async for event in events:
-                    if isinstance(event, Sent):
-                        turn.end()  # from here on the model is waited for
-                    yield event
+        """One message, all the way through, then those that were said meanwhile; two from one session take turns.
+        `can_ask`: the user answers questions."""
+        async with session.turn_lock():
+            wanted: Given | None = given
+            while wanted is not None:
+                with FOREGROUND.begin() as turn:
+                    async with aclosing(self._walk(session, wanted, options, can_ask)) as events:
+                        async for event in events:
+                            if isinstance(event, Sent):
+                                turn.end()  # from here on the model is waited for
+                            yield event
+                # a call that was handed back is answered first
+                wanted = () if session.pending is None and await self._is_waiting(session) else None
+
+    async def _is_waiting(self, session: ChatSession) -> bool:
+        return bool(await self.store_thread.do(self.store.waiting.of, session.conversation))
 
     async def _walk(
         self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
-        user, reads = user_message(given), partial(self._first_reads, session)
+        user, reads = user_message(given, may_be_empty=given == ()), partial(self._first_reads, session)
         appended = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
+        if appended is None:
+            return
         self.backup.wake()
         for event in appended.events:
             yield event
@@ -192,6 +201,8 @@ class Engine:
             if exchange.handed_back:
                 session.apply(suspended=prepared)
                 return
+            if await self._is_waiting(session):
+                return  # said meanwhile: the next request answers it too
             prepared.next_round(may_call=steps < step_limit)
         yield Noticed(f"stopped after {step_limit} rounds of tool calls (tools.step_limit)")
 
@@ -373,15 +384,6 @@ class Engine:
     def _checkpoint(self) -> bool:
         self.store.database.checkpoint()
         return False
-
-    def _embedder(self) -> Embedder | None:
-        """The embedder of the settings: one for messages, notes and sources, since its weights are large."""
-        with self._opening:
-            if self._opened is None:
-                name = self.settings.search.embedder
-                address = embedding_address(name, self._environment) if ":" in name else None
-                self._opened = open_embedder(name, home=self._home, address=address)
-            return self._opened
 
     async def close(self) -> None:
         await self._warming.close()

@@ -28,6 +28,8 @@ class Appended(Struct, frozen=True):
 
     message: Message
     branched: bool = False
+    waited: int = 0
+    """How many messages it holds that were said while an earlier reply came."""
 
 
 BranchStart = Literal["message", "reply", "results", "compaction"]

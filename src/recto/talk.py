@@ -8,7 +8,7 @@ from typing import Unpack
 from recto import settings as configuration
 from recto import source_changes
 from recto.arguments import checked_door
-from recto.ask_options import AskOptions, Reply, call_options, with_attachments
+from recto.ask_options import AskOptions, Attachment, Reply, call_options, with_attachments
 from recto.chat.blocks import Compaction, Quote, ToolCall
 from recto.chat.message import Message
 from recto.errors import Invalid, RectoError, Unreachable
@@ -26,8 +26,9 @@ from recto.events import (
 )
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
+from recto.store.waiting import WaitingMessage
 from recto.talk_reader import AsyncTalkReader
-from recto.turn.messages import Given, user_message
+from recto.turn.messages import Given, queue_message, user_message
 from recto.turn.session import ChatSession
 
 
@@ -135,15 +136,17 @@ class AsyncTalk(AsyncTalkReader):
     # -- asking
 
     async def stream(
-        self, given: Given, *, can_ask: bool = True, **options: Unpack[AskOptions]
+        self, given: Given = (), *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[Event, None]:
-        """The message, text or blocks, on its way as events. Closing the generator stops the reply and keeps what came.
+        """The message, text or blocks, on its way as events, then what was queued meanwhile; without a message, what
+        waits. Closing the generator stops the reply and keeps what came.
 
         `can_ask`: whoever takes the events answers a CompactionProposed or ApprovalAsked before taking the next one.
         """
         chosen = call_options(**options)
         given = await with_attachments(given, options.get("attachments", ()))
-        user_message(given)  # refused before a conversation is made for it
+        # refused before a conversation is made for it
+        user_message(given, may_be_empty=given == () and bool(await self.waiting()))
         session = await self._stored()
         try:
             async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
@@ -185,6 +188,24 @@ class AsyncTalk(AsyncTalkReader):
             raise Unreachable("the model gave no reply")
         about = (tuple(notes), asked, pending, quotes, branched)
         return Reply(last.message.text, last.message, last.window, last.request, *about)
+
+    async def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
+        """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
+        while no turn runs it waits for one."""
+        message = user_message(await with_attachments(given, attachments))
+        session = await self._stored()
+        return await queue_message(self._engine.store, self._engine.store_thread, session, message)
+
+    async def waiting(self) -> list[WaitingMessage]:
+        """What waits to enter this conversation, the oldest first."""
+        if self.id is None:
+            return []
+        return await self._engine.store_thread.do(self._engine.store.waiting.of, self.id)
+
+    async def take_back(self, id: str | None = None) -> WaitingMessage:
+        """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
+        session = await self._stored()
+        return await self._engine.store_thread.do(self._engine.store.waiting.take_back, session.conversation, id)
 
     async def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""

@@ -3,7 +3,8 @@
 Embedders by name, each imported only when it is opened.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -96,6 +97,22 @@ def load_numpy() -> Any:
 
 def _describe_shape(shape: tuple[int, ...]) -> str:
     return f"{shape[0]} vectors" if len(shape) == 2 else "something else"
+
+
+class SharedEmbedder:
+    """Opens an embedder when it is first needed, once for all who ask: its weights are large."""
+
+    def __init__(self, name: str, home: Path, find_address: Callable[[str], EmbeddingAddress]) -> None:
+        self._name, self._home, self._find_address = name, home, find_address
+        self._opened: Embedder | None = None
+        self._opening = threading.Lock()
+
+    def __call__(self) -> Embedder | None:
+        with self._opening:
+            if self._opened is None:
+                address = self._find_address(self._name) if ":" in self._name else None
+                self._opened = open_embedder(self._name, home=self._home, address=address)
+            return self._opened
 
 
 def open_embedder(name: str, *, home: Path, address: EmbeddingAddress | None = None) -> Embedder | None:

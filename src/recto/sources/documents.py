@@ -162,7 +162,7 @@ def read_attachment(path: str | Path) -> Image | File:
     except FileNotFoundError as why:
         raise NotFound(f"there is no file {place} to attach", path=str(place)) from why
     except OSError as why:
-        raise Invalid(f"{place} cannot be read: {why.strerror}", path=str(place)) from why
+        raise Invalid(f"{str(place)[:200]} cannot be read: {why.strerror}", path=str(place)) from why
     except (ValueError, RuntimeError) as why:  # NUL, half a character, the home of nobody
         raise Invalid(f"{str(path)[:200]!r} is not the path of a file", path=str(path)) from why
 

@@ -106,6 +106,18 @@ uses = Table(
     Index("uses_path", "vault", "path"),
 )
 
+# What was said while a reply came, until it enters the conversation.
+waiting = Table(
+    "waiting",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("id", TEXT, nullable=False, unique=True),
+    Column("conversation", Integer, ForeignKey("conversations.n"), nullable=False),
+    Column("created", TEXT, nullable=False),
+    Column("blocks", TEXT, nullable=False),
+    Index("waiting_conversation", "conversation"),
+)
+
 # Blobs by hash: texts of sources and full tool results, which records refer to.
 kept = Table(
     "kept",

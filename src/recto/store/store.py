@@ -9,6 +9,7 @@ from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
 from recto.store.tree import Tree
+from recto.store.waiting import WaitingMessages
 
 
 class Store:
@@ -22,6 +23,7 @@ class Store:
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
         self.source_uses = SourceUses(self.database)
+        self.waiting = WaitingMessages(self.database)
 
     def close(self) -> None:
         self.database.close()

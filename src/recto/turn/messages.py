@@ -19,6 +19,7 @@ from recto.ids import new_id
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
+from recto.store.waiting import WaitingMessage
 from recto.text import clean
 from recto.turn.session import ChatSession, SessionChanges, moved
 
@@ -78,38 +79,78 @@ class StartedTurn(Struct, frozen=True):
     """Only results came: the turn goes on where its tool calls were handed back."""
 
 
+class _Appended(Struct, frozen=True):
+    message: Message
+    waited: int
+    is_new: bool
+
+
 async def append_message(
     store: Store,
     store_thread: StoreThread,
     session: ChatSession,
     given: UserMessage,
     reads: Callable[[UserMessage], FirstReads],
-) -> StartedTurn:
-    """Stores the message before anything else happens. Tool calls that wait get their results, or are closed.
-    `reads` begins with what the turn needs next: the commit waits for the disk."""
-    is_first = session.head is None
-    has_data = any(isinstance(block, Image | File) and block.base64 for block in given.blocks)
-    blocks = await store_thread.do(_stored, store, given.blocks) if has_data else given.blocks
-    message = Message(new_id(), "user", blocks, agent=session.agent)
-    message = replace(message, priority=priority_of(message, is_first=is_first))
+) -> StartedTurn | None:
+    """Stores the message before anything else happens, together with those that wait. Tool calls that wait get their
+    results, or are closed. `reads` begins with what the turn needs next: the commit waits for the disk. None when
+    there is nothing to say: what waited was taken back."""
+    own = await stored_blocks(store, store_thread, given.blocks)
 
-    def step() -> tuple[Message, SessionChanges]:
+    def step() -> tuple[_Appended | None, SessionChanges]:
+        waiting = store.waiting.take(session.conversation)
+        blocks = _joined([*(each.blocks for each in waiting), own])
+        if not blocks and not given.results:
+            return None, {}
         changes = _answer_calls(store, session, given.results)
         if not blocks:
-            return _turn_message(store, session), changes
-        head = changes.get("head", session.head)
-        placed = store.tree.append(session.conversation, replace(message, parent=head))
-        return placed.message, {**changes, **moved(placed)}
+            return _Appended(_turn_message(store, session), 0, is_new=False), changes
+        message = Message(new_id(), "user", blocks, parent=changes.get("head", session.head), agent=session.agent)
+        message = replace(message, priority=priority_of(message, is_first=session.head is None))
+        placed = store.tree.append(session.conversation, message)
+        return _Appended(placed.message, len(waiting), is_new=True), {**changes, **moved(placed)}
 
     storing = store_thread.submit(session.commit, store, step)
     begun = reads(given)
-    started = await run_to_completion(storing)
+    appended = await run_to_completion(storing)
+    if appended is None:
+        return None
     repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
     branch = session.new_branch()
     notes = (*([branch] if branch else ()), *([Noticed(repaired)] if given.repaired else ()))
-    if blocks:
-        return StartedTurn(started, begun, (Appended(started, branch is not None), *notes))
-    return StartedTurn(started, begun, notes, is_continued=True)
+    if appended.is_new:
+        event = Appended(appended.message, branch is not None, appended.waited)
+        return StartedTurn(appended.message, begun, (event, *notes))
+    return StartedTurn(appended.message, begun, notes, is_continued=True)
+
+
+def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
+    """Several messages as one, with an empty line between their texts."""
+    blocks: list[Block] = []
+    for block in (block for message in messages for block in message):
+        last = blocks[-1] if blocks else None
+        is_start = any(message and message[0] is block for message in messages)
+        if is_start and isinstance(last, Text) and isinstance(block, Text):
+            blocks[-1] = replace(last, text=f"{last.text}\n\n{block.text}")
+        else:
+            blocks.append(block)
+    return tuple(blocks)
+
+
+async def queue_message(
+    store: Store, store_thread: StoreThread, session: ChatSession, given: UserMessage
+) -> WaitingMessage:
+    """Stores a message that waits for its turn."""
+    if given.results or not given.blocks:
+        raise Invalid("only a message can wait; results of tools go with the next message")
+    blocks = await stored_blocks(store, store_thread, given.blocks)
+    return await store_thread.do(store.waiting.add, session.conversation, blocks)
+
+
+async def stored_blocks(store: Store, store_thread: StoreThread, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks with the bytes of images and files in the store."""
+    has_data = any(isinstance(block, Image | File) and block.base64 for block in blocks)
+    return await store_thread.do(_stored, store, blocks) if has_data else blocks
 
 
 def _stored(store: Store, blocks: Sequence[Block]) -> tuple[Block, ...]:

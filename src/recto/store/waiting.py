@@ -1,0 +1,76 @@
+"""WaitingMessages: what was said while a reply came, until it enters the conversation or is taken back."""
+
+from msgspec import Struct
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from recto import wire
+from recto.chat.blocks import Block, Text
+from recto.chat.message import now
+from recto.errors import NotFound
+from recto.ids import new_id
+from recto.store.database import Database
+from recto.store.prepared_statement import Statement
+from recto.store.rows import AnyRow, conversation_row
+from recto.store.schema import conversations, waiting
+
+
+class WaitingMessage(Struct, frozen=True):
+    id: str
+    blocks: tuple[Block, ...]
+    created: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(block.text for block in self.blocks if isinstance(block, Text))
+
+
+_OF = Statement(
+    select(waiting.c.id, waiting.c.blocks, waiting.c.created)
+    .join(conversations, conversations.c.n == waiting.c.conversation)
+    .where(conversations.c.id == bindparam("home"))
+    .order_by(waiting.c.n)
+)
+_REMOVE = Statement(delete(waiting).where(waiting.c.id == bindparam("message")))
+
+
+class WaitingMessages:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, conversation: str, blocks: tuple[Block, ...]) -> WaitingMessage:
+        made = WaitingMessage(new_id(), blocks, now())
+        with self._database.write() as connection:
+            home = conversation_row(connection, conversation).n
+            values = {"id": made.id, "created": made.created, "blocks": wire.blocks_to_json(blocks)}
+            connection.execute(insert(waiting).values(conversation=home, **values))
+        return made
+
+    def of(self, conversation: str) -> list[WaitingMessage]:
+        """The oldest first."""
+        with self._database.read() as connection:
+            return _found(connection, conversation)
+
+    def take(self, conversation: str) -> list[WaitingMessage]:
+        """All that wait in a conversation; they wait no longer."""
+        with self._database.write() as connection:
+            taken = _found(connection, conversation)
+            for each in taken:
+                _REMOVE(connection, message=each.id)
+        return taken
+
+    def take_back(self, conversation: str, id: str | None = None) -> WaitingMessage:
+        """One that waits, the newest unless it is named; it waits no longer."""
+        with self._database.write() as connection:
+            found = [each for each in _found(connection, conversation) if id in (None, each.id)]
+            if not found:
+                raise NotFound("no message is waiting" if id is None else f"no message {id} is waiting", id=id)
+            _REMOVE(connection, message=found[-1].id)
+        return found[-1]
+
+
+def _found(connection: Connection, conversation: str) -> list[WaitingMessage]:
+    return [_waiting(row) for row in _OF(connection, home=conversation).all()]
+
+
+def _waiting(row: AnyRow) -> WaitingMessage:
+    return WaitingMessage(row.id, wire.blocks_from_json(row.blocks), row.created)
