@@ -87,12 +87,15 @@ def _at_terminal(chat: "ChatState") -> None:
     chat.talk.wake()
     prompt = _open_prompt(chat)
     chat.tell(chat.greeting())
+    _tell_waiting(chat)
     # between prompt and reply Ctrl-C would break the prompt that is being opened
     with on_interrupt(ignore_interrupt):
         while not chat.over:
             try:
-                if (line := prompt.prompt()).strip():
+                typed, chat.typed = chat.typed, ""
+                if (line := prompt.prompt(default=typed)).strip():
                     _answer(chat, line)
+                    _run_later(chat)
             except KeyboardInterrupt:
                 continue  # Ctrl-C clears the line
             except EOFError:
@@ -126,12 +129,29 @@ def _answer(chat: "ChatState", line: str) -> None:
                 _run_command(chat, line.strip())
             else:
                 _send(chat, line, _screen(chat))
+                while chat.talk.waiting():  # queued while the reply was ending
+                    _send(chat, (), _screen(chat))
     except KeyboardInterrupt:
         pass  # the screen has told the user
     except Exception as why:  # whatever goes wrong, the chat goes on
         chat.console.print(_described(why), style="red")
+    _tell_waiting(chat)
     if not chat.over:
         chat.console.print()
+
+
+def _tell_waiting(chat: "ChatState") -> None:
+    """What waits after a reply that was stopped or failed, or from an earlier chat."""
+    if count := len(chat.talk.waiting()):
+        chat.tell(f"{show.counted(count, 'message')} waiting: your next one brings them along; /waiting lists them")
+
+
+def _run_later(chat: "ChatState") -> None:
+    """Runs the commands that were typed while the reply came."""
+    while chat.commands and not chat.over:
+        line = chat.commands.pop(0)
+        chat.tell(f"{line}:")
+        _answer(chat, line)
 
 
 def _described(why: Exception) -> str:
@@ -158,11 +178,11 @@ def _run_command(chat: "ChatState", line: str) -> None:
     slash.run(chat, line)
 
 
-def _send(chat: "ChatState", line: str | bytes, listener: "Listener") -> None:
-    """Sends a message; a doubled slash at its start becomes one."""
+def _send(chat: "ChatState", line: "str | bytes | tuple[()]", listener: "Listener") -> None:
+    """Sends a message, or what waits; a doubled slash at the start becomes one."""
     from recto.cli.listener import follow  # the engine's events: only to chat
 
-    message = line[1:] if _start(line) == "//" else line
+    message = line[1:] if line and _start(line) == "//" else line
     attachments = tuple(chat.attachments)
     events = chat.talk.stream(message, strategy=chat.strategy, can_ask=listener.answers, attachments=attachments)
     follow(events, listener, chat.watch)
@@ -171,9 +191,15 @@ def _send(chat: "ChatState", line: str | bytes, listener: "Listener") -> None:
 def _screen(chat: "ChatState") -> "Listener":
     from recto.cli.drawing.sources import starting_in_words
     from recto.cli.screen import Screen  # rich: a tenth of a second
+    from recto.cli.typeahead import Typeahead
+
+    def keep(text: str) -> None:
+        chat.typed = text
 
     return Screen(
         chat.console,
+        typeahead=Typeahead(chat.take, chat.take_back, keep, chat.typed),
+        waiting=chat.waiting,
         thinking=chat.thinking,
         shows_context=chat.shows_context,
         more=" (/references shows all)",

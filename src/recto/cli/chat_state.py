@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.cli.show import shortened, visible, when
-from recto.errors import Invalid
+from recto.errors import Invalid, NotFound
 from recto.events import Appended, ContextUsage, Event
 from recto.sources.source import DEFAULT_AGENT
 
@@ -38,6 +38,12 @@ class ChatState(Struct):
     """Files that go with the next message."""
     undone: list[str] = field(default_factory=list)
     """Heads that `/redo` returns to, the latest last."""
+    waiting: list[str] = field(default_factory=list)
+    """Messages that were typed while a reply came, and have not entered yet."""
+    commands: list[str] = field(default_factory=list)
+    """Slash commands that were typed while a reply came: they run after it."""
+    typed: str = ""
+    """What was typed while a reply came, and not sent: the next prompt begins with it."""
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -54,8 +60,27 @@ class ChatState(Struct):
             context = self.talk.context_settings
             self.usage, self.due_percent = event, 100 * context.threshold if context.enabled else None
         elif isinstance(event, Appended):
+            self.waiting.clear()
             self.undone.clear()
             self.attachments.clear()
+
+    def take(self, line: str) -> None:
+        """Takes a line that was typed while a reply came."""
+        if line.startswith("/") and not line.startswith("//"):
+            self.commands.append(line)
+            return
+        text = line[1:] if line.startswith("//") else line
+        self.talk.queue(text)
+        self.waiting.append(text)
+
+    def take_back(self) -> str | None:
+        """The last message that waits, which waits no longer; None when there is none any more."""
+        try:
+            taken = self.talk.take_back()
+        except NotFound:
+            return None
+        del self.waiting[-1:]
+        return taken.text
 
     def resized(self, block: "Compaction") -> None:
         """Shows the new size on the meter before the next message does."""

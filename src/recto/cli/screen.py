@@ -5,7 +5,7 @@ Lines that may still change never scroll, so a reply longer than the screen is n
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
@@ -22,10 +22,12 @@ from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.questions import ask_approval, ask_compaction
+from recto.cli.questions import MARK, ask_approval, ask_compaction
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import echo
+from recto.cli.typeahead import Typeahead
 from recto.events import (
+    Appended,
     ApprovalAsked,
     CompactionProposed,
     ContextCompacted,
@@ -44,6 +46,9 @@ from recto.events import (
 REFRESHES_PER_S = 12
 READY = "getting ready"
 RUNNING_WIDTH = 60
+# How many messages that wait, and how many lines of what is typed, are shown below a reply.
+MOST_QUEUED, MOST_TYPED = 3, 3
+TAKE_BACK = " (↑ takes it back)"
 # A shorter wait is not shown.
 PATIENCE_S = 0.3
 
@@ -92,9 +97,13 @@ class Screen:
         stopped: str = KEPT,
         more: str = "",
         starting: Starting = lambda: "",
+        typeahead: Typeahead | None = None,
+        waiting: Sequence[str] = (),
     ) -> None:
+        """`typeahead` reads what is typed meanwhile, and `waiting` grows by it."""
         self._console = console
         self._thinking = thinking
+        self._typeahead, self._queued = typeahead, waiting
         self._shows_context = shows_context
         self._stopped = stopped
         self._reply = Growing()
@@ -136,9 +145,13 @@ class Screen:
         self._open.enter_context(echo(False))
         self._live.start()
         self._ticker.start()
+        if self._typeahead:
+            self._typeahead.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._typeahead:
+            self._typeahead.stop()
         self._is_over.set()
         self._ticker.join()
         rest, self._reply = self._reply.end(), Growing()
@@ -175,6 +188,8 @@ class Screen:
             case Replied() | NotesQuoted():
                 self._end_thought()
                 self._print_blocks(self._reply.end())
+            case Appended(waited=waited) if waited:
+                self._enter(event.message.text)
             case SummaryRequested():
                 self._writer = event.model
             case CompactionProposed():
@@ -218,6 +233,13 @@ class Screen:
     def _wait(self, label: str) -> Waiting:
         """Only work on this side may wait for servers; a model that answers does not."""
         return Waiting(label, self._starting if label == self._at_work() else None)
+
+    def _enter(self, text: str) -> None:
+        """What waited is a message of the conversation now."""
+        if self._last:
+            self._console.print()
+        self._console.print(Text(f"{MARK}{visible(text)}"))
+        self._last = "block"
 
     def _mark(self, event: ContextCompacted) -> None:
         self._print_line(rule(event_in_words(event, self._writer), self._console.width))
@@ -267,10 +289,14 @@ class Screen:
         """Stops drawing and lets the user type. The caller holds the lock, so nothing is drawn meanwhile."""
         self._waiting = Waiting("")
         self._live.stop()
+        if self._typeahead:
+            self._typeahead.stop()
         try:
             with echo(True):
                 yield
         finally:
+            if self._typeahead:
+                self._typeahead.start()
             # a restarted Live would move up over the lines that it drew before
             self._live, self._waiting = self._new_live(), self._wait(self._at_work())
             self._live.start()
@@ -302,7 +328,7 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The bottom of the screen, which may still change."""
-        most = max(4, console.size.height - 3)
+        most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED)
         if tail := self._reply.tail:
             if self._last:
                 yield Text()
@@ -311,3 +337,11 @@ class Screen:
             yield Bottom(Text(self._thought, "dim italic"), most)
         else:
             yield self._waiting
+        yield from self._typed(console)
+
+    def _typed(self, console: Console) -> Iterator[RenderableType]:
+        """What waits, and what is being typed, each on its own line."""
+        for text in self._queued[-MOST_QUEUED:]:
+            yield Text(f"waiting: {shortened(text, console.width - len(TAKE_BACK) - 10)}{TAKE_BACK}", "dim")
+        if self._typeahead and self._typeahead.text:
+            yield Text(f"{MARK}{last_lines(visible(self._typeahead.text), MOST_TYPED)}▏")

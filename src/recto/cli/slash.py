@@ -38,6 +38,7 @@ def _help(chat: ChatState, argument: str) -> None:
     chat.tell("MESSAGE is a number that /fork and /pin list, such as #12, or an id.")
     chat.tell("Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line.")
     chat.tell("@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.")
+    chat.tell("What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.")
     chat.tell("Ctrl-C stops a reply and keeps what came; Ctrl-D quits.")
 
 
@@ -120,6 +121,24 @@ def _thinking(chat: ChatState, argument: str) -> None:
     chat.tell(f"thinking is {'shown' if chat.thinking else 'not shown'}")
 
 
+def _waiting(chat: ChatState, argument: str) -> None:
+    """Lists what waits; `drop` takes the newest or the one of a number back."""
+    verb, _, number = argument.partition(" ")
+    found = chat.talk.waiting()
+    if verb not in ("", "drop") or (number and not number.strip().isdecimal()):
+        raise Invalid("/waiting takes drop, drop N, or nothing")
+    if verb and found:
+        place = int(number) - 1 if number else len(found) - 1
+        if not 0 <= place < len(found):
+            raise NotFound(f"there is no waiting message {number.strip()}; /waiting lists them")
+        taken = chat.talk.take_back(found[place].id)
+        chat.tell(f"taken back: {shortened(taken.text, 70)}")
+        found = chat.talk.waiting()
+    for place, each in enumerate(found, 1):
+        chat.tell(f"{place}  {shortened(each.text, 70)}")
+    chat.tell("your next message brings them along; /waiting drop N takes one back" if found else "nothing is waiting")
+
+
 def _quit(chat: ChatState, argument: str) -> None:
     chat.over = True
 
@@ -165,6 +184,9 @@ COMMANDS = {
     "model": SlashCommand("show which model answers; NAME changes it", _model),
     "clear": SlashCommand("start with an empty window; nothing is deleted", commands.clear),
     "request": SlashCommand("show what was sent last, or for a MESSAGE, and why", _request),
+    "waiting": SlashCommand(
+        "list messages typed while a reply came that were not sent; drop N takes one back", _waiting, ("drop",)
+    ),
     "thinking": SlashCommand("on or off: show the model's thinking before it answers", _thinking, ("on", "off")),
     "quit": SlashCommand("leave the chat", _quit),
 }
