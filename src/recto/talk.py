@@ -144,6 +144,7 @@ class AsyncTalk(AsyncTalkReader):
         `can_ask`: whoever takes the events answers a CompactionProposed or ApprovalAsked before taking the next one.
         """
         chosen = call_options(**options)
+        given = await self._addressed(given)
         given = await with_attachments(given, options.get("attachments", ()))
         # refused before a conversation is made for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
@@ -159,6 +160,22 @@ class AsyncTalk(AsyncTalkReader):
             if session.head and not await self._engine.store_thread.do(self._tree.was_sent, session.conversation):
                 why.add(f"your message is kept in {self.name}")
             raise
+
+    async def _addressed(self, given: Given) -> Given:
+        """The message without the agent that its first word names (`@reviewer`): a new conversation belongs to it."""
+        start = given[:1]
+        if start not in ("@", b"@"):
+            return given
+        text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else str(given)
+        name, rest = text[1:].split(maxsplit=1) if len(text.split()) > 1 else (text[1:], "")
+        if not rest or name not in await asyncio.to_thread(self._engine.agents.names):
+            return given
+        if self.id is not None and name != self.session.agent:
+            raise Invalid(
+                f"this conversation belongs to the agent {self.session.agent}: a new one can go to @{name}", name=name
+            )
+        self.session.apply(agent=name)
+        return rest.encode("utf-8", "surrogateescape") if isinstance(given, bytes) else rest
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         """The whole reply. Nobody is asked about tools or compactions meanwhile."""

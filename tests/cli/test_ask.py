@@ -198,3 +198,64 @@ def test_a_file_that_cannot_be_attached_is_refused_in_one_sentence(run: Run, scr
     done = run("ask", "-m", script({"text": "ok"}), "--attach", "gone.png", "What is this?")
     assert done.exit_code == 1
     assert done.stderr == "recto: there is no file gone.png to attach\n"
+
+
+def log_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    log = tmp_path / "bodies"
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
+    return log
+
+
+@pytest.mark.parametrize(
+    "args", [("What is this?",), ("--show-context", "What is this?"), ("-m", "MODEL", "What", "is", "this?")]
+)
+def test_a_question_alone_is_asked(
+    run: Run, script: Script, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    model = script({"text": "A boat."})
+    monkeypatch.setenv("RECTO_MODEL", model)
+    assert "A boat." in run(*(model if each == "MODEL" else each for each in args)).stdout
+
+
+def test_a_single_word_that_is_no_command_is_a_mistake(run: Run) -> None:
+    assert "did you mean chat?" in run("chta").stderr
+    assert "No such command" in run("hello").stderr
+
+
+def test_the_first_word_can_name_the_agent(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_MODEL", script({"text": "Noted."}))
+    run("agent", "new", "reviewer")
+    run("@reviewer", "Is this fine?")
+    (shown,) = rows(run("conversations", "list", "--json"))
+    assert (shown["agent"], shown["title"]) == ("reviewer", "Is this fine?")
+    assert run("ask", "--continue", "@reviewer and this?").stdout.strip() == "Noted."
+    run("agent", "new", "other")
+    assert "belongs to the agent reviewer" in run("ask", "--continue", "@other and this?").stderr
+    assert run("ask", "@nobody is no agent").stdout.strip() == "Noted."
+
+
+def test_instructions_can_be_given_as_text(
+    run: Run, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(tmp_path, monkeypatch)
+    (tmp_path / "prompt.md").write_text("From a file.", "utf-8")
+    run("config", "set", "system_prompt_file", str(tmp_path / "prompt.md"))
+    run("ask", "-m", script({"text": "Ahoy."}), "--system", "Talk like a sailor.", "Hello")
+    assert "Talk like a sailor." in log.read_text()
+    assert "From a file." not in log.read_text()
+    assert "not both" in run("ask", "--system", "x", "--system-file", "y", "Hello").stderr
+
+
+def test_a_template_makes_the_question(
+    run: Run, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(tmp_path, monkeypatch)
+    folder = tmp_path / "home" / "templates"
+    folder.mkdir(parents=True)
+    head = f"---\nmodel: {script({'text': 'Short.'})}\nsystem: Be terse.\n---\n"
+    (folder / "sum.md").write_text(f"{head}Sum up in $count points: $input", "utf-8")
+    assert run("ask", "-t", "sum", "-p", "count=2", "a long text").stdout.strip() == "Short."
+    assert "Sum up in 2 points: a long text" in log.read_text()
+    assert "Be terse." in log.read_text()
+    assert "needs a value: -p count=" in run("ask", "-t", "sum", "x").stderr
+    assert "--param goes with --template" in run("ask", "-p", "count=2", "x").stderr

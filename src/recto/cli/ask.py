@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 @click.option(
     "--attach", "attachments", multiple=True, metavar="FILE", help="Send an image, a PDF or a text file along."
 )
+@click.option("--template", "-t", metavar="NAME", help="Ask with a template of RECTO_HOME/templates.")
+@click.option("--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A variable of the template.")
 @click.option("--show-context", is_flag=True, help="Show what is sent before the answer.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking before the answer.")
 @options.as_json_option
@@ -34,15 +37,23 @@ def command(
     document: str | None,
     allowed: tuple[str, ...],
     attachments: tuple[str, ...],
+    template: str | None,
+    params: tuple[str, ...],
     show_context: bool,
     thinking: bool,
     as_json: bool,
 ) -> None:
     """Ask one question and print the answer. Piped input is added to the question, or is the question.
 
+    `recto "QUESTION"` does the same. A question that begins with @NAME goes to the agent of this name.
+
     Example: recto ask "Sum this up" < report.txt
     """
     message = _message(" ".join(text))
+    if params and not template:
+        raise click.UsageError("--param goes with --template.")
+    if template:
+        message = _filled(template, params, message, flags)
     # the command would end before these are written, and they would still cost money
     flags.setdefault("references.gists", "off")
     flags.setdefault("context.prepare_at", "0")
@@ -67,6 +78,24 @@ def _message(text: str) -> bytes:
     if not piped.strip():
         return said
     return said + b"\n\n" + piped if text.strip() else piped
+
+
+def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str, str]) -> bytes:
+    """The message by a template, whose model and instructions hold where no option says otherwise."""
+    from recto.agents.templates import read_template  # reads notes: only for templates
+    from recto.locations import find_home, find_project
+
+    home = find_home()
+    template = read_template(name, home, find_project(Path.cwd(), home))
+    if template.note:
+        show.note(template.note)
+    given = message.decode("utf-8", "surrogateescape")
+    filled = template.fill(dict(options.assignment("--param", each) for each in params), given)
+    if template.model:
+        flags.setdefault("model", template.model)
+    if template.system and not flags.keys() & {"system_prompt", "system_prompt_file"}:
+        flags |= {"system_prompt": template.system, "system_prompt_file": ""}
+    return filled.encode("utf-8", "surrogateescape")
 
 
 def _print_answer(

@@ -49,6 +49,9 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"recto.cli.{cmd_name}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_ask(args))
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -97,6 +100,18 @@ def recto(ctx: click.Context, log_file: str | None) -> None:
         from recto.cli.log import set_up  # logging: only when it is wanted
 
         set_up(level, log_file, ctx.invoked_subcommand or "")
+
+
+def _with_ask(args: list[str]) -> list[str]:
+    """`recto "question"`, `recto @agent …` and `recto --model …` mean `recto ask`. A single word that is no command
+    is a mistake rather than a question."""
+    at = 0
+    while at < len(args) and args[at].startswith("--log"):
+        at += 1 if "=" in args[at] else 2
+    first = args[at] if at < len(args) else ""
+    is_option = first.startswith("-") and first not in ("-h", "--help", "--version", "-", "--")
+    is_question = is_option or first.startswith("@") or any(letter.isspace() for letter in first.strip())
+    return [*args[:at], "ask", *args[at:]] if first not in COMMANDS and is_question else args
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ SETTINGS = {
     "vault": "vault",
     "model": "model",
     "strategy": "context.strategy",
+    "system": "system_prompt",
     "system_file": "system_prompt_file",
     "allow_write": "tools.allow_write",
 }
@@ -80,15 +81,20 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
     @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
     @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
+    @click.option("--system", metavar="TEXT", help="The instructions for the model.")
     @click.option("--system-file", metavar="FILE", help="File with the instructions for the model.")
     @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
     @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call.")
     @wraps(command)
     def run(*args: Any, assignments: tuple[str, ...], **named: Any) -> R:
-        flags = dict(_assignment(text) for text in assignments)
+        flags = dict(assignment("--set", text) for text in assignments)
         for option, key in SETTINGS.items():
             if (value := named.pop(option)) is not None:
                 flags[key] = value
+        if "system_prompt" in flags:
+            if flags.get("system_prompt_file"):
+                raise click.UsageError("Give --system or --system-file, not both.")
+            flags["system_prompt_file"] = ""  # one of the settings would win
         return command(*args, flags=flags, **named)
 
     return run
@@ -194,8 +200,9 @@ def _talk_to_continue(desk: "Desk") -> "Talk":
     raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` goes on with it all the same")
 
 
-def _assignment(text: str) -> tuple[str, str]:
+def assignment(option: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise click.UsageError(f"--set takes KEY=VALUE, not {text}; for example --set reply.tries=2")
+        example = "; for example --set reply.tries=2" if option == "--set" else ""
+        raise click.UsageError(f"{option} takes KEY=VALUE, not {text}{example}")
     return key.strip(), value.strip()

@@ -45,6 +45,7 @@ class SessionChanges(TypedDict, total=False):
     conversation: str
     head: str | None
     branch: Branched | None
+    agent: str
     model: str
     vault: Vault | None
     document: str | None
