@@ -316,7 +316,7 @@ def test_references_come_before_the_documents_of_the_last_turn(
     done = run("chat", "-m", model, "--vault", str(notes), input="See [[Welcome]] and @ref:prices\n/references\n")
     told = done.stdout.splitlines()
     assert told[1].startswith("● prices  [Manual]  added 20")
-    assert told[3:6] == ["", "📚 Documents", "• [[Welcome]]  Welcome.md"]
+    assert told[3:6] == ["", "📚 Referenced documents", "• [[Welcome]]  Welcome.md"]
 
 
 def test_many_that_are_merely_available_are_folded(run: Run, script: Script, home: Path) -> None:

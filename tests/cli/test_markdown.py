@@ -92,3 +92,24 @@ def test_the_end_of_a_long_code_block_is_still_code() -> None:
 def test_a_shortened_text_is_one_line() -> None:
     assert shortened("one\n two\tthree", 80) == "one two three"
     assert shortened("one two three", 8) == "one two…"
+
+
+def rows_of(text: str, width: int = 40) -> list[str]:
+    file = io.StringIO()
+    Console(file=file, width=width).print(Page(text), crop=False)
+    return [row.rstrip() for row in file.getvalue().splitlines()]
+
+
+def test_code_is_drawn_line_by_line_as_it_was_written() -> None:
+    code = ["def f(x):", '    return "' + "long " * 30 + '"', "", "    indented = 1   # and spaces"]
+    assert rows_of("\n".join(["```python", *code, "```"])) == code
+
+
+def test_text_beside_code_is_still_wrapped() -> None:
+    rows = rows_of("word " * 30 + "\n\n```\n" + "x" * 90 + "\n```\n\n" + "more " * 20)
+    assert "x" * 90 in rows
+    assert max(len(row) for row in rows if "x" not in row) <= 40
+
+
+def test_code_in_a_list_loses_nothing() -> None:
+    assert "".join(rows_of("- item\n\n  ```\n  " + "y" * 90 + "\n  ```")).count("y") == 90

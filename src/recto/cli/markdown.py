@@ -5,10 +5,12 @@ from itertools import pairwise
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from msgspec import Struct, field
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.segment import Segment
+from rich.syntax import Syntax
 from rich.text import Text
 
 # Longer lines are hard to read, however wide the terminal is.
@@ -28,10 +30,31 @@ class LeftHeading(Heading):
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
+class WholeCode(CodeBlock):
+    """Code line by line as it was written: a long line is left to the terminal, so that it is copied whole."""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
+        # in a list or a quotation each line has something before it, and what is too long would be lost
+        return super().create(markdown, token) if token.level == 0 else CodeBlock.create(markdown, token)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip("\n")
+        coloured = Syntax(code, self.lexer_name, theme=self.theme).highlight(code)
+        for line in coloured.split("\n", allow_blank=True)[: code.count("\n") + 1]:
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
 class WholeMarkdown(Markdown):
     """Markdown that leaves nothing out."""
 
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": LeftHeading}
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": LeftHeading,
+        "fence": WholeCode,
+        "code_block": WholeCode,
+    }
 
     def __init__(self, text: str) -> None:
         super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
@@ -39,7 +62,8 @@ class WholeMarkdown(Markdown):
 
 
 class Page:
-    """A text drawn as Markdown, without the empty lines that some blocks add at their ends."""
+    """A text drawn as Markdown, without the empty lines that some blocks add at their ends. Printed with `crop=False`
+    it shows long lines of code whole."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -47,7 +71,7 @@ class Page:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
         try:
-            lines = console.render_lines(WholeMarkdown(self._text), narrow, pad=False)
+            lines = list(Segment.split_lines(console.render(WholeMarkdown(self._text), narrow)))
         except Exception:  # the user must see the reply, whatever the renderer makes of it
             log.exception("Markdown could not be drawn; it is shown as plain text")
             lines = console.render_lines(Text(self._text), narrow, pad=False)

@@ -305,7 +305,7 @@ class Screen:
         for block in blocks:
             if self._last:
                 self._console.print()
-            self._console.print(Page(block))
+            self._console.print(Page(block), crop=False)
             self._last = "block"
 
     def _think(self, text: str) -> None:

@@ -63,4 +63,4 @@ def test_a_document_that_is_quoted_is_not_listed_again_unless_the_user_named_it(
     references = (DocumentReference("[[Mast]]", "Mast.md", "search"), DocumentReference("[[Keel]]", "Keel.md"))
     reply = Message("1", "assistant", (References(references, vault=str(Path("/notes"))),))
     lines = message_references([reply], {"Mast.md", "Keel.md"}, is_terminal=False)
-    assert lines == ["📚 Documents", "• [[Keel]]  Keel.md"]
+    assert lines == ["📚 Referenced documents", "• [[Keel]]  Keel.md"]

@@ -21,7 +21,7 @@ def shown(*references: DocumentReference, fold: int | None = 10, is_terminal: bo
 
 def test_documents_are_listed_with_their_summaries_named_before_found() -> None:
     assert shown(ENGINE, MAST, BUDGET, NOPE) == [
-        "📚 Documents",
+        "📚 Referenced documents",
         "• [[Budget]]  Budget.md",
         "  The money for 2026.",
         "⚠ [[Nope]]  not found",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
 
 
-HEADING = "📚 Documents"
+HEADING = "📚 Referenced documents"
 FOLD = 10
 NOWHERE: Mapping[str, Path] = {}
 SUMMARY_WIDTH = 100
