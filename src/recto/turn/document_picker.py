@@ -55,11 +55,11 @@ from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
 from recto.turn.token_cache import TokenCache
+from recto.vault.answer_passage import AnswerPassage
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import AnswerPassage
 from recto.window.request import Entry, Parameters
 
 ORDER = (
