@@ -23,7 +23,7 @@ class Asked:
 
     def quoted(self, text: str, **lookup: object) -> list[str]:
         found = self.find(text, **lookup)
-        chosen = answering(found.passages, 3, wants_several=found.wants_several)
+        chosen = answering(found.passages, 3, found.question)
         return [f"{each.text} {each.more}".strip() for _, each in chosen]
 
     def close(self) -> None:

@@ -130,6 +130,8 @@ class Citations(Struct):
     """What notes say about the message."""
     are_quotes_told: bool = False
     """Whether the user has seen them before the model was ready."""
+    are_notes_asked: bool = False
+    """Whether notes were looked up for the message."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:

@@ -33,7 +33,7 @@ from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
 from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
 from recto.vault.open_vaults import OpenVaults
-from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
+from recto.vault.question import VaultQuestion, asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
 from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
 from recto.vault.vault_answers import find_passages
@@ -69,13 +69,18 @@ SHARE = Share(0.2, 4)
 TINY_SHARE = Share(0.1, 2)
 
 
+class FoundAhead(NamedTuple):
+    found: FoundPassages
+    is_quoted: bool
+
+
 class PassageSearch:
     """Finds passages for messages, also before a model is ready that takes long to start."""
 
     def __init__(self, store: Store, store_thread: StoreThread, vaults: OpenVaults, settings: Settings) -> None:
         self._store, self._store_thread, self._vaults = store, store_thread, vaults
         self._references, self._tools = settings.references, settings.tools
-        self._ahead: dict[str, FoundPassages] = {}
+        self._ahead: dict[str, FoundAhead] = {}
 
     def finds(self, model: Model) -> bool:
         return self._is_wanted(self._references.auto, model)
@@ -98,11 +103,11 @@ class PassageSearch:
         if started.is_continued or not may_be_answered(text) or may_name_documents(text):
             return None
         found = await self.find(session, message)
-        self._ahead[message.id] = found
-        quotes = await asyncio.to_thread(note_quotes, vault, found.passages, found.wants_several)
+        quotes = await asyncio.to_thread(note_quotes, vault, found.passages, found.question)
+        self._ahead[message.id] = FoundAhead(found, bool(quotes))
         return NotesQuoted(quotes, str(vault.root), model.name) if quotes else None
 
-    def take(self, message: Message) -> FoundPassages | None:
+    def take(self, message: Message) -> FoundAhead | None:
         """What was found ahead for a message."""
         return self._ahead.pop(message.id, None)
 
@@ -141,11 +146,13 @@ def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) ->
     return replace(found, unread=unread_notes(vault), overview=vault_overview(vault) if is_overview else "")
 
 
-def note_quotes(vault: Vault, passages: Sequence[AnswerPassage], wants_several: bool = False) -> tuple[Quote, ...]:
+def note_quotes(
+    vault: Vault, passages: Sequence[AnswerPassage], question: VaultQuestion | None = None
+) -> tuple[Quote, ...]:
     """The sentences that answer, with links to their notes."""
     return tuple(
         Quote(vault.shortest_link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
-        for passage, each in answering(passages, MOST_QUOTES, wants_several=wants_several)
+        for passage, each in answering(passages, MOST_QUOTES, question)
     )
 
 
@@ -165,19 +172,20 @@ class PassagePicker(Picker):
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         session = self._turn.session
+        self._citations.are_notes_asked = self._quotes
         named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
         if named and may_name_documents(message.text):
             lookup = Lookup(_NAMES.sub(" ", message.text), in_use=tuple(named))
             found = await self._search.look_up(session, lookup, is_named=True)
-            await self._quote(found.passages, found.wants_several)
+            await self._quote(found.passages, found.question)
             return VolatilePicks()
         if not self._searches:
             return VolatilePicks()
         ahead = self._search.take(message)
-        self._citations.are_quotes_told = ahead is not None
-        found = ahead or await self._search.find(session, message)
+        self._citations.are_quotes_told = ahead is not None and ahead.is_quoted
+        found = ahead.found if ahead else await self._search.find(session, message)
         if not self._finds:
-            await self._quote(found.passages, found.wants_several)
+            await self._quote(found.passages, found.question)
             return VolatilePicks()
         if not found.passages:
             return self._nothing(message.text, found)
@@ -218,13 +226,13 @@ class PassagePicker(Picker):
                 passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
         self._citations.add_passages(brought)
         # what comes before the words of a tiny model stands for itself
-        await self._quote(found.passages if is_tiny else brought, found.wants_several)
+        await self._quote(found.passages if is_tiny else brought, found.question)
         return VolatilePicks(tuple(inserts), tuple(passed))
 
-    async def _quote(self, passages: Sequence[AnswerPassage], wants_several: bool) -> None:
+    async def _quote(self, passages: Sequence[AnswerPassage], question: VaultQuestion | None) -> None:
         vault = self._turn.session.vault
         if self._quotes and vault is not None:
-            self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages, wants_several)
+            self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages, question)
 
 
 def may_be_answered(text: str) -> bool:

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from recto.vault.answers import RatedStatement
 from recto.vault.document import Document
+from recto.vault.question import VaultQuestion
 
 
 class AnswerPassage(Struct, frozen=True):
@@ -33,8 +34,7 @@ class FoundPassages(Struct, frozen=True):
     far: tuple[AnswerPassage, ...] = ()
     """The best of those that are not near enough."""
     warning: str = ""
-    wants_several: bool = False
-    """Whether the answer may be a list."""
+    question: VaultQuestion | None = None
     unread: str = ""
     """Where nothing was found: the notes that could not be searched."""
     overview: str = ""

@@ -14,7 +14,7 @@ from recto.search.terms import COMMON_WORDS, STOP_WORDS, normalize_text, words
 from recto.vault.answer_passage import AnswerPassage, part_around
 from recto.vault.answers import RatedStatement, is_same_word
 from recto.vault.document import Document
-from recto.vault.note_dates import order_in_time
+from recto.vault.note_dates import NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion
 from recto.vault.vault_search import VaultSearch
@@ -33,17 +33,11 @@ _CHANGES = re.compile(
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
     r"|au lieu de|ne \w+ plus|remplac\w+|chang\w+|reporte\w*|annul\w+|desormais|plutot)\b"
 )
-# Who asks so wants to know what was before.
-_PAST = re.compile(
-    r"\b(?:before|earlier|previous(?:ly)?|former(?:ly)?|original(?:ly)?|first|used to|old|initially|vorher|fruher"
-    r"|ursprunglich|zuerst|ehemal\w+|antes|original|primero|avant|ancien\w*|d'abord|premier)\b"
-)
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
 ReadNote = Callable[[str], Document | None]
 # How many passages are looked at for a change, and how well one must answer to come before what it changes.
 LOOKED_AT, LEAST_SCORE = 8, 0.7
 MIN_LETTERS, STEP, MAX_CHARS = 4, 0.05, 900
-NO_TIME = (0, 0, 0)
 CHANGES = "changes what was decided before"
 
 
@@ -63,7 +57,7 @@ def with_changes(
     about what was before. It comes first if it answers the question too, else second."""
     best = passages[0]
     said = _Change(best.document, best.statements[0].statement)
-    if _PAST.search(normalize_text(question.text)) or _is_change(said.statement) or question.days:
+    if question.is_past or _is_change(said.statement) or question.days:
         return passages
     decides = _DECIDES.search(normalize_text(said.statement.text)) is not None
     least = LEAST_SCORE * best.statements[0].score

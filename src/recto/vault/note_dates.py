@@ -43,6 +43,7 @@ DATE_PROPERTIES = frozenset(("date", "datum", "fecha", "day", "created", "erstel
 _MARK = "@"
 # A statement that begins with a day was written then: "14 March 2026: launch on 13 June".
 MAX_BEGINNING_CHARS = 18
+NO_TIME = (0, 0, 0)
 
 
 class Day(Struct, frozen=True):

@@ -115,6 +115,11 @@ _SOME_TIME_AGO = re.compile(
     r"\b(?:last|this|next) (?:year|month|week)\b|\b(?:letzte|diese|nachste)[nrs]? (?:jahr|monat|woche)\b"
     r"|\b(?:ano|mes|semana) pasad[oa]\b|\b(?:annee|mois|semaine) (?:derniere?|passee?)\b"
 )
+# Who asks so wants to know what was before.
+_PAST = re.compile(
+    r"\b(?:before|earlier|previous(?:ly)?|former(?:ly)?|original(?:ly)?|first|used to|old|initially|vorher|fruher"
+    r"|ursprunglich|zuerst|ehemal\w+|antes|original|primero|avant|ancien\w*|d'abord|premier)\b"
+)
 # Words of one of these languages that mean something in another.
 _FOREIGN_STOP = {"de": frozenset(("man", "die", "war", "also"))}
 _LEANS = re.compile(
@@ -169,6 +174,8 @@ class VaultQuestion(Struct, frozen=True):
     """Whether a model is to make something, such as a poem."""
     wants_several: bool = False
     """Whether the answer may be a list."""
+    is_past: bool = False
+    """Whether it asks for what was before."""
     language: str = ""
     compounds: frozenset[str] = frozenset()
     """Terms that count also as parts of longer words, and the other way round."""
@@ -207,6 +214,7 @@ def parse_question(text: str) -> VaultQuestion:
         category[1] if (category := _CATEGORY.search(plain)) and category[1] in topical else "",
         _TASK.search(plain) is not None,
         _SEVERAL.search(plain) is not None,
+        _PAST.search(plain) is not None,
         language,
     )
 

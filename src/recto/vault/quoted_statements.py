@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from recto.search.terms import topic_words
 from recto.vault.answer_passage import AnswerPassage
 from recto.vault.answers import RatedStatement
-from recto.vault.note_dates import order_in_time
+from recto.vault.note_dates import NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement
+from recto.vault.question import VaultQuestion
 
 # A statement that answers this much less than the best one is about something else.
 LEAST_OF_BEST = 0.55
@@ -21,19 +22,18 @@ Answer = tuple[AnswerPassage, NoteStatement]
 _Ranked = tuple[RatedStatement, AnswerPassage]
 
 
-def answering(passages: Sequence[AnswerPassage], most: int, *, wants_several: bool = False) -> list[Answer]:
+def answering(passages: Sequence[AnswerPassage], most: int, question: VaultQuestion | None = None) -> list[Answer]:
     """The statements that answer, the best first, one of each paragraph or table; the best for each part of a question
     come before all others."""
-    ranked = _newest_first(
-        sorted(
-            ((each, passage) for passage in passages for each in passage.statements if _says_something(each.statement)),
-            key=lambda pair: -(pair[0].score + pair[1].score),
-        )
+    ranked = sorted(
+        ((each, passage) for passage in passages for each in passage.statements if _says_something(each.statement)),
+        key=lambda pair: -_total(pair),
     )
+    ranked = _by_time(ranked, is_past=question is not None and question.is_past)
     firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
     least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
     others = [(each, passage) for each, passage in ranked if each.score >= least]
-    if wants_several and ranked and ranked[0][0].statement.kind == "row":
+    if question and question.wants_several and ranked and ranked[0][0].statement.kind == "row":
         return _rows(ranked)
     chosen = list[Answer]()
     for each, passage in (*(firsts[part] for part in sorted(firsts)), *others):
@@ -42,13 +42,15 @@ def answering(passages: Sequence[AnswerPassage], most: int, *, wants_several: bo
     return chosen[:most]
 
 
-def _newest_first(ranked: Sequence[_Ranked]) -> list[_Ranked]:
+def _by_time(ranked: Sequence[_Ranked], *, is_past: bool) -> list[_Ranked]:
+    """The newest first among those that answer about as well as each other; the oldest, where that is asked for."""
     ordered = list[_Ranked]()
     for pair in ranked:
         at, time = len(ordered), _time(pair)
-        while (
-            at and _total(ordered[at - 1]) - _total(pair) < ABOUT_AS_WELL and (0, 0, 0) < _time(ordered[at - 1]) < time
-        ):
+        while at and _total(ordered[at - 1]) - _total(pair) < ABOUT_AS_WELL:
+            before = _time(ordered[at - 1])
+            if min(before, time) == NO_TIME or (before < time) == is_past or before == time:
+                break
             at -= 1
         ordered.insert(at, pair)
     return ordered

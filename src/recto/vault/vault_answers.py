@@ -63,7 +63,7 @@ def find_passages(search: VaultSearch, read: ReadDocument, lookup: Lookup, *, is
     passages = tuple(_best(near))
     if passages and not is_named:
         passages = tuple(with_changes(search, shelf.get, question, passages))
-    return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question.wants_several)
+    return FoundPassages(passages, tuple(sorted(far, key=_order)[:3]), warning, question)
 
 
 def _order(passage: AnswerPassage) -> float:
