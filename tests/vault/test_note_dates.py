@@ -7,7 +7,7 @@ import pytest
 from recto.vault.document import Document
 from recto.vault.note_dates import Day, named_days, note_day, take_days
 
-JUNE = Day(2026, 6, 14)
+JUNE, TODAY = Day(2026, 6, 14), date(2026, 6, 15)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_a_day_without_a_year_may_be_of_any_and_a_month_holds_its_days() -> None
 
 
 def test_a_question_is_left_without_its_days() -> None:
-    days, rest = take_days("What did Ned say on June 14th, 2026?")
+    days, rest = take_days("What did Ned say on June 14th, 2026?", TODAY)
     assert days == (JUNE,)
     assert rest.split() == ["what", "did", "ned", "say", "on", "?"]
-    assert take_days("Wer ist Ned?") == ((), "Wer ist Ned?")
-    assert take_days("What did I do yesterday?", date(2026, 6, 15))[0] == (JUNE,)
+    assert take_days("Wer ist Ned?", TODAY) == ((), "Wer ist Ned?")
+    assert take_days("What did I do yesterday?", TODAY)[0] == (JUNE,)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.terms import topic_words, word_forms, words
-from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, take_days
+from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
 
@@ -32,16 +32,16 @@ _SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "e
 _AGAIN = ("re", "wieder", "um")
 # What is asked with one word and told with another, as the index writes them.
 _ALIKE = """
-choose decide agree pick vote decision, entscheid beschloss beschlossen wahl gewahlt, decidir decision elegir
-elegido, decider choisir choisi decision, cost price pay charge paid, kosten preis bezahlt zahlen, costar precio
-pagar pagado, couter prix payer, born birthday birth, geboren geburtstag, nacio cumpleanos nacimiento, ne
-anniversaire naissance, phone telephone mobile tel, telefon handy tel, long length, hoch hohe, lang lange, live
-address, wohnt adresse, vive direccion, eat allergic food, essen allergisch, comer alergico, manger allergique,
-begin start, end finish, cheap price, own owner belong hold share, gehort besitzer eigentumer vermieter, shut close
-closed, lend loan borrow lent, deliver supply come bring get buy, kaufen liefern kommt bringt bestellt besorgt,
-suministrar traer viene comprar, fournir livrer vient acheter, fahren fahrt reise nehmen, zuruck ruckkehr ruckfahrt,
-collect pick fetch, abholen abgeholt, broken break fail repair, kaputt defekt reparatur, attend present attendees,
-anwesend teilnehmer dabei, asistir presentes asistentes, assister presents participants, age born
+choose decide agree pick vote decision, entscheid beschloss beschlossen wahl gewahlt, decidir decision elegir elegido,
+decider choisir choisi decision, cost price pay charge paid, kosten preis bezahlt zahlen, costar precio pagar pagado,
+couter prix payer, born birthday birth, geboren geburtstag, nacio cumpleanos nacimiento, ne anniversaire naissance,
+phone telephone mobile tel, telefon handy tel, long length, hoch hohe, lang lange, live address, wohnt adresse, vive
+direccion, eat allergic food, essen allergisch, comer alergico, manger allergique, begin start founded, end finish,
+cheap price, own owner belong hold share, gehort besitzer eigentumer vermieter, shut close closed, lend loan borrow
+lent, deliver supply come bring get buy, kaufen liefern kommt bringt bestellt besorgt, suministrar traer viene
+comprar, fournir livrer vient acheter, fahren fahrt reise nehmen, zuruck ruckkehr ruckfahrt, collect pick fetch,
+abholen abgeholt, broken break fail repair, kaputt defekt reparatur, attend present attendees, anwesend teilnehmer
+dabei, asistir presentes asistentes, assister presents participants, age born
 """
 _GROUPS = dict[str, tuple[str, ...]]()
 for _group in _ALIKE.split(","):
@@ -96,8 +96,10 @@ def _forms(term: str) -> tuple[str, ...]:
     """The forms of a word, words that answers have in its place, and what it says without "again": `renamed` is about a
     name."""
     forms = word_forms(term)
+    alike = {other for word in _GROUPS if is_same_word(term, word) for other in _GROUPS[word]}
     again = (term[len(start) :] for start in _AGAIN if term.startswith(start) and len(term) - len(start) >= _MIN_COMMON)
-    return (*forms, *again, *(other for form in forms for other in _GROUPS.get(form, ())))
+    alike.update(other for form in forms for other in _GROUPS.get(form, ()))
+    return tuple(dict.fromkeys((*forms, *again, *sorted(alike))))
 
 
 @lru_cache(maxsize=4096)
@@ -292,7 +294,7 @@ def rated_statements(
 
 def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
     """Whether a statement says nothing that the question does not say itself."""
-    if question.days and topic_words(take_days(statement.text)[1]) <= DATE_PROPERTIES:
+    if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
         return True
     if not (question.kinds or question.wants_several or statement.is_link) or _NOT.search(_folded(statement.text)):
         return False
@@ -318,9 +320,9 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
     fit = -POINTER if _POINTER.match(plain) else 0.0
     if statement.kind == "list" and (question.wants_several or not question.kinds):
         fit += LISTED
-    if _NOT.search(plain) and not _DENIES.search(_folded(question.text)):
+    if _NOT.search(plain) and not _denies(question.text):
         fit -= DENIED
-    if statement.kind == "row" and not _DENIES.search(_folded(question.text)):
+    if statement.kind == "row" and not _denies(question.text):
         fit += _marked(question, statement.text)
     if question.wants_all and statement.kind == "table":
         fit += ALL_OF_THEM
@@ -336,12 +338,21 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
 def has_kind(question: VaultQuestion, rated: Sequence[RatedStatement]) -> bool:
     """Whether the best statements have a name, date, number, price or reason where that is asked for."""
     best = [each.statement for each in rated if each.score >= ALMOST_BEST * rated[0].score]
-    fits = (_kind_fit(kind, each, _folded(each.text), "") for each in best for kind in question.kinds)
+    # notes tell prices without a currency
+    kinds: list[AnswerKind] = ["number" if kind == "money" else kind for kind in question.kinds]
+    fits = (_kind_fit(kind, each, _folded(each.text), "") for each in best for kind in kinds)
     return not question.kinds or any(fits)
+
+
+@lru_cache(maxsize=32)
+def _denies(text: str) -> bool:
+    return _DENIES.search(_folded(text)) is not None
 
 
 def _folded(text: str) -> str:
     """Without capitals and accents, but with the marks of amounts and dates."""
+    if text.isascii():
+        return text.lower()
     parts = unicodedata.normalize("NFKD", text.lower())
     return "".join(sign for sign in parts if unicodedata.category(sign) != "Mn")
 

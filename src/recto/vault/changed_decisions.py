@@ -25,9 +25,12 @@ _DECIDES = re.compile(
     r"|geplant|gebucht"
     r"|decidi\w+|elegi\w+|acord\w+|queda|sigue|choisi\w*|decide\w*|reste|prenons|retenu)\b"
 )
+_PLACES = re.compile(
+    r"decision|decided|minutes|meeting|protokoll|beschl|sitzung|entscheid|acuerdo|acta|reunion|proces-verbal"
+)
 _CHANGES = re.compile(
     r"\b(?:instead|no longer|any ?more|switched|changed(?: to)?|replaced?|moved?|moves|postponed|cancell?ed|rises?"
-    r"|raised|drops|rather than|from now on|now|update|withdrawn|dropped|back to"
+    r"|raised|drops|rather than|from now on|now|update|withdrawn|dropped|back to|(?:is|are) off"
     r"|statt|stattdessen|anstelle|nicht mehr|kein\w* mehr|geandert|andert|verschoben|abgesagt|wechsel\w*|gewechselt"
     r"|ersetzt|steigt|sinkt|ab jetzt|kunftig|doch"
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
@@ -59,7 +62,6 @@ def with_changes(
     said = _Change(best.document, best.statements[0].statement)
     if question.is_past or _is_change(said.statement) or question.days:
         return passages
-    decides = _DECIDES.search(normalize_text(said.statement.text)) is not None
     least = LEAST_SCORE * best.statements[0].score
     answers = [
         _Change(each.document, rated.statement)
@@ -68,10 +70,12 @@ def with_changes(
         if rated.score >= least and _is_change(rated.statement)
     ]
     later = [
-        each for each in answers if _is_later(each, said) and (_shares(said, each) or (decides and each.time > NO_TIME))
+        each
+        for each in answers
+        if _is_later(each, said) and (_shares(said, each) or (_is_decision(said) and each.time > said.time))
     ]
     is_answer = bool(later) and "reason" not in question.kinds
-    if not later and decides:
+    if not later and (_is_decision(said) or _is_among_decisions(said)):
         later = [each for each in _elsewhere(search, read, said) if _is_later(each, said)]
     if not later:
         return passages
@@ -103,6 +107,16 @@ def _elsewhere(search: VaultSearch, read: ReadNote, said: _Change) -> Iterator[_
         for each in note_statements(note, hit.start, hit.end) if note else ():
             if note and _is_change(each) and _shares(said, _Change(note, each)):
                 yield _Change(note, each)
+
+
+def _is_decision(said: _Change) -> bool:
+    return _DECIDES.search(normalize_text(said.statement.text)) is not None
+
+
+def _is_among_decisions(said: _Change) -> bool:
+    """Whether it stands where decisions are written down with their days."""
+    place = normalize_text(f"{said.document.path} {said.document.title} {said.statement.heading}")
+    return said.time > NO_TIME and _PLACES.search(place) is not None
 
 
 def _is_change(statement: NoteStatement) -> bool:

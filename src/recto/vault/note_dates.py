@@ -3,7 +3,7 @@
 Names of months are known in English, German, Spanish and French."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -85,18 +85,25 @@ def named_days(text: str) -> tuple[Day, ...]:
     return tuple(day for day, _, _ in _found(_plain(text)))
 
 
-def take_days(text: str, today: date | None = None) -> tuple[tuple[Day, ...], str]:
+def take_days(text: str, today: date) -> tuple[tuple[Day, ...], str]:
     """The days that a question names, and the question without them. Also those of "yesterday", counted from today."""
     plain = _plain(text)
     found = list(_found(plain))
     for match in _RELATIVE_WORDS.finditer(plain):
-        then = (today or date.today()) - timedelta(days=_RELATIVE[match[0]])
+        then = today - timedelta(days=_RELATIVE[match[0]])
         found.append((Day(then.year, then.month, then.day), *match.span()))
-    if not found:
-        return (), text
+    return tuple(dict.fromkeys(day for day, _, _ in found)), _blanked(plain, found) if found else text
+
+
+def without_days(text: str) -> str:
+    plain = _plain(text)
+    return _blanked(plain, list(_found(plain)))
+
+
+def _blanked(plain: str, found: Sequence[tuple[Day, int, int]]) -> str:
     for _, start, end in found:
         plain = f"{plain[:start]}{' ' * (end - start)}{plain[end:]}"
-    return tuple(dict.fromkeys(day for day, _, _ in found)), plain
+    return plain
 
 
 def note_day(document: Document) -> Day | None:

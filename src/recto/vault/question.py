@@ -6,6 +6,7 @@ English, German, Spanish and French. Patterns read text without capitals and acc
 
 import re
 from collections import Counter
+from datetime import date
 from functools import lru_cache
 from typing import Literal
 
@@ -192,9 +193,14 @@ class VaultQuestion(Struct, frozen=True):
 
 
 def parse_question(text: str) -> VaultQuestion:
+    return _parsed(text, date.today())
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, today: date) -> VaultQuestion:
     plain = _plain(text)
     request = _REQUEST.match(plain)
-    days, undated = take_days(plain[request.end() :] if request else text)
+    days, undated = take_days(plain[request.end() :] if request else text, today)
     undated = _SOME_TIME_AGO.sub(" ", _plain(undated)) if _SOME_TIME_AGO.search(plain) else undated
     language = language_of(text)
     terms = [term.removesuffix("*") for term in query_terms(undated)]
