@@ -5,7 +5,6 @@ known. Evidence of a name, date, number, price or reason is known in English, Ge
 """
 
 import math
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.terms import topic_words, word_forms, words
+from recto.text import LazyPattern
 from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
@@ -53,6 +53,8 @@ for _number, _group in enumerate(_ORDINALS.split(","), 1):
     _GROUPS |= {
         f"{word}{ending}": (str(_number),) for word in _group.split() for ending in ("", "a", "n", "o", "r", "s")
     }
+
+_BY_START = {start[:3]: [word for word in _GROUPS if word[:3] == start[:3]] for start in _GROUPS}
 
 
 @lru_cache(maxsize=16_384)
@@ -96,7 +98,7 @@ def _forms(term: str) -> tuple[str, ...]:
     """The forms of a word, words that answers have in its place, and what it says without "again": `renamed` is about a
     name."""
     forms = word_forms(term)
-    alike = {other for word in _GROUPS if is_same_word(term, word) for other in _GROUPS[word]}
+    alike = {other for word in _BY_START.get(term[:3], ()) if is_same_word(term, word) for other in _GROUPS[word]}
     again = (term[len(start) :] for start in _AGAIN if term.startswith(start) and len(term) - len(start) >= _MIN_COMMON)
     alike.update(other for form in forms for other in _GROUPS.get(form, ()))
     return tuple(dict.fromkeys((*forms, *again, *sorted(alike))))
@@ -209,14 +211,14 @@ LISTED, DENIED = 0.04, 0.1
 ALMOST_BEST = 0.6
 _YES = frozenset(["yes", "y", "x", "ja", "si", "oui", "true", "✓", "✔", "✅", "☑"])
 _NO = frozenset(["no", "n", "nein", "non", "false", "-", "–", "—", "✗", "✘", "❌", "☐", "none", "keine"])
-_DENIES = re.compile(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
-_NOT = re.compile(r"\b(?:not|never|nobody|cannot|kein\w*|nicht|nie|niemand|nunca|nadie|jamais|personne)\b|n't\b|^no\b")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_DENIES = LazyPattern(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
+_NOT = LazyPattern(r"\b(?:not|never|nobody|cannot|kein\w*|nicht|nie|niemand|nunca|nadie|jamais|personne)\b|n't\b|^no\b")
+_YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 # "See Budget.", "The tables are in Budget": leads to an answer, and is none.
-_POINTER = re.compile(
+_POINTER = LazyPattern(
     r"(?:see|siehe|vgl|vease|ver|voir|cf)\b|[\w ]{0,60}\b(?:is|are) (?:\w+ )?in (?:the )?[^.]{0,60}\.?$"
 )
-_PRONOUN = re.compile(r"(?:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b", re.IGNORECASE)
+_PRONOUN = LazyPattern(r"(?i:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b")
 
 
 _NUMBER_WORDS = """
@@ -244,18 +246,18 @@ def _any_of(listed: str) -> str:
     return rf"\b(?:{'|'.join(listed.split())})\b"
 
 
-_EVIDENCE: dict[AnswerKind, re.Pattern[str]] = {
-    "number": re.compile(rf"\d|{_any_of(_NUMBER_WORDS)}"),
-    "date": re.compile(
+_EVIDENCE: dict[AnswerKind, LazyPattern] = {
+    "number": LazyPattern(rf"\d|{_any_of(_NUMBER_WORDS)}"),
+    "date": LazyPattern(
         r"\b(?:1[5-9]|20)\d\d\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"
         rf"|(?:\d.?|\b(?:in|im|en|until|bis|since|seit)) ?{_any_of(_MONTHS)}"
         rf"|\b(?:{'|'.join(_DAYS.split())})s?\b|{_any_of(_TIMES)}"
     ),
-    "money": re.compile(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
-    "reason": re.compile(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
+    "money": LazyPattern(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
+    "reason": LazyPattern(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
 }
 # A capital inside of a sentence. German has one on every noun, so that it says little there.
-_NAME = re.compile(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
+_NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
 
 
 class RatedStatement(Struct, frozen=True):
@@ -367,24 +369,23 @@ def _marked(question: VaultQuestion, row: str) -> float:
     return MARKED * (any(mark in _YES for mark in marks) - any(mark in _NO for mark in marks))
 
 
-_CALENDAR = re.compile(rf"(?:{'|'.join((_DAYS + _MONTHS).split())})s?\b")
+_CALENDAR = frozenset((_DAYS + _MONTHS).split())
 # What a column is called that holds the kind of answer that is asked for.
-_COLUMNS: dict[AnswerKind, re.Pattern[str]] = {
-    "date": re.compile(
+_COLUMNS: dict[AnswerKind, LazyPattern] = {
+    "date": LazyPattern(
         r"\b(?:when|date|day|time|until|since|wann|datum|tag|zeit|uhrzeit|seit|cuando|fecha|dia|hora|quand|jour)\b"
     ),
-    "name": re.compile(r"\b(?:who|name|person|wer|quien|nombre|qui|nom)\b"),
-    "money": re.compile(r"\b(?:price|cost|fee|preis|kosten|betrag|precio|importe|prix|montant)\b"),
+    "name": LazyPattern(r"\b(?:who|name|person|wer|quien|nombre|qui|nom)\b"),
+    "money": LazyPattern(r"\b(?:price|cost|fee|preis|kosten|betrag|precio|importe|prix|montant)\b"),
 }
 
 
 def _has_name(statement: NoteStatement) -> bool:
-    columns = set(statement.columns.split())
-    named = (name for name in _NAME.findall(statement.text) if name not in columns)
-    begins = statement.kind == "row" and statement.text[:1].isupper()
-    return any(not _CALENDAR.fullmatch(_folded(name)) for name in named) or (
-        begins and not _CALENDAR.match(_folded(statement.text))
-    )
+    """A capital inside of it, or at the beginning of a row, that is no day, month or name of a column."""
+    named, columns = _NAME.findall(statement.text), set(statement.columns.split())
+    if statement.kind == "row" and statement.text[:1].isupper():
+        named.append(statement.text.split()[0])
+    return any(_folded(name).removesuffix("s") not in _CALENDAR for name in named if name not in columns)
 
 
 def _kind_fit(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> float:

@@ -3,7 +3,6 @@
 A change is told by its words (`instead`, `no longer`, `statt`, `ya no`), and is later by the day of its heading or
 note, or by standing below in the same note."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from recto.search.dates import MONTHS
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, normalize_text, words
+from recto.text import LazyPattern
 from recto.vault.answer_passage import AnswerPassage, part_around
 from recto.vault.answers import RatedStatement, is_same_word
 from recto.vault.document import Document
@@ -19,16 +19,16 @@ from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion
 from recto.vault.vault_search import VaultSearch
 
-_DECIDES = re.compile(
+_DECIDES = LazyPattern(
     r"\b(?:chose|choose|chosen|decided?|agreed?|picked|settled|voted|will (?:use|take|buy|be)|we (?:use|take)"
     r"|stays?|remains?|plan(?:ned)?|is set|booked|beschlossen|entschieden|gewahlt|einigten|nehmen|bleibt|bleiben"
     r"|geplant|gebucht"
     r"|decidi\w+|elegi\w+|acord\w+|queda|sigue|choisi\w*|decide\w*|reste|prenons|retenu)\b"
 )
-_PLACES = re.compile(
+_PLACES = LazyPattern(
     r"decision|decided|minutes|meeting|protokoll|beschl|sitzung|entscheid|acuerdo|acta|reunion|proces-verbal"
 )
-_CHANGES = re.compile(
+_CHANGES = LazyPattern(
     r"\b(?:instead|no longer|any ?more|switched|changed(?: to)?|replaced?|moved?|moves|postponed|cancell?ed|rises?"
     r"|raised|drops|rather than|from now on|now|update|withdrawn|dropped|back to|(?:is|are) off"
     r"|statt|stattdessen|anstelle|nicht mehr|kein\w* mehr|geandert|andert|verschoben|abgesagt|wechsel\w*|gewechselt"
@@ -36,7 +36,7 @@ _CHANGES = re.compile(
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
     r"|au lieu de|ne \w+ plus|remplac\w+|chang\w+|reporte\w*|annul\w+|desormais|plutot)\b"
 )
-_NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
+_NAME = LazyPattern(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
 ReadNote = Callable[[str], Document | None]
 # How many passages are looked at for a change, and how well one must answer to come before what it changes.
 LOOKED_AT, LEAST_SCORE = 8, 0.7

@@ -2,7 +2,6 @@
 
 Names of months are known in English, German, Spanish and French."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
@@ -11,34 +10,36 @@ from msgspec import Struct
 
 from recto.search.dates import MONTHS
 from recto.search.terms import normalize_text
+from recto.text import LazyPattern
 from recto.vault.document import Document, note_name
 
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+# Any word: which are months is looked up, because a pattern with all their names takes long to compile at every start.
+_MONTH = "[a-z]{3,10}"
 _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
-_ISO = re.compile(rf"(?<!\d){_YEAR}(?P<sign>[-/.])(?P<month>\d\d?)(?:(?P=sign)(?P<day>\d\d?))?(?![\d])")
-_JOINED = re.compile(rf"(?<!\d){_YEAR}(?P<month>0[1-9]|1[0-2])(?P<day>[0-3]\d)(?!\d)")
-_NUMBERS = re.compile(rf"(?<![\d.])(?P<day>\d\d?)(?P<sign>[-/.]) ?(?P<month>\d\d?)(?P=sign) ?{_YEAR}(?!\d)")
-_NO_YEAR = re.compile(r"\b(?:am|vom|bis|ab|zum|seit|den) (?P<day>\d\d?)\. ?(?P<month>\d\d?)\.(?! ?\d)")
-_DAY_FIRST = re.compile(
+_ISO = LazyPattern(rf"(?<!\d){_YEAR}(?P<sign>[-/.])(?P<month>\d\d?)(?:(?P=sign)(?P<day>\d\d?))?(?![\d])")
+_JOINED = LazyPattern(rf"(?<!\d){_YEAR}(?P<month>0[1-9]|1[0-2])(?P<day>[0-3]\d)(?!\d)")
+_NUMBERS = LazyPattern(rf"(?<![\d.])(?P<day>\d\d?)(?P<sign>[-/.]) ?(?P<month>\d\d?)(?P=sign) ?{_YEAR}(?!\d)")
+_NO_YEAR = LazyPattern(r"\b(?:am|vom|bis|ab|zum|seit|den) (?P<day>\d\d?)\. ?(?P<month>\d\d?)\.(?! ?\d)")
+_DAY_FIRST = LazyPattern(
     rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|\.)? (?:of |de )?(?P<month>{_MONTH})\b\.?"
     rf"(?:,? (?:of |de |del )?{_YEAR}\b)?"
 )
-_MONTH_FIRST = re.compile(
+_MONTH_FIRST = LazyPattern(
     rf"\b(?P<month>{_MONTH})\b\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?! ?(?:am|pm|:))(?:,? {_YEAR}\b)?"
 )
 # "may" and "march" are months only where the sentence says so.
-_WHOLE_MONTH = re.compile(
+_WHOLE_MONTH = LazyPattern(
     rf"\b(?:(?:in|im|en|during|since|until|seit|bis|desde|depuis) (?P<month>{_MONTH})\b\.?(?: (?:of |de )?{_YEAR}\b)?"
     rf"|(?P<named>{_MONTH})\b\.? (?:of |de )?(?P<of>(?:1[5-9]|20)\d\d)\b)"
 )
 _FORMS = (_ISO, _JOINED, _NUMBERS, _NO_YEAR, _DAY_FIRST, _MONTH_FIRST, _WHOLE_MONTH)
-_HAS_ANY = re.compile(rf"\d|\b(?:{_MONTH})\b")
-_ONE_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_WORD = LazyPattern(_MONTH)
+_ONE_YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
 _RELATIVE = {
     **dict.fromkeys(("today", "heute", "hoy"), 0),
     **dict.fromkeys(("yesterday", "gestern", "ayer", "hier"), 1),
 }
-_RELATIVE_WORDS = re.compile(rf"\b(?:{'|'.join(_RELATIVE)})\b")
+_RELATIVE_WORDS = LazyPattern(rf"\b(?:{'|'.join(_RELATIVE)})\b")
 DATE_PROPERTIES = frozenset(("date", "datum", "fecha", "day", "created", "erstellt"))
 _MARK = "@"
 # A statement that begins with a day was written then: "14 March 2026: launch on 13 June".
@@ -135,7 +136,7 @@ def _folded(text: str) -> str:
 
 def _found(plain: str) -> Iterator[tuple[Day, int, int]]:
     """Each with its place; a part of a text is read once."""
-    if not _HAS_ANY.search(plain):
+    if not any(map(str.isdigit, plain)) and MONTHS.keys().isdisjoint(_WORD.findall(plain)):
         return
     taken = list[tuple[int, int]]()
     for form in _FORMS:
@@ -149,7 +150,7 @@ def _found(plain: str) -> Iterator[tuple[Day, int, int]]:
 
 def _day(told: dict[str, str | None]) -> Day | None:
     month_told, year = told.get("month") or told.get("named") or "", told.get("year") or told.get("of")
-    month = MONTHS.get(month_told) or int(month_told)
+    month = MONTHS.get(month_told, 0) or (int(month_told) if month_told.isdigit() else 0)
     day = int(told.get("day") or 0)
     if month > 12 >= day > 0:  # as in America, the month first
         month, day = day, month

@@ -4,7 +4,6 @@ The kinds (a name, date, number, price or reason), requests, verbs and messages 
 English, German, Spanish and French. Patterns read text without capitals and accents.
 """
 
-import re
 from collections import Counter
 from datetime import date
 from functools import lru_cache
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.terms import STOP_WORDS, normalize_text, query_terms, words
+from recto.text import LazyPattern
 from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
 
 AnswerKind = Literal["name", "date", "number", "money", "reason"]
@@ -38,7 +38,7 @@ _MEASURE_WORDS = """
     cost costs charge charges charged pay paid money kostet kosten kostete geld cuesta cuestan costo dinero coute
     coutent argent"""
 MEASURES = frozenset(_MEASURE_WORDS.split())
-_NUMBER_ASKED = re.compile(
+_NUMBER_ASKED = LazyPattern(
     r"\bhow (?:many|much|long|often|old|far|deep|high|tall|wide|big|large|fast|heavy|hot|cold|late|early|soon)\b"
     r"|\b(?:what|which) (?:\w+ ){0,2}(?:number|speed|price|cost|size|length|weight|amount|distance|percentage|rate)\b"
     r"|\b(?:what|which) (?:\w+ ){0,2}(?:temperature|code|version|score|age|fee)\b"
@@ -49,23 +49,23 @@ _NUMBER_ASKED = re.compile(
     r"|\bcombien\b|\bquel(?:le)? (?:est )?(?:le |la )?(?:numero|prix|taille|vitesse|age|longueur|poids)\b"
 )
 # A number that is asked for with one of these is an amount of money.
-_MONEY_ASKED = re.compile(
+_MONEY_ASKED = LazyPattern(
     r"\b(?:costs?|price|charged?|pay|paid|spend|spent|fee|worth|kost\w*|preis|bezahl\w*|ausgegeben|cuesta\w*|costo|precio"
     r"|pag\w+|gast\w+|coute\w*|prix|pay\w*)\b"
 )
-_DATE_ASKED = re.compile(
+_DATE_ASKED = LazyPattern(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|time)\b|\bwann\b|\bwelche[msnr]? (?:jahr|datum|tag|monat)\b"
     r"|\bcuando\b|\b(?:que|cual) (?:ano|dia|mes|fecha)\b|\bquand\b|\bquel(?:le)? (?:annee|date|jour|mois)\b"
 )
-_NAME_ASKED = re.compile(r"\bwho(?:m|se)?\b|\bwe(?:r|n|m|ssen)\b|\bquien(?:es)?\b|(?:^|\b(?:a|de|avec|pour) )qui\b")
-_REASON_ASKED = re.compile(r"\bwhy\b|\bwhat for\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bpor que\b|\bpourquoi\b")
-_KINDS: dict[AnswerKind, re.Pattern[str]] = {
+_NAME_ASKED = LazyPattern(r"\bwho(?:m|se)?\b|\bwe(?:r|n|m|ssen)\b|\bquien(?:es)?\b|(?:^|\b(?:a|de|avec|pour) )qui\b")
+_REASON_ASKED = LazyPattern(r"\bwhy\b|\bwhat for\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bpor que\b|\bpourquoi\b")
+_KINDS: dict[AnswerKind, LazyPattern] = {
     "number": _NUMBER_ASKED,
     "date": _DATE_ASKED,
     "name": _NAME_ASKED,
     "reason": _REASON_ASKED,
 }
-_ASKS = re.compile(
+_ASKS = LazyPattern(
     r"[?？؟¿]|^\W*(?:(?:and|und|y|et) )?"
     r"(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|tell|explain|list|show|find"
     r"|wer|wen|wem|was|wann|wo|warum|wieso|welche\w*|wie|gibt|qui|quoi|quand|où|quel\w*|pourquoi|comment|combien"
@@ -82,9 +82,9 @@ _REQUESTS = (
     r"(?:quiero|quisiera|necesito|me gustaria) saber|sabes|je (?:veux|voudrais|aimerais) savoir|sais[- ]tu",
     r"(?:dis|dites|raconte|montre|parle|explique)[- ](?:moi|nous)",
 )
-_REQUEST = re.compile(rf"^\W*(?:(?:please|bitte|por favor|s'il (?:te|vous) plait)\W+)?(?:{'|'.join(_REQUESTS)})\b")
+_REQUEST = LazyPattern(rf"^\W*(?:(?:please|bitte|por favor|s'il (?:te|vous) plait)\W+)?(?:{'|'.join(_REQUESTS)})\b")
 # What a model is to do, by itself or with what the notes say.
-_TASK = re.compile(
+_TASK = LazyPattern(
     r"^\W*(?:(?:please|bitte|can you|could you|kannst du|puedes|peux-tu)\W+)*(?:"
     r"write|compose|draft|translate|summari[sz]e|recommend|suggest|invent|calculate|compute|solve|rewrite|imagine|brainstorm"
     r"|schreibe?|dichte|ubersetze?|fasse?|empfiehl|berechne|rechne|erfinde|schlage?|escribe|traduce|resume|recomienda|calcula"
@@ -92,16 +92,16 @@ _TASK = re.compile(
     r"|\b(?:joke|poem|haiku|limerick|witz|gedicht|chiste|poema|blague|poeme)\b"
 )
 # "17*23", "12% of 80".
-_ARITHMETIC = re.compile(
+_ARITHMETIC = LazyPattern(
     r"\d ?(?:[*×x^÷=]|\+|(?<= )-|(?<= )/|(?:times|plus|minus|mal|geteilt durch|divided by|por|fois) ) ?\(?\d"
     r"|\d ?(?:%|percent|prozent|por ciento|pour ?cent) (?:of|von|de) \d"
 )
-_ABOUT_NOTES = re.compile(
+_ABOUT_NOTES = LazyPattern(
     r"\b(?:my|these|the|all|our|your|this|meine?[nr]?|unsere?[nr]?|alle|diese[rnm]?|der|den|die|mis|las|los|nuestras|este|esta"
     r"|mes|les|nos|ce|cette) (?:\w+ )?(?:notes?|vault|notizen|notiz|notas|apuntes|notes)\b"
 )
 # The verb of a question, which an answer may have another word for: "Who supplies the milk?", "Milk comes from …".
-_VERBS = re.compile(
+_VERBS = LazyPattern(
     r"\bwho (\w+)"
     r"|\b(?:do|does|did|can|could|may|must|should|will|would) (?:we|i|you|they|he|she|it|one|anyone|somebody) (\w+)"
     r"|\b(?:do|does|did) (?:(?:the|our|my|your|his|her|their|a|an) )?(?:\w+ ){1,2}(\w+)\W*$"
@@ -110,27 +110,27 @@ _VERBS = re.compile(
     r"|(?:^|\b(?:a|de|avec|pour) )qui (?:(?:se|nous|me|le|la|les|ne|a|ont) )*(\w+)"
     r"|\b(?:ou|quand|pourquoi) (?:(?:se|nous|on|a|ont|avons) )*(\w+)"
 )
-_CATEGORY = re.compile(r"\b(?:which|what|welche[mnrs]?|que|cual|quels?|quelles?)(?: kind of| sort of)? (\w+)")
+_CATEGORY = LazyPattern(r"\b(?:which|what|welche[mnrs]?|que|cual|quels?|quelles?)(?: kind of| sort of)? (\w+)")
 # "last year" says when, and no note says it.
-_SOME_TIME_AGO = re.compile(
+_SOME_TIME_AGO = LazyPattern(
     r"\b(?:last|this|next) (?:year|month|week)\b|\b(?:letzte|diese|nachste)[nrs]? (?:jahr|monat|woche)\b"
     r"|\b(?:ano|mes|semana) pasad[oa]\b|\b(?:annee|mois|semaine) (?:derniere?|passee?)\b"
 )
 # Who asks so wants to know what was before.
-_PAST = re.compile(
+_PAST = LazyPattern(
     r"\b(?:before|earlier|previous(?:ly)?|former(?:ly)?|original(?:ly)?|first|used to|old|initially|vorher|fruher"
     r"|ursprunglich|zuerst|ehemal\w+|antes|original|primero|avant|ancien\w*|d'abord|premier)\b"
 )
 # Words of one of these languages that mean something in another.
 _FOREIGN_STOP = {"de": frozenset(("man", "die", "war", "also"))}
-_LEANS = re.compile(
+_LEANS = LazyPattern(
     r"^\W*(?:and|und|y|et|but|aber|pero|mais|so|also|since when|seit wann|desde cuando|depuis quand|what about"
     r"|how about|was ist mit|que hay de|et pour)\b"
     r"|\b(?:she|he|her|his|him|hers|they|them|their|it|its|this|that|those|these|there|then"
     r"|er|ihr|ihre[mnrs]?|sein|seine[mnrs]?|ihm|ihn|ihnen|davon|dort|dazu|damals"
     r"|ella|ellos|ellas|eso|esa|ese|alli|il|elle|ils|elles|lui|leurs?|cela|ca)\b"
 )
-_ALL = re.compile(r"\b(?:each|every|everyone|everybody|all|jede[rsn]?|allen?|cada|tod[oa]s|chaque|tous|toutes)\b")
+_ALL = LazyPattern(r"\b(?:each|every|everyone|everybody|all|jede[rsn]?|allen?|cada|tod[oa]s|chaque|tous|toutes)\b")
 # The commonest words of a language that it shares with none of the others.
 _COMMON_WORDS = {
     "en": "the of and is to were what which how who did does do we our for with when where why are been has had",
@@ -141,10 +141,10 @@ _COMMON_WORDS = {
 }
 _LANGUAGES = {language: frozenset(listed.split()) for language, listed in _COMMON_WORDS.items()}
 # Where one question of a message ends and the next begins.
-_PARTS = re.compile(r"[,;?] (?:and|und|y|et|e) |\? ", re.IGNORECASE)
+_PARTS = LazyPattern(r"(?i)[,;?] (?:and|und|y|et|e) |\? ")
 _LEAST_WORDS = 3
-_WORDS = re.compile(r"[^\W\d_]+")
-_SEVERAL = re.compile(
+_WORDS = LazyPattern(r"[^\W\d_]+")
+_SEVERAL = LazyPattern(
     r"\b(?:which|who|list|show|what are|welche|wer|zeige?|nenne?|liste|cuales|quienes|que \w+s|muestra|quels|quelles"
     r"|qui)\b"
 )
