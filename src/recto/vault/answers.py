@@ -54,7 +54,9 @@ for _number, _group in enumerate(_ORDINALS.split(","), 1):
         f"{word}{ending}": (str(_number),) for word in _group.split() for ending in ("", "a", "n", "o", "r", "s")
     }
 
-_BY_START = {start[:3]: [word for word in _GROUPS if word[:3] == start[:3]] for start in _GROUPS}
+_BY_START = dict[str, list[str]]()
+for _word in _GROUPS:
+    _BY_START.setdefault(_word[:3], []).append(_word)
 
 
 @lru_cache(maxsize=16_384)
