@@ -68,6 +68,7 @@ class NotesQuoted(Struct, frozen=True):
     with them, and after those of any other."""
 
     quotes: tuple[Quote, ...]
+    """None where the notes do not speak of it, and the words of a tiny model follow."""
     vault: str
     """The folder that the paths are relative to."""
     tiny_model: str = ""

@@ -163,10 +163,9 @@ class AsyncTalk(AsyncTalkReader):
 
     async def _addressed(self, given: Given) -> Given:
         """The message without the agent that its first word names (`@reviewer`): a new conversation belongs to it."""
-        start = given[:1]
-        if start not in ("@", b"@"):
+        if not isinstance(given, str | bytes) or given[:1] not in ("@", b"@"):
             return given
-        text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else str(given)
+        text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given
         name, rest = text[1:].split(maxsplit=1) if len(text.split()) > 1 else (text[1:], "")
         if not rest or name not in await asyncio.to_thread(self._engine.agents.names):
             return given

@@ -1,10 +1,10 @@
 """Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text. Remembers
-what was found in a text for as long as it is read.
+what was found in a text for as long as it is read. Compiles patterns when they are first used.
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 
 _BAD = re.compile("[\x00\ud800-\udfff]")
@@ -80,3 +80,33 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
 def _same(one: str, other: str) -> int:
     """How many characters at the beginning are the same."""
     return next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+class LazyPattern:
+    """A regular expression that is compiled when it is first used. For long ones that most processes never need: to
+    compile those about questions takes 35 ms, which every start would wait for."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._pattern)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._compiled.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self._compiled.match(text)
+
+    def findall(self, text: str) -> list[Any]:
+        return self._compiled.findall(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._compiled.finditer(text)
+
+    def sub(self, replacement: str, text: str) -> str:
+        return self._compiled.sub(replacement, text)
+
+    def split(self, text: str) -> list[str]:
+        return self._compiled.split(text)

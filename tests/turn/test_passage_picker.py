@@ -1,6 +1,7 @@
 """Passages of the vault come in by themselves for a model that cannot search, and are quoted with the reply."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,92 @@ def test_what_was_said_before_a_clear_is_not_leaned_on(desk: Open, script: Scrip
 def test_a_polite_question_is_searched_too(desk: Open, script: Script, vault: Path) -> None:
     talk = desk(script(OK, tools=False), vault=vault).conversation()
     assert talk.ask("How can I bake rye bread?").quotes
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        ("I want to know who runs the bakery", "Farida"),
+        ("Tell me about the rye bread.", "flour"),
+        ("Erzähl mir vom Apfelbaum", "Boskoop"),
+        ("Sag mir, wer den Apfelbaum gepflanzt hat", "Kessler"),
+        ("Dime cuánto cuesta el alquiler del coche", "412"),
+        ("Dis-moi quand a lieu le concert de Noël", "12 décembre"),
+    ],
+)
+def test_a_request_is_searched_as_a_question(
+    desk: Open, script: Script, vault: Path, request_: str, answer: str
+) -> None:
+    reply = desk(script(OK, tools=False), vault=vault).conversation().ask(request_)
+    assert any(answer in f"{quote.sentence} {quote.more}" for quote in reply.quotes)
+
+
+@pytest.mark.parametrize("request_", ["Tell me about the Eiffel Tower", "Ich möchte wissen, wer Faust geschrieben hat"])
+def test_a_request_of_which_no_note_speaks_is_told(desk: Open, script: Script, vault: Path, request_: str) -> None:
+    assert NOTHING_NEAR in desk(script(OK, tools=False), vault=vault).conversation().ask(request_).notes
+
+
+@pytest.mark.parametrize("text", ["what is 40 * 310", "What is 16% of 64?", "12 + 34 = ?", "Wie viel ist 40 mal 64?"])
+def test_a_calculation_searches_nothing(desk: Open, script: Script, vault: Path, text: str) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
+    reply = talk.ask(text)
+    assert (reply.quotes, reply.notes, sent(at, talk)) == ((), (), text)
+
+
+@pytest.mark.parametrize("text", ["Summarize my notes", "Fasse meine Notizen zusammen", "What is in my notes?"])
+def test_a_message_about_all_notes_is_told_what_there_is(desk: Open, script: Script, vault: Path, text: str) -> None:
+    at = desk(script(OK, tools=False), vault=vault)
+    talk = at.conversation()
+    reply = talk.ask(text)
+    assert reply.quotes == ()
+    assert any("you have 5 notes: Bakery, Chorale, Schrebergarten" in note for note in reply.notes)
+    assert "There are 5 notes" in sent(at, talk)
+
+
+def test_a_vault_without_notes_is_told_as_such(desk: Open, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    reply = desk(script(OK, tools=False), vault=tmp_path / "empty").conversation().ask("Who runs the bakery?")
+    [note] = reply.notes
+    assert note.startswith("there are no notes in ")
+
+
+def test_a_note_that_was_too_large_to_search_is_named(desk: Open, script: Script, vault: Path) -> None:
+    (vault / "Log.md").write_text("It rained again.\n" * 150_000)
+    reply = desk(script(OK, tools=False), vault=vault).conversation().ask("What is the capital of Australia?")
+    assert any(note.startswith(NOTHING_NEAR) and "not searched: Log.md has 2.5 MB" in note for note in reply.notes)
+
+
+def test_a_folder_that_was_deleted_meanwhile_is_told_as_such(desk: Open, script: Script, vault: Path) -> None:
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
+    talk.ask("Who runs the bakery?")
+    shutil.rmtree(vault)
+    reply = talk.ask("Who signs off the release?")
+    assert any("is no longer there" in note for note in reply.notes)
+    assert NOTHING_NEAR not in reply.notes
+
+
+def test_quotes_that_are_always_wanted_come_without_passages(desk: Open, script: Script, vault: Path) -> None:
+    for tools in (True, False):
+        on = desk(script(OK, tools=tools), vault=vault, references__auto="never", references__quotes="always")
+        reply = on.conversation().ask("How much does a loaf of rye bread cost?")
+        assert [quote.sentence for quote in reply.quotes] == ["Rye bread costs 4.20 a loaf."]
+        assert not [pick for section in reply.window.sections for pick in section.picks if pick.kind == "passage"]
+
+
+def test_the_words_of_a_tiny_model_are_marked_also_where_nothing_is_quoted(
+    desk: Open, script: Script, vault: Path
+) -> None:
+    talk = desk(script(OK, tools=False, summarizes=False), vault=vault).conversation()
+    events = list(talk.stream("What is the capital of Australia?"))
+    [marked] = [event for event in events if isinstance(event, NotesQuoted)]
+    assert (marked.quotes, bool(marked.tiny_model)) == ((), True)
+    assert not any(isinstance(event, NotesQuoted) for event in talk.stream("Hello!"))
+
+
+def test_a_follow_up_about_something_else_does_not_quote_the_note_in_use(
+    desk: Open, script: Script, vault: Path
+) -> None:
+    talk = desk(script(OK, tools=False), vault=vault).conversation()
+    assert talk.ask("Who runs the bakery?").quotes
+    assert talk.ask("And what is the capital of Australia?").quotes == ()

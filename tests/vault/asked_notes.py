@@ -1,5 +1,47 @@
 """Notes in four languages with questions that they answer, and questions of which they say nothing: what `is_near` and
-the choice of the answering sentence are held against."""
+the choice of the answering sentence are held against. `Asked` asks notes by words alone."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from recto.vault.answer_passage import FoundPassages, Lookup
+from recto.vault.quoted_statements import answering
+from recto.vault.vault import Vault
+from recto.vault.vault_answers import find_passages
+from recto.vault.vault_search import VaultSearch
+
+
+class Asked:
+    def __init__(self, root: Path, home: Path) -> None:
+        self.vault = Vault(root, home / "catalog.db")
+        self.search = VaultSearch(self.vault, home / "search.db", lambda: None)
+        self.search.fill()
+
+    def find(self, text: str, **lookup: object) -> FoundPassages:
+        return find_passages(self.search, self.vault.read, Lookup(text, **lookup))  # type: ignore[arg-type]
+
+    def quoted(self, text: str, **lookup: object) -> list[str]:
+        found = self.find(text, **lookup)
+        chosen = answering(found.passages, 3, found.question)
+        return [f"{each.text} {each.more}".strip() for _, each in chosen]
+
+    def close(self) -> None:
+        self.search.close()
+        self.vault.close()
+
+
+@contextmanager
+def asked_of(folder: Path, notes: Mapping[str, str]) -> Iterator[Asked]:
+    """Asks notes that are written into a folder first."""
+    for path, text in notes.items():
+        place = folder / "notes" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+    asked = Asked(folder / "notes", folder)
+    yield asked
+    asked.close()
+
 
 NOTES = {
     "Bakery.md": """# Bakery

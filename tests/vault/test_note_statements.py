@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.vault.document import Document
-from recto.vault.note_statements import NoteStatement, note_statements, plain_text
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
 
 NOTE = """---
 tags: [garden]
@@ -75,10 +75,42 @@ def test_a_short_table_of_two_columns_is_told_as_a_whole_too() -> None:
     ]
 
 
-def test_a_part_of_a_table_still_has_the_names_of_its_columns() -> None:
+def test_a_part_of_a_table_brings_all_its_rows_with_the_names_of_their_columns() -> None:
     start = NOTE.index("| North")
-    [row] = note_statements(Document("Garden.md", NOTE), start, start + 5)
-    assert row.text == "North · Crop: Leeks · Water: 5 l"
+    rows = note_statements(Document("Garden.md", NOTE), start, start + 5)
+    assert [row.text for row in rows] == ["Bed: 1 · Crop: Beans · Water: 8 l", "North · Crop: Leeks · Water: 5 l"]
+    assert {row.table for row in rows} == {NOTE.index("| Bed")}
+
+
+def test_a_list_of_short_items_is_also_told_as_a_whole() -> None:
+    assert ("list", "rope · tent · two lamps") in [
+        (each.kind, each.text) for each in of("- rope\n- tent\n- two lamps\n")
+    ]
+    long = f"- rope\n- {'a tent for the whole family ' * 3}\n"
+    assert "list" not in [each.kind for each in of(long)]
+
+
+def test_a_line_ends_where_its_author_wanted() -> None:
+    assert [each.text for each in of("honey: 31 kg\nprice: 7.50\nRain all day\n")] == [
+        "honey: 31 kg",
+        "price: 7.50",
+        "Rain all day",
+    ]
+    wrapped = "We met in the old mill at the river, where it was cold and wet,\nbecause the stove was\nout of order.\n"
+    assert len(of(wrapped)) == 1
+
+
+def test_what_is_nothing_but_links_is_known() -> None:
+    assert [each.is_link for each in of("- [[Ropes]]\n\n[[Tents]], [Maps](maps.md)\n\nSee [[Ropes]].\n")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_properties_that_file_a_note_say_nothing() -> None:
+    note = Document("Ann.md", "---\ntags: [people]\naliases: Annie\nrole: cook\n---\n")
+    assert [each.text for each in property_statements(note)] == ["role: cook"]
 
 
 @pytest.mark.parametrize(

@@ -4,37 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED
+from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
 from recto.vault.answers import found_terms, is_near, is_same_word
-from recto.vault.question import leans_on_earlier, parse_question, question_parts
-from recto.vault.vault import Vault
-from recto.vault.vault_answers import FoundPassages, Lookup, answering, find_passages
-from recto.vault.vault_search import VaultSearch
-
-
-class Asked:
-    def __init__(self, root: Path, home: Path) -> None:
-        self.vault = Vault(root, home / "catalog.db")
-        self.search = VaultSearch(self.vault, home / "search.db", lambda: None)
-        self.search.fill()
-
-    def find(self, text: str, **lookup: object) -> FoundPassages:
-        return find_passages(self.search, self.vault.read, Lookup(text, **lookup))  # type: ignore[arg-type]
-
-    def quoted(self, text: str, **lookup: object) -> list[str]:
-        return [f"{each.text} {each.more}".strip() for _, each in answering(self.find(text, **lookup).passages, 3)]
+from recto.vault.question import VaultQuestion, leans_on_earlier, parse_question, question_parts
 
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    root = tmp_path_factory.mktemp("asked")
-    for path, text in NOTES.items():
-        (root / path).write_text(text, "utf-8")
-    asked = Asked(root, tmp_path_factory.mktemp("home"))
-    yield asked
-    asked.search.close()
-    asked.vault.close()
+    with asked_of(tmp_path_factory.mktemp("asked"), NOTES) as asked:
+        yield asked
 
 
 @pytest.mark.parametrize("question", ANSWERED)
@@ -48,11 +27,8 @@ def test_nothing_is_near_a_question_of_which_no_note_speaks(notes: Asked, questi
 
 
 def test_a_question_that_is_written_in_a_note_answers_nothing(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "Quiz.md").write_text("# Quiz\n\n- Who feeds the owl at night?\n")
-    asked = Asked(tmp_path / "notes", tmp_path)
-    assert asked.quoted("Who feeds the owl at night?") == []
-    asked.search.close()
+    with asked_of(tmp_path, {"Quiz.md": "# Quiz\n\n- Who feeds the owl at night?\n"}) as asked:
+        assert asked.quoted("Who feeds the owl at night?") == []
 
 
 def test_a_message_that_leans_is_looked_up_with_the_notes_in_use(notes: Asked) -> None:
@@ -117,7 +93,8 @@ def test_words_that_begin_alike_need_not_be_the_same(pair: str) -> None:
 
 
 def test_a_word_is_found_by_what_answers_have_in_its_place() -> None:
-    assert found_terms(("renamed", "born", "engine"), "Her name changed; her birthday did not.") == {"renamed", "born"}
+    question = VaultQuestion("", ("renamed", "born", "engine"))
+    assert found_terms(question, "Her name changed; her birthday did not.") == {"renamed", "born"}
 
 
 def test_meaning_counts_only_beside_words() -> None:
@@ -134,18 +111,16 @@ def test_parts_without_words_of_their_own_stay_one_question() -> None:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[Asked]:
-    root = tmp_path / "notes"
-    root.mkdir()
     rows = ["Country sourdough | no", "Cinnamon knots | no", "Almond croissant | no", "Seeded loaf | yes"]
     table = "\n".join(f"| {row} |" for row in rows)
-    (root / "Allergens.md").write_text(f"# Allergens\n\n| Product | Sesame |\n|---|---|\n{table}\n", "utf-8")
-    (root / "Lease.md").write_text("# Lease\n\nThe lease of the shop runs until 31 March 2029.\n", "utf-8")
-    (root / "Verein.md").write_text("# Verein\n\nDer Verein wurde am 17. Mai 2009 gegründet.\n", "utf-8")
-    (root / "Stock.md").write_text("# Stock\n\nWe stop buying flour when the stock is > 200 kg.\n", "utf-8")
-    asked = Asked(root, tmp_path)
-    yield asked
-    asked.search.close()
-    asked.vault.close()
+    notes = {
+        "Allergens.md": f"# Allergens\n\n| Product | Sesame |\n|---|---|\n{table}\n",
+        "Lease.md": "# Lease\n\nThe lease of the shop runs until 31 March 2029.\n",
+        "Verein.md": "# Verein\n\nDer Verein wurde am 17. Mai 2009 gegründet.\n",
+        "Stock.md": "# Stock\n\nWe stop buying flour when the stock is > 200 kg.\n",
+    }
+    with asked_of(tmp_path, notes) as asked:
+        yield asked
 
 
 def test_of_a_table_of_yes_and_no_the_rows_with_yes_come_first(asked: Asked) -> None:
@@ -176,3 +151,114 @@ def test_a_property_at_the_top_of_a_note_is_quoted(asked: Asked) -> None:
     assert "birthday: 1987-03-14" in passage.text, "the model reads it too"
     assert asked.quoted("What is the phone number of Marta?")[0] == "phone: 01392 555 0148"
     assert asked.quoted("and her birthday?", in_use=("Marta Ruiz.md",))[0] == "birthday: 1987-03-14"
+
+
+OTHER_WORDS = {
+    "Dairy.md": "# Dairy\n\n- Milk comes from Hollins farm.\n- Butter: Ebbw Creamery\n",
+    "Reise.md": "# Reise\n\nWir nehmen den Nachtzug, weil Tim gern schläft. Der Kontostand beträgt 310 Euro.\n",
+    "Probe.md": "# Probe\n\nGeprobt wird freitags. Die Notenmappen bringt Frau Heine mit.\n",
+    "Shed.md": "# Shed\n\nThe insurer of the shed is Marlow Mutual. The roof is made of larch.\n",
+    "Leche.md": "# Lácteos\n\nLa leche viene de la granja Robledo.\n",
+    "Ann.md": "---\nallergies: latex\n---\n# Ann\n\nAnn sings.\n",
+    "Numbers.md": "# Numbers\n\nThe phone of the ferry is 0117 496 0111. The blue drum holds waste oil.\n",
+    "Rent.md": "# Rent\n\nThe rent is 640 pounds since 2024.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def other_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with asked_of(tmp_path_factory.mktemp("words"), OTHER_WORDS) as asked:
+        yield asked
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who supplies the milk?", "Hollins"),
+        ("Who makes our butter?", "Ebbw"),
+        ("Warum nehmen wir den Nachtzug?", "Tim gern"),
+        ("Wie hoch ist der Stand auf dem Konto?", "310 Euro"),
+        ("Wann proben wir?", "freitags"),
+        ("Who insures the shed?", "Marlow"),
+        ("Which wood is the roof of the shed?", "larch"),
+        ("¿Quién suministra la leche?", "Robledo"),
+        ("What is Ann allergic to?", "latex"),
+    ],
+)
+def test_an_answer_may_have_other_words_for_the_verb(other_words: Asked, question: str, answer: str) -> None:
+    assert answer in other_words.quoted(question)[0]
+
+
+@pytest.mark.parametrize(
+    "question", ["Who invented the phone?", "Wer hat das Telefon erfunden?", "Which phone should I buy in Tokyo?"]
+)
+def test_a_missing_verb_needs_at_least_the_kind_of_answer_that_is_asked_for(other_words: Asked, question: str) -> None:
+    assert other_words.quoted(question) == []
+
+
+def test_a_question_about_another_year_than_the_notes_speak_of_is_not_answered(other_words: Asked) -> None:
+    assert other_words.quoted("How much was the rent in 2015?") == []
+    assert other_words.quoted("How much was the rent in 2024?") == ["The rent is 640 pounds since 2024."]
+
+
+@pytest.mark.parametrize("question", ["Write a poem about milk", "Recommend a good roof", "Tell me a joke"])
+def test_what_a_model_is_to_make_needs_more_than_one_word_of_the_notes(other_words: Asked, question: str) -> None:
+    assert other_words.quoted(question) == []
+
+
+DAYS = {
+    "daily/2026-06-14.md": "Ned mended the gutter.\n",
+    "daily/2025-06-14.md": "Snow in June.\n",
+    "03.07.2026.md": "Wasps in the shed.\n",
+    "Board.md": "---\ndate: 2026-09-02\n---\n# Board\n\nThe stove will be replaced.\n",
+    "Log.md": "# Log\n\n## 2026-08-21\n\nIbex on the ridge.\n\n## 22 August 2026\n\nHome by ship.\n",
+    "Pressure.md": "2026-08-01 138/88\n2026-08-15 131/84\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What happened on 2026-06-14?", "Ned mended"),
+        ("What did we do on 14 June 2026?", "Ned mended"),
+        ("What happened on June 14th, 2025?", "Snow"),
+        ("Was war am 3.7.2026?", "Wasps"),
+        ("What happened on 2 September?", "stove"),
+        ("Was geschah am 21. August 2026?", "Ibex"),
+        ("¿Qué pasó el 22 de agosto de 2026?", "Home by ship"),
+        ("What was the pressure on 15 August?", "131/84"),
+    ],
+)
+def test_a_day_in_any_form_finds_what_is_dated_so(tmp_path: Path, question: str, answer: str) -> None:
+    with asked_of(tmp_path, DAYS) as asked:
+        assert answer in asked.quoted(question)[0]
+        assert asked.quoted("What happened on 5 May 2019?") == []
+
+
+def test_a_follow_up_without_words_of_its_own_is_answered_with_those_of_the_last_question(tmp_path: Path) -> None:
+    courses = """# Courses
+
+## Wheels
+
+Held by Suri in November. It costs 85 pounds.
+
+## Winter care
+
+One evening on 3 December 2026, free of charge.
+"""
+    notes = {"Courses.md": courses, "Bikes.md": "The Arrow carries 250 kg.\n\nThe small one takes 180 kg.\n"}
+    with asked_of(tmp_path, notes) as asked:
+        before = {"earlier": "What does the course about wheels cost?", "in_use": ("Courses.md",)}
+        assert "November" in asked.quoted("And when is it?", **before)[0]
+        weight = {"earlier": "How much does the Arrow carry?", "in_use": ("Bikes.md",)}
+        assert asked.quoted("And the small one?", **weight)[0] == "The small one takes 180 kg."
+        assert asked.quoted("And what is the capital of France?", **weight) == []
+
+
+def test_what_denies_comes_after_what_does_not_and_is_quoted_where_it_stands_alone(tmp_path: Path) -> None:
+    notes = {"Food.md": "# Food\n\nOskar must not eat shellfish.\n\nMaren may eat shellfish.\n"}
+    with asked_of(tmp_path, notes) as asked:
+        assert asked.quoted("Who may eat shellfish?")[0] == "Maren may eat shellfish."
+        assert asked.quoted("Who must not eat shellfish?")[0] == "Oskar must not eat shellfish."
+    with asked_of(tmp_path / "one", {"Food.md": "# Food\n\nOskar must not eat shellfish.\n"}) as asked:
+        assert asked.quoted("Who may eat shellfish?") == ["Oskar must not eat shellfish."]

@@ -119,7 +119,7 @@ def _filled(filled: dict[str, Any]) -> dict[str, str]:
     embedder = filled["embedder"] or "none"
     hint = f" ({vault_search.MAKE_VECTORS})" if filled["waiting"] and not filled["why"] else ""
     return {
-        "sections": f"{filled['sections']:,} of {show.counted(filled['indexed'], 'note')} indexed",
+        "sections": f"{filled['sections']:,} in {show.counted(filled['indexed'], 'indexed note')}",
         "vectors": f"{filled['vectors']:,}; {filled['waiting']:,} waiting{hint}",
         "embedder": f"{embedder}: {filled['why']}" if filled["why"] else embedder,
     }

@@ -55,11 +55,11 @@ from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
 from recto.turn.side_call import SideCall, call_model, count_texts
 from recto.turn.token_cache import TokenCache
+from recto.vault.answer_passage import AnswerPassage
 from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import AnswerPassage
 from recto.window.request import Entry, Parameters
 
 ORDER = (
@@ -130,6 +130,8 @@ class Citations(Struct):
     """What notes say about the message."""
     are_quotes_told: bool = False
     """Whether the user has seen them before the model was ready."""
+    are_notes_asked: bool = False
+    """Whether notes were looked up for the message."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:

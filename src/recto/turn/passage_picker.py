@@ -31,10 +31,14 @@ from recto.turn.document_picker import Citations
 from recto.turn.messages import StartedTurn
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession
+from recto.vault.answer_passage import AnswerPassage, FoundPassages, Lookup
 from recto.vault.open_vaults import OpenVaults
-from recto.vault.question import leans_on_earlier, parse_question
+from recto.vault.question import VaultQuestion, asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
+from recto.vault.quoted_statements import answering
 from recto.vault.vault import Vault
-from recto.vault.vault_answers import AnswerPassage, FoundPassages, Lookup, answering, find_passages
+from recto.vault.vault_answers import find_passages
+from recto.vault.vault_overview import unread_notes, vault_overview, why_nothing
+from recto.vault.vault_search import VaultSearch
 from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
@@ -49,6 +53,8 @@ EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _NAMES = re.compile(r"\[\[[^\]\n]*\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
 NOTHING_NEAR = "your notes do not speak of this; what the model says is not from them"
+OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"
+OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one, or link it with [[…]]"
 
 
 class Share(NamedTuple):
@@ -63,13 +69,18 @@ SHARE = Share(0.2, 4)
 TINY_SHARE = Share(0.1, 2)
 
 
+class FoundAhead(NamedTuple):
+    found: FoundPassages
+    is_quoted: bool
+
+
 class PassageSearch:
     """Finds passages for messages, also before a model is ready that takes long to start."""
 
     def __init__(self, store: Store, store_thread: StoreThread, vaults: OpenVaults, settings: Settings) -> None:
         self._store, self._store_thread, self._vaults = store, store_thread, vaults
         self._references, self._tools = settings.references, settings.tools
-        self._ahead: dict[str, FoundPassages] = {}
+        self._ahead: dict[str, FoundAhead] = {}
 
     def finds(self, model: Model) -> bool:
         return self._is_wanted(self._references.auto, model)
@@ -77,22 +88,26 @@ class PassageSearch:
     def quotes(self, model: Model) -> bool:
         return self._is_wanted(self._references.quotes, model)
 
+    def searches(self, model: Model) -> bool:
+        """Whether messages are looked up: for the model, or only to be quoted to the user."""
+        return self.finds(model) or self._references.quotes == "always"
+
     def _is_wanted(self, setting: str, model: Model) -> bool:
         return setting == "always" or (setting == "auto" and not (model.tools and self._tools.enabled))
 
     async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:
         """The quotes of a message whose notes Recto finds, where they come before the words of the model."""
         vault, message, text = session.vault, started.message, started.message.text
-        if vault is None or model is None or model.summarizes or not (self.finds(model) and self.quotes(model)):
+        if vault is None or model is None or model.summarizes or not (self.searches(model) and self.quotes(model)):
             return None
         if started.is_continued or not may_be_answered(text) or may_name_documents(text):
             return None
         found = await self.find(session, message)
-        self._ahead[message.id] = found
-        quotes = await asyncio.to_thread(note_quotes, vault, found.passages)
+        quotes = await asyncio.to_thread(note_quotes, vault, found.passages, found.question)
+        self._ahead[message.id] = FoundAhead(found, bool(quotes))
         return NotesQuoted(quotes, str(vault.root), model.name) if quotes else None
 
-    def take(self, message: Message) -> FoundPassages | None:
+    def take(self, message: Message) -> FoundAhead | None:
         """What was found ahead for a message."""
         return self._ahead.pop(message.id, None)
 
@@ -109,7 +124,7 @@ class PassageSearch:
         assert vault is not None
         search = self._vaults.search(vault)
         try:
-            return await asyncio.to_thread(find_passages, search, vault.read, lookup, is_named=is_named)
+            return await asyncio.to_thread(_found, vault, search, lookup, is_named)
         except RectoError as why:
             return FoundPassages(warning=f"your notes could not be searched: {why.message}")
         except Exception as why:  # a chat never ends because of what the notes might have said
@@ -117,11 +132,27 @@ class PassageSearch:
             return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
 
 
-def note_quotes(vault: Vault, passages: Sequence[AnswerPassage]) -> tuple[Quote, ...]:
+def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) -> FoundPassages:
+    """What is found; where that is nothing, why."""
+    is_overview = not is_named and asks_for_overview(lookup.text)
+    if is_overview and parse_question(lookup.text).is_task:
+        found = FoundPassages()
+    else:
+        found = find_passages(search, vault.read, lookup, is_named=is_named)
+    if found.passages:
+        return found
+    if why := why_nothing(vault):
+        return replace(found, warning=why)
+    return replace(found, unread=unread_notes(vault), overview=vault_overview(vault) if is_overview else "")
+
+
+def note_quotes(
+    vault: Vault, passages: Sequence[AnswerPassage], question: VaultQuestion | None = None
+) -> tuple[Quote, ...]:
     """The sentences that answer, with links to their notes."""
     return tuple(
         Quote(vault.shortest_link(path := passage.document.path), path, each.heading, each.line, each.text, each.more)
-        for passage, each in answering(passages, MOST_QUOTES)
+        for passage, each in answering(passages, MOST_QUOTES, question)
     )
 
 
@@ -130,7 +161,7 @@ class PassagePicker(Picker):
         super().__init__()
         self._turn, self._citations, self._search = turn, citations, search
         model = turn.resolved.model
-        self._finds, self._quotes = search.finds(model), search.quotes(model)
+        self._finds, self._quotes, self._searches = search.finds(model), search.quotes(model), search.searches(model)
 
     @property
     def wants_room(self) -> bool:
@@ -141,16 +172,21 @@ class PassagePicker(Picker):
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         session = self._turn.session
+        self._citations.are_notes_asked = self._quotes
         named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}
         if named and may_name_documents(message.text):
             lookup = Lookup(_NAMES.sub(" ", message.text), in_use=tuple(named))
-            await self._quote((await self._search.look_up(session, lookup, is_named=True)).passages)
+            found = await self._search.look_up(session, lookup, is_named=True)
+            await self._quote(found.passages, found.question)
             return VolatilePicks()
-        if not self._finds:
+        if not self._searches:
             return VolatilePicks()
         ahead = self._search.take(message)
-        self._citations.are_quotes_told = ahead is not None
-        found = ahead or await self._search.find(session, message)
+        self._citations.are_quotes_told = ahead is not None and ahead.is_quoted
+        found = ahead.found if ahead else await self._search.find(session, message)
+        if not self._finds:
+            await self._quote(found.passages, found.question)
+            return VolatilePicks()
         if not found.passages:
             return self._nothing(message.text, found)
         return await self._fitting(found, context, room.unused)
@@ -159,9 +195,14 @@ class PassagePicker(Picker):
         passed = tuple(replace(_pick(each), because=f"not near enough; {each.because}") for each in found.far)
         if found.warning:
             self.notes.append(found.warning)
-        if not parse_question(text).asks or found.warning:
+        if found.overview:
+            self.notes.append(OVERVIEW_TOLD.format(overview=found.overview))
+            pick = Pick("passage", "overview", "the message is about all notes", mode="agent")
+            return VolatilePicks((Insert("documents", OVERVIEW.format(overview=found.overview), (pick,)),), passed)
+        question = parse_question(text)
+        if not (question.asks and question.terms) or found.warning:
             return VolatilePicks(passed=passed)
-        self.notes.append(NOTHING_NEAR)
+        self.notes.append(f"{NOTHING_NEAR} ({found.unread})" if found.unread else NOTHING_NEAR)
         pick = Pick("passage", "none", "no note is near enough to the message", mode="agent")
         return VolatilePicks((Insert("documents", NOTHING, (pick,)),), passed)
 
@@ -185,18 +226,20 @@ class PassagePicker(Picker):
                 passed.append(replace(_pick(each, text), because=f"{why}; {each.because}"))
         self._citations.add_passages(brought)
         # what comes before the words of a tiny model stands for itself
-        await self._quote(found.passages if is_tiny else brought)
+        await self._quote(found.passages if is_tiny else brought, found.question)
         return VolatilePicks(tuple(inserts), tuple(passed))
 
-    async def _quote(self, passages: Sequence[AnswerPassage]) -> None:
+    async def _quote(self, passages: Sequence[AnswerPassage], question: VaultQuestion | None) -> None:
         vault = self._turn.session.vault
         if self._quotes and vault is not None:
-            self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages)
+            self._citations.quotes = await asyncio.to_thread(note_quotes, vault, passages, question)
 
 
 def may_be_answered(text: str) -> bool:
-    """Nothing is looked up for a greeting, thanks, or a text that is too long to be a question."""
-    return len(text) <= LONGEST and any(map(_asks_something, split_sentences(text[:LONGEST])))
+    """Nothing is looked up for a greeting, thanks, a calculation, or a text that is too long to be a question."""
+    if len(text) > LONGEST or is_arithmetic(text):
+        return False
+    return any(map(_asks_something, split_sentences(text[:LONGEST])))
 
 
 def _asks_something(sentence: str) -> bool:

@@ -78,7 +78,8 @@ class PreparedTurn(Struct):
         referenced = [Referenced(self.message)] if is_new and self.message.references else []
         notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
         cited, model = self.citations, self.context.model
-        is_first = cited.quotes and not cited.are_quotes_told and not model.summarizes
+        # the words of a tiny model are marked as such also where there is nothing to quote
+        is_first = cited.are_notes_asked and not cited.are_quotes_told and not model.summarizes
         quoted = [NotesQuoted(cited.quotes, cited.root, model.name)] if is_first else []
         return [*referenced, *map(Noticed, notes), *quoted]
 

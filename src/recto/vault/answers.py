@@ -5,14 +5,16 @@ known. Evidence of a name, date, number, price or reason is known in English, Ge
 """
 
 import math
-import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto.search.terms import topic_words, word_forms, words
+from recto.text import LazyPattern
+from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
 
@@ -20,22 +22,41 @@ from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_o
 
 _MIN_COMMON = 4
 _ENDING_LIST = """
-    s es e ed d er ers ing ings n en em est ly t te ten tes ment ments ung ungen ation ations al ic ie ies y
+    s es e ed d r er ers or ors ing ings n en em est ly t te ten tes ment ments ung ungen ation ations al ic ie ies y
+    ance ances ence ences
     ned ning ted ting ped ping led ling red ring ged ging med ming
     a o as os i ar ir ado ada ados adas ido ida idos idas an aron io ion iones ciones cion mente
     ee ees ez ent ait aient ant ions eur euse"""
 _ENDINGS = frozenset(("", *_ENDING_LIST.split()))
-_SHORT_ENDINGS = frozenset(("", "s", "es", "ed", "ing", "e", "n", "en"))
+_SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "en"))
 _AGAIN = ("re", "wieder", "um")
 # What is asked with one word and told with another, as the index writes them.
 _ALIKE = """
 choose decide agree pick vote decision, entscheid beschloss beschlossen wahl gewahlt, decidir decision elegir elegido,
 decider choisir choisi decision, cost price pay charge paid, kosten preis bezahlt zahlen, costar precio pagar pagado,
 couter prix payer, born birthday birth, geboren geburtstag, nacio cumpleanos nacimiento, ne anniversaire naissance,
-phone telephone mobile, telefon handy, long length, hoch hohe, lang lange, live address, wohnt adresse, vive direccion,
-eat allergic food, essen allergisch, comer alergico, manger allergique, begin start, end finish, cheap price, own owner
+phone telephone mobile tel, telefon handy tel, long length, hoch hohe, lang lange, live address, wohnt adresse, vive
+direccion, eat allergic food, essen allergisch, comer alergico, manger allergique, begin start founded, end finish,
+cheap price, own owner belong hold share, gehort besitzer eigentumer vermieter, shut close closed, lend loan borrow
+lent, deliver supply come bring get buy, kaufen liefern kommt bringt bestellt besorgt, suministrar traer viene
+comprar, fournir livrer vient acheter, fahren fahrt reise nehmen, zuruck ruckkehr ruckfahrt, collect pick fetch,
+abholen abgeholt, broken break fail repair, kaputt defekt reparatur, attend present attendees, anwesend teilnehmer
+dabei, asistir presentes asistentes, assister presents participants, age born
 """
-_GROUPS = {word: tuple(group.split()) for group in _ALIKE.split(",") for word in group.split()}
+_GROUPS = dict[str, tuple[str, ...]]()
+for _group in _ALIKE.split(","):
+    _GROUPS |= {word: (*_GROUPS.get(word, ()), *_group.split()) for word in _group.split()}
+_ORDINALS = """
+first erste primer premier, second zweite segund deuxieme, third dritte tercer troisieme, fourth vierte cuart quatrieme
+"""
+for _number, _group in enumerate(_ORDINALS.split(","), 1):
+    _GROUPS |= {
+        f"{word}{ending}": (str(_number),) for word in _group.split() for ending in ("", "a", "n", "o", "r", "s")
+    }
+
+_BY_START = dict[str, list[str]]()
+for _word in _GROUPS:
+    _BY_START.setdefault(_word[:3], []).append(_word)
 
 
 @lru_cache(maxsize=16_384)
@@ -47,9 +68,31 @@ def is_same_word(one: str, other: str) -> bool:
         return False
     common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     if common < 3:
-        return False
-    endings = _ENDINGS if common >= _MIN_COMMON else _SHORT_ENDINGS
-    return one[common:] in endings and other[common:] in endings
+        return _is_participle(one, other) or _is_participle(other, one)
+    # an ending may begin before the words differ: `insures` and `insurer`
+    for stem in range(common, max(2, common - 2), -1):
+        endings = _ENDINGS if stem >= _MIN_COMMON else _SHORT_ENDINGS
+        if one[stem:] in endings and other[stem:] in endings:
+            return True
+    return False
+
+
+def _is_participle(one: str, other: str) -> bool:
+    """`geprobt` of `proben`."""
+    is_long = len(one) > _MIN_COMMON + 2 and len(other) > _MIN_COMMON and one.endswith(("t", "en", "te", "ten"))
+    return one.startswith("ge") and is_long and not other.startswith("ge") and is_same_word(one[2:], other)
+
+
+# Shorter parts of a compound are too often something else.
+_MIN_PART, _MIN_REST = 4, 4
+
+
+@lru_cache(maxsize=16_384)
+def is_part_of(one: str, other: str) -> bool:
+    """Whether one word is a part of the other, as German builds words: `konto` and `kontostand`."""
+    short, long = sorted((one, other), key=len)
+    rest = len(long) - len(short)
+    return len(short) >= _MIN_PART and rest >= _MIN_REST and (long.startswith(short) or long.endswith(short))
 
 
 @lru_cache(maxsize=4096)
@@ -57,44 +100,69 @@ def _forms(term: str) -> tuple[str, ...]:
     """The forms of a word, words that answers have in its place, and what it says without "again": `renamed` is about a
     name."""
     forms = word_forms(term)
+    alike = {other for word in _BY_START.get(term[:3], ()) if is_same_word(term, word) for other in _GROUPS[word]}
     again = (term[len(start) :] for start in _AGAIN if term.startswith(start) and len(term) - len(start) >= _MIN_COMMON)
-    return (*forms, *again, *(other for form in forms for other in _GROUPS.get(form, ())))
+    alike.update(other for form in forms for other in _GROUPS.get(form, ()))
+    return tuple(dict.fromkeys((*forms, *again, *sorted(alike))))
 
 
-def found_terms(terms: Iterable[str], text: str) -> frozenset[str]:
+@lru_cache(maxsize=4096)
+def _starts(term: str) -> frozenset[str]:
+    """How words must begin that are forms of a term, also without the beginning of a German participle."""
+    forms = _forms(term)
+    return frozenset(form[:3] for form in (*forms, *(form[2:] for form in forms if form.startswith("ge"))))
+
+
+def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     """The terms of a question that a text holds in some form."""
-    return _found(tuple(terms), frozenset(words(text)))
+    present, found = frozenset(words(text)), set[str]()
+    starts = frozenset[str]().union(*map(_starts, question.terms))
+    alike = [word for word in present if word[:3] in starts or (word[:2] == "ge" and word[2:5] in starts)]
+    told = named_days(text) if question.days else ()
+    for term in question.terms:
+        if is_day_term(term):
+            is_found = any(map(day_of_term(term).holds, told))
+        else:
+            is_found = term in present or any(is_same_word(form, word) for word in alike for form in _forms(term))
+        if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
+            found.add(term)
+    return frozenset(found)
 
 
-def _found(terms: tuple[str, ...], present: frozenset[str]) -> frozenset[str]:
-    return frozenset(
-        term
-        for term in terms
-        if term in present or any(is_same_word(form, word) for form in _forms(term) for word in present)
-    )
+def with_compounds(question: VaultQuestion, pool: Sequence[str]) -> VaultQuestion:
+    """The question with those words that no text holds as they are: German joins words, `konto` to `kontostand`."""
+    if question.language != "de":
+        return question
+    held = frozenset[str]().union(*(found_terms(question, text) for text in pool))
+    return replace(question, compounds=frozenset(question.terms) - held)
 
 
 MEASURE_WEIGHT, FOREIGN_WEIGHT = 0.8, 1.0
+# Of a verb that the notes do not have, because the answer may have another word for it, and of a category.
+MISSING_VERB_WEIGHT, MISSING_CATEGORY_WEIGHT = 0.8, 1.5
 POOL = 24
 """How many passages a question is held against."""
 
 
 def is_foreign(question: VaultQuestion, pool: Sequence[str]) -> bool:
     """Whether a question is in another language than the notes."""
-    asked, told = language_of(question.text), language_of(" ".join(pool))
-    return bool(asked and told) and asked != told
+    return bool(question.language) and language_of(" ".join(pool)) not in ("", question.language)
 
 
 def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, float]:
     """The weight of each term: the fewer of the found texts hold it the more. A term that none holds weighs most: the
     notes do not speak of it. But where they are in another language, only names and numbers can be found at all."""
-    held = [found_terms(question.terms, text) for text in pool]
+    held = [found_terms(question, text) for text in pool] if question.terms else []
     counts = {term: sum(term in some for some in held) for term in question.terms}
     size = max(POOL, len(pool))  # a search that finds little must not make its words common
     weights = {term: 0.5 + math.log((size + 1) / (count + 1)) for term, count in counts.items()}
-    if is_foreign(question, pool):
+    if not all(counts.values()) and is_foreign(question, pool):
         weights |= {term: FOREIGN_WEIGHT for term, count in counts.items() if not count}
-    return {term: min(weight, MEASURE_WEIGHT) if term in MEASURES else weight for term, weight in weights.items()}
+    limits = {term: MISSING_VERB_WEIGHT for term in question.verbs if not counts.get(term)}
+    if question.category not in question.topics and not counts.get(question.category):
+        limits[question.category] = MISSING_CATEGORY_WEIGHT
+    limits |= {term: MEASURE_WEIGHT for term in question.terms if term in MEASURES}
+    return {term: min(weight, limits.get(term, weight)) for term, weight in weights.items()}
 
 
 # -- near enough
@@ -105,12 +173,34 @@ def term_weights(question: VaultQuestion, pool: Sequence[str]) -> dict[str, floa
 NEAR_SHARE, LEAST_SHARE = 0.4, 0.2
 # The similarity that makes up for missing words: what no note speaks of stays below 0.42.
 NEAR_SIMILARITY = 0.45
+# Of words that hardly suffice an embedder must think a little too: "Why is the sky blue?" has 0.0 with a blue drum,
+# and of 19 questions that notes answer in such words none is below 0.19.
+SURE_SHARE, FAR_SIMILARITY = 0.5, 0.15
+
+
+def near_share(question: VaultQuestion, held: Set[str], weights: Mapping[str, float]) -> float:
+    """How much of a question is held, by weight: nothing where only its verb is, or what it measures."""
+    topics = question.topics & weights.keys()
+    if topics and not topics & held:
+        return 0.0
+    counted = {
+        term: min(weight, MISSING_VERB_WEIGHT) if term in question.verbs else weight for term, weight in weights.items()
+    }
+    return sum(counted[term] for term in held if term in counted) / (sum(counted.values()) or 1.0)
 
 
 def is_near(share: float, similarity: float | None) -> bool:
     """Whether a passage speaks of what is asked. `share`: how much of the question it holds, by weight; `similarity`:
     what an embedder that knows the language says, if there is one."""
+    if share < SURE_SHARE and similarity is not None and similarity < FAR_SIMILARITY:
+        return False
     return share >= NEAR_SHARE or (share >= LEAST_SHARE and (similarity or 0.0) >= NEAR_SIMILARITY)
+
+
+def speaks_of_year(question: VaultQuestion, text: str) -> bool:
+    """Whether a note may speak of the year that is asked about: it names that year, or none at all."""
+    asked, told = set(_YEAR.findall(question.text)), set(_YEAR.findall(text))
+    return not asked or not told or bool(asked & told)
 
 
 # -- the sentence that answers
@@ -118,15 +208,19 @@ def is_near(share: float, similarity: float | None) -> bool:
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """How much a word counts in the statement itself, in its headings or column names, and in the statements beside it."""
 FITS_KIND, OTHER_YEAR, POINTER, DENSE, ALL_OF_THEM, MARKED = 0.2, 0.35, 0.3, 0.15, 0.2, 0.4
+# A list told as a whole comes before its items; what denies comes after what does not, where that is not asked.
+LISTED, DENIED = 0.04, 0.1
+ALMOST_BEST = 0.6
 _YES = frozenset(["yes", "y", "x", "ja", "si", "oui", "true", "✓", "✔", "✅", "☑"])
 _NO = frozenset(["no", "n", "nein", "non", "false", "-", "–", "—", "✗", "✘", "❌", "☐", "none", "keine"])
-_DENIES = re.compile(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_DENIES = LazyPattern(r"\b(?:not?|without|free|kein\w*|nicht|ohne|sin|sans|pas)\b")
+_NOT = LazyPattern(r"\b(?:not|never|nobody|cannot|kein\w*|nicht|nie|niemand|nunca|nadie|jamais|personne)\b|n't\b|^no\b")
+_YEAR = LazyPattern(r"\b(?:1[5-9]|20)\d\d\b")
 # "See Budget.", "The tables are in Budget": leads to an answer, and is none.
-_POINTER = re.compile(
+_POINTER = LazyPattern(
     r"(?:see|siehe|vgl|vease|ver|voir|cf)\b|[\w ]{0,60}\b(?:is|are) (?:\w+ )?in (?:the )?[^.]{0,60}\.?$"
 )
-_PRONOUN = re.compile(r"(?:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b", re.IGNORECASE)
+_PRONOUN = LazyPattern(r"(?i:he|she|it|they|this|that|er|sie|es|ella|él|ellos|ellas|il|elle|ils|elles)\b")
 
 
 _NUMBER_WORDS = """
@@ -141,6 +235,10 @@ _MONTHS = """
 _DAYS = """
     monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag
     lunes martes miercoles jueves viernes sabado domingo lundi mardi mercredi jeudi vendredi samedi dimanche"""
+_TIMES = """
+    morning noon evening night daily weekly monthly yearly spring summer autumn winter weekend morgens mittags abends
+    nachts taglich wochentlich monatlich jahrlich fruhling sommer herbst fruhjahr wochenende manana tarde noche diario
+    primavera verano otono invierno matin midi soir nuit printemps ete automne hiver"""
 _REASONS = """
     because since reason reasons therefore would too weil denn damit wegen grund porque pues debido razon razones
     parce car puisque afin cause"""
@@ -150,16 +248,18 @@ def _any_of(listed: str) -> str:
     return rf"\b(?:{'|'.join(listed.split())})\b"
 
 
-_EVIDENCE: dict[AnswerKind, re.Pattern[str]] = {
-    "number": re.compile(rf"\d|{_any_of(_NUMBER_WORDS)}"),
-    "date": re.compile(
-        rf"\b(?:1[5-9]|20)\d\d\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b|\d.? ?{_any_of(_MONTHS)}|{_any_of(_DAYS)}"
+_EVIDENCE: dict[AnswerKind, LazyPattern] = {
+    "number": LazyPattern(rf"\d|{_any_of(_NUMBER_WORDS)}"),
+    "date": LazyPattern(
+        r"\b(?:1[5-9]|20)\d\d\b|\b\d\d?[./]\d\d?\b|\b\d\d?:\d\d\b"
+        rf"|(?:\d.?|\b(?:in|im|en|until|bis|since|seit)) ?{_any_of(_MONTHS)}"
+        rf"|\b(?:{'|'.join(_DAYS.split())})s?\b|{_any_of(_TIMES)}"
     ),
-    "money": re.compile(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
-    "reason": re.compile(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
+    "money": LazyPattern(r"[£€$¥]|\d[.,]\d\d|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|pesos?|francs?|cents?)\b"),
+    "reason": LazyPattern(rf"{_any_of(_REASONS)}|\b(?:due to|so that)\b"),
 }
 # A capital inside of a sentence. German has one on every noun, so that it says little there.
-_NAME = re.compile(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
+_NAME = LazyPattern(r"(?<=[\w,;:·(] )[A-ZÀ-Þ][\w'’-]+")
 
 
 class RatedStatement(Struct, frozen=True):
@@ -180,19 +280,30 @@ def rated_statements(
 ) -> list[RatedStatement]:
     """The statements by how well each answers the question, the best first; those that ask are left out."""
     telling = [each for each in statements if not asks_itself(each.text)]
-    held = [found_terms(question.terms, each.text) for each in telling]
+    held = [found_terms(question, each.text) for each in telling]
     rated = list[RatedStatement]()
     for at, each in enumerate(telling):
-        columns = found_terms(question.terms, each.columns) if each.columns else frozenset[str]()
-        above = columns | found_terms(question.terms, f"{title} {each.heading}")
-        own = held[at] - columns
+        columns = found_terms(question, each.columns) if each.columns else frozenset[str]()
+        above = columns | found_terms(question, f"{title} {each.heading}")
+        # the words of a link are those of another note, and a list is told for what stands above it
+        own = frozenset[str]() if each.is_link or each.kind == "list" else held[at] - columns
         if own and at and _PRONOUN.match(each.text):  # it speaks of what the one before it names
             above |= held[at - 1]
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
-        if own or above:
+        if (own or above) and not _echoes(question, each):
             score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
             rated.append(RatedStatement(each, round(score, 4)))
     return sorted(rated, key=lambda each: -each.score)
+
+
+def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
+    """Whether a statement says nothing that the question does not say itself."""
+    if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
+        return True
+    if not (question.kinds or question.wants_several or statement.is_link) or _NOT.search(_folded(statement.text)):
+        return False
+    said = topic_words(statement.text)
+    return all(any(is_same_word(word, term) for term in question.terms) for word in said)
 
 
 def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], weights: Mapping[str, float]) -> float:
@@ -211,7 +322,11 @@ def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
     plain = _folded(statement.text)
     fit = -POINTER if _POINTER.match(plain) else 0.0
-    if statement.kind == "row" and not _DENIES.search(_folded(question.text)):
+    if statement.kind == "list" and (question.wants_several or not question.kinds):
+        fit += LISTED
+    if _NOT.search(plain) and not _denies(question.text):
+        fit -= DENIED
+    if statement.kind == "row" and not _denies(question.text):
         fit += _marked(question, statement.text)
     if question.wants_all and statement.kind == "table":
         fit += ALL_OF_THEM
@@ -219,13 +334,29 @@ def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float
     if asked and told and not asked & told:
         fit -= OTHER_YEAR
     if question.kinds:
-        is_fit = any(_is_of_kind(kind, statement, plain, title) for kind in question.kinds)
-        fit += FITS_KIND * (is_fit - (question.is_only_kind and not is_fit))
+        fitting = max(_kind_fit(kind, statement, plain, title) for kind in question.kinds)
+        fit += FITS_KIND * (fitting - (question.is_only_kind and not fitting))
     return fit
+
+
+def has_kind(question: VaultQuestion, rated: Sequence[RatedStatement]) -> bool:
+    """Whether the best statements have a name, date, number, price or reason where that is asked for."""
+    best = [each.statement for each in rated if each.score >= ALMOST_BEST * rated[0].score]
+    # notes tell prices without a currency
+    kinds: list[AnswerKind] = ["number" if kind == "money" else kind for kind in question.kinds]
+    fits = (_kind_fit(kind, each, _folded(each.text), "") for each in best for kind in kinds)
+    return not question.kinds or any(fits)
+
+
+@lru_cache(maxsize=32)
+def _denies(text: str) -> bool:
+    return _DENIES.search(_folded(text)) is not None
 
 
 def _folded(text: str) -> str:
     """Without capitals and accents, but with the marks of amounts and dates."""
+    if text.isascii():
+        return text.lower()
     parts = unicodedata.normalize("NFKD", text.lower())
     return "".join(sign for sign in parts if unicodedata.category(sign) != "Mn")
 
@@ -235,12 +366,33 @@ def _marked(question: VaultQuestion, row: str) -> float:
     marks = list[str]()
     for cell in row.split(" · "):
         column, _, value = cell.partition(": ")
-        if value and found_terms(question.terms, column):
+        if value and found_terms(question, column):
             marks.append(" ".join(_folded(value).split()) or value.strip())
     return MARKED * (any(mark in _YES for mark in marks) - any(mark in _NO for mark in marks))
 
 
-def _is_of_kind(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> bool:
-    if kind == "name":
-        return _NAME.search(f"{statement.text} {title}") is not None
-    return _EVIDENCE[kind].search(plain) is not None
+_CALENDAR = frozenset((_DAYS + _MONTHS).split())
+# What a column is called that holds the kind of answer that is asked for.
+_COLUMNS: dict[AnswerKind, LazyPattern] = {
+    "date": LazyPattern(
+        r"\b(?:when|date|day|time|until|since|wann|datum|tag|zeit|uhrzeit|seit|cuando|fecha|dia|hora|quand|jour)\b"
+    ),
+    "name": LazyPattern(r"\b(?:who|name|person|wer|quien|nombre|qui|nom)\b"),
+    "money": LazyPattern(r"\b(?:price|cost|fee|preis|kosten|betrag|precio|importe|prix|montant)\b"),
+}
+
+
+def _has_name(statement: NoteStatement) -> bool:
+    """A capital inside of it, or at the beginning of a row, that is no day, month or name of a column."""
+    named, columns = _NAME.findall(statement.text), set(statement.columns.split())
+    if statement.kind == "row" and statement.text[:1].isupper():
+        named.append(statement.text.split()[0])
+    return any(_folded(name).removesuffix("s") not in _CALENDAR for name in named if name not in columns)
+
+
+def _kind_fit(kind: AnswerKind, statement: NoteStatement, plain: str, title: str) -> float:
+    if kind in _COLUMNS and statement.columns and _COLUMNS[kind].search(_folded(statement.columns)):
+        return 1.0
+    if kind == "name":  # the note may be about a person, or about anything
+        return 1.0 if _has_name(statement) else 0.5 * (_NAME.search(f"x {title}") is not None)
+    return 1.0 if _EVIDENCE[kind].search(plain) else 0.0

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -11,14 +12,21 @@ from msgspec.structs import replace
 from recto.search.passages import split_sentences
 from recto.vault.document import Document
 
-StatementKind = Literal["sentence", "item", "row", "table"]
-# A section is read this far around a place; and a table is told as a whole only if it is short.
+StatementKind = Literal["sentence", "item", "row", "table", "list"]
+# A section is read this far around a place; and a table or list is told as a whole only if it is short.
 MAX_AROUND_CHARS, MAX_TABLE_CHARS = 3000, 400
+MAX_ITEM_CHARS, MIN_ITEMS = 60, 2
+# Nobody breaks the lines of a paragraph at fewer characters: a line that is shorter ends where its author wanted.
+MIN_WIDTH = 60
 # So much is kept of what follows a sentence.
 MAX_MORE_CHARS = 300
 
 _PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
+# Properties that name or file a note, and say nothing.
+_LABELS = frozenset(("title", "alias", "aliases", "tag", "tags", "cssclass", "cssclasses"))
 QUOTATION_MARKS = " \t\r\"'"
+_NAMED = re.compile(r"[\w][\w -]{0,30}: ")
+_LETTER = re.compile(r"[^\W_]")
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULER = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\r?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
@@ -43,9 +51,13 @@ class NoteStatement(Struct, frozen=True):
     """Where its paragraph, item or row begins in the note."""
     end: int
     columns: str = ""
-    """Of a table row: the names of its columns, which it shares with all others."""
+    """Of a table and its rows: the names of the columns, which all rows share."""
     more: str = ""
     """What follows it in its paragraph or item."""
+    table: int | None = None
+    """Of a table row: where its table begins."""
+    is_link: bool = False
+    """Whether it is nothing but links."""
 
 
 def plain_text(markdown: str) -> str:
@@ -62,10 +74,11 @@ def _caption(link: re.Match[str]) -> str:
 
 
 def note_statements(document: Document, start: int, end: int) -> list[NoteStatement]:
-    """The statements of the section around a part of a note that stand in that part, in order."""
+    """The statements of the section around a part of a note that stand in that part, in order; tables as a whole."""
     first, last = _section(document, start, end)
-    found = _Reader(document, first, last).statements()
-    return [each for each in found if each.start < end and each.end > start]
+    found = list(_Reader(document, first, last).statements())
+    tables = {each.table for each in found if each.table is not None and each.start < end and each.end > start}
+    return [each for each in found if (each.start < end and each.end > start) or each.table in tables]
 
 
 def _section(document: Document, start: int, end: int) -> tuple[int, int]:
@@ -80,11 +93,11 @@ def _section(document: Document, start: int, end: int) -> tuple[int, int]:
 
 
 def property_statements(document: Document) -> list[NoteStatement]:
-    """What the properties at the top of a note say: `birthday: 1987-03-14`. Lists and texts of several lines are left
-    out."""
+    """What the properties at the top of a note say: `birthday: 1987-03-14`. Lists, texts of several lines
+    and labels are left out."""
     found, at = list[NoteStatement](), 0
     for number, line in enumerate(document.text[: document.parsed.body_start].split("\n"), 1):
-        if said := _PROPERTY.fullmatch(line):
+        if (said := _PROPERTY.fullmatch(line)) and said[1].strip().lower() not in _LABELS:
             text = f"{said[1].strip()}: {said[2].strip(QUOTATION_MARKS)}"
             found.append(NoteStatement(text, "item", "", number, at, at + len(line)))
         at += len(line) + 1
@@ -114,6 +127,18 @@ class _Reader:
             at += len(text) + 1
 
     def statements(self) -> Iterator[NoteStatement]:
+        """A list of short items is also told as a whole."""
+        items = list[NoteStatement]()
+        for each in self._each():
+            if each.kind != "item" or (items and each.heading != items[-1].heading):
+                yield from _together(items)
+                items = []
+            if each.kind == "item":
+                items.append(each)
+            yield each
+        yield from _together(items)
+
+    def _each(self) -> Iterator[NoteStatement]:
         at = 0
         while at < len(self._lines):
             end = self._block_end(at)
@@ -151,28 +176,53 @@ class _Reader:
         return end
 
     def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
-        raw = "\n".join(_QUOTED.sub("", line.text) for line in block)
-        item = _ITEM.match(raw)
-        text = plain_text(raw[item.end() :] if item else raw)
-        sentences = split_sentences(text)
+        lines = [_QUOTED.sub("", line.text) for line in block]
+        item = _ITEM.match(lines[0])
+        lines[0] = lines[0][item.end() :] if item else lines[0]
+        sentences = [sentence for part in _wanted_lines(lines) for sentence in split_sentences(plain_text(part))]
+        is_link = not _LETTER.search(_LINK.sub("", _WIKILINK.sub("", "\n".join(lines))))
         for at, sentence in enumerate(sentences, 1):
             statement = self._statement(sentence, "item" if item else "sentence", block)
-            yield replace(statement, more=" ".join(sentences[at:])[:MAX_MORE_CHARS])
+            yield replace(statement, more=" ".join(sentences[at:])[:MAX_MORE_CHARS], is_link=is_link)
 
     def _table(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
         header, rows = _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]]
         rows = [(cells, line) for cells, line in rows if any(cells)]
         for cells, line in rows:
-            yield self._statement(_row_text(header, cells), "row", [line], " ".join(header))
+            row = self._statement(_row_text(header, cells), "row", [line], " ".join(header))
+            yield replace(row, table=block[0].start)
         if rows and len(header) == 2:
             told = f"{header[1] or header[0]}: " + " · ".join(" ".join(filter(None, cells[:2])) for cells, _ in rows)
             if len(told) <= MAX_TABLE_CHARS:
-                yield self._statement(told, "table", block)
+                yield self._statement(told, "table", block, " ".join(header))
 
     def _statement(self, text: str, kind: StatementKind, lines: Sequence[_Line], columns: str = "") -> NoteStatement:
         at = bisect_right(self._starts, lines[0].start)
         heading = self._headings[at - 1].text if at else ""
         return NoteStatement(text, kind, heading, lines[0].number, lines[0].start, lines[-1].end, columns)
+
+
+def _together(items: Sequence[NoteStatement]) -> Iterator[NoteStatement]:
+    is_short = all(len(each.text) <= MAX_ITEM_CHARS and not each.more for each in items)
+    if len(items) >= MIN_ITEMS and is_short and not all(each.is_link for each in items):
+        told = " · ".join(each.text for each in items)
+        if len(told) <= MAX_TABLE_CHARS:
+            yield replace(items[0], text=told, kind="list", end=items[-1].end)
+
+
+def _wanted_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of a paragraph as its author wanted them: one goes on where the next word would not have fitted, or
+    where it begins with a small letter and names nothing ("price: 7.50")."""
+    width = max(MIN_WIDTH, *map(len, lines))
+    wanted = [lines[0]]
+    for before, line in pairwise(lines):
+        first = line.split(maxsplit=1)[0] if line.strip() else ""
+        fitted = len(before.rstrip()) + 1 + len(first) <= width
+        if fitted and not before.rstrip().endswith((",", ";")) and (not first[:1].islower() or _NAMED.match(line)):
+            wanted.append(line)
+        else:
+            wanted[-1] = f"{wanted[-1]}\n{line}"
+    return wanted
 
 
 def _is_heading(block: Sequence[_Line]) -> bool:

@@ -21,7 +21,7 @@ from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder
 from recto.search.vector_index import ReadTexts
 from recto.vault.catalog import Progress
-from recto.vault.document import Document
+from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
 from recto.vault.indexer import (
     PARTITION,
@@ -33,6 +33,7 @@ from recto.vault.indexer import (
     line_number,
 )
 from recto.vault.links import Link
+from recto.vault.note_dates import Day, named_days
 from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
 
@@ -129,6 +130,17 @@ class VaultSearch:
             self._vault.mark_changed(outdated)
             found, warning = self._found_excerpts(text, limit, set())
         return VaultHits(found, warning)
+
+    def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
+        """Paths of the notes that have one of these days in their names, the latest first."""
+        if not days or not self._scanned.is_set():
+            return []
+        try:
+            paths = list(self._vault.hashes())
+        except RectoError:  # the folder is gone, which the search itself tells
+            return []
+        dated = [path for path in paths if any(day.holds(told) for day in days for told in named_days(note_name(path)))]
+        return sorted(dated, reverse=True)[: max(0, limit)]
 
     def _found_excerpts(self, text: str, limit: int, outdated: set[str]) -> tuple[tuple[Excerpt, ...], str]:
         hits, warning = self._find(text, limit)

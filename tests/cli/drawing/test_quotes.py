@@ -64,3 +64,9 @@ def test_a_document_that_is_quoted_is_not_listed_again_unless_the_user_named_it(
     reply = Message("1", "assistant", (References(references, vault=str(Path("/notes"))),))
     lines = message_references([reply], {"Mast.md", "Keel.md"}, is_terminal=False)
     assert lines == ["📚 Referenced documents", "• [[Keel]]  Keel.md"]
+
+
+def test_without_quotes_only_the_words_of_a_tiny_model_are_announced() -> None:
+    assert shown(tiny_model="embedded:smollm2") == [
+        "In the words of embedded:smollm2, a tiny model that is often wrong:"
+    ]

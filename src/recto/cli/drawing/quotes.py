@@ -19,7 +19,7 @@ LONGEST_HEADING = 40
 
 def quotes_shown(event: NotesQuoted, *, width: int, is_terminal: bool) -> list[str]:
     """Lines: a heading, the quotes, and a word about what follows them; on a terminal with links to the files."""
-    lines = [_styled(HEADING, is_terminal, bold=True)]
+    lines = [_styled(HEADING, is_terminal, bold=True)] if event.quotes else []
     lines += [_quote_line(each, Path(event.vault), 2 * width - SLACK, is_terminal) for each in event.quotes]
     if event.tiny_model:
         lines.append(_styled(TINY.format(model=show.visible(event.tiny_model)), is_terminal, dim=True))

@@ -1,0 +1,57 @@
+"""What is quoted: each thing once, of lists and tables as much as was asked."""
+
+from pathlib import Path
+
+from tests.vault.asked_notes import asked_of
+
+
+def test_the_same_sentence_in_several_notes_is_quoted_once(tmp_path: Path) -> None:
+    same = "The crane of Veldt lifts nine tons.\n"
+    notes = {"A.md": same, "B.md": f"# Harbour\n\n{same}", "C.md": "The crane of Veldt was built by Ostrom.\n"}
+    with asked_of(tmp_path, notes) as asked:
+        quoted = asked.quoted("How much does the crane of Veldt lift?")
+        assert [each for each in quoted if "nine tons" in each] == ["The crane of Veldt lifts nine tons."]
+
+
+def test_links_say_nothing_that_the_question_does_not_say(tmp_path: Path) -> None:
+    notes = {
+        "Index.md": "- [[Cargo bikes]]\n- [[Tools]]\n\n[[Cargo bikes]] [[Bikes]]\n",
+        "Cargo bikes.md": "We lend the Arrow.\n",
+    }
+    with asked_of(tmp_path, notes) as asked:
+        assert asked.quoted("Which cargo bikes do we lend?") == ["We lend the Arrow."]
+
+
+def test_who_was_there_may_be_a_list_of_links(tmp_path: Path) -> None:
+    notes = {"Meeting.md": "# Spring meeting\n\n## Present\n\n- [[Ned]]\n- [[Maren]]\n"}
+    with asked_of(tmp_path, notes) as asked:
+        assert "Ned" in asked.quoted("Who was present at the spring meeting?")[0]
+
+
+def test_a_list_of_single_words_is_quoted_as_a_whole(tmp_path: Path) -> None:
+    notes = {"Packing.md": "# Packing list\n\n- lamp\n- tent\n- cash\n", "Other.md": "The lamp is red.\n"}
+    with asked_of(tmp_path, notes) as asked:
+        assert asked.quoted("Show me the packing list")[0] == "lamp · tent · cash"
+
+
+def test_short_answers_are_quoted(tmp_path: Path) -> None:
+    notes = {
+        "Wifi.md": "Network: spoke\nPassword: chain42\n",
+        "Tuner.md": "# Piano tuner\n\nSalt\n",
+        "Ann.md": "---\njob: dentist\n---\n# Ann\n",
+    }
+    with asked_of(tmp_path, notes) as asked:
+        assert asked.quoted("What is the wifi password?")[0] == "Password: chain42"
+        assert asked.quoted("Who is the piano tuner?") == ["Salt"]
+        assert asked.quoted("What is the job of Ann?")[0] == "job: dentist"
+
+
+def test_a_question_for_several_gets_more_rows_of_one_table_and_how_many_are_left(tmp_path: Path) -> None:
+    names = ("Ann", "Ben", "Cid", "Dot", "Eli", "Fay", "Gus", "Hal")
+    rows = "".join(f"| {name} | mechanic |\n" for name in names)
+    table = f"# Crew\n\n| Name | Role |\n|---|---|\n{rows}| Ida | cook |\n"
+    with asked_of(tmp_path, {"Crew.md": table}) as asked:
+        quoted = asked.quoted("Which members of the crew are mechanics?")
+        assert [each.split()[0] for each in quoted] == list(names[:6])
+        assert quoted[-1].endswith("… and 2 more rows")
+        assert asked.quoted("What is the role of Ida?")[0] == "Ida · Role: cook"
