@@ -29,7 +29,7 @@ ORDER = [
     {"summary"},
     {"wire"},
     {"providers", "store"},
-    {"events", "reports"},
+    {"events", "reports", "transfer"},
     {"arguments"},
     {"store_files", "store_reader", "vault_reader"},
     {"conversation_list"},

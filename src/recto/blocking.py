@@ -38,6 +38,7 @@ from recto.store.store import Store
 from recto.store_reader import SentText
 from recto.talk import AsyncTalk
 from recto.talk_reader import Wanted
+from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
 from recto.vault.vault import Vault
@@ -318,6 +319,12 @@ class Desk:
             text, conversation=conversation, role=role, since=since, before=before, limit=limit, complete=complete
         )
         return self._loop.run(found)
+
+    def export(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
+        return self._loop.run(self._desk.export(file, conversation, **options))
+
+    def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
+        return self._loop.run(self._desk.import_file(file, **options))
 
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
         return self._loop.run(self._desk.index(progress, vectors=vectors, anew=anew))

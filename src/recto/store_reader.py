@@ -6,7 +6,7 @@ A desk answers the same questions through its own StoreReader, so that both give
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.records import Record
 from recto.store.store import Store
+from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
     from recto.reports.source_report import ReplyContext, SourceReport
@@ -142,6 +143,23 @@ class StoreReader:
         if not sent.sha256:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
+
+    # -- exports
+
+    def export(self, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Iterator[bytes]:
+        """A conversation (by default the latest), in parts."""
+        from recto.transfer.exporter import export_chunks  # checks of all lines: a twentieth of a second
+
+        ids = self._store.copies.ids() if options.get("everything") else [self.conversation(conversation).id]
+        return export_chunks(self._store, ids, options.get("format") or "json")
+
+    def export_file(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
+        """The same into a file, whole or not at all."""
+        from recto.transfer.exporter import write_chunks  # as above
+
+        place = Path(file).expanduser()
+        write_chunks(place, self.export(conversation, **options))
+        return place
 
     # -- statistics
 

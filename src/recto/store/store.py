@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
+from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
@@ -22,6 +23,7 @@ class Store:
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
         self.source_uses = SourceUses(self.database)
+        self.copies = ConversationCopies(self.database)
 
     def close(self) -> None:
         self.database.close()
