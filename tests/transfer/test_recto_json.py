@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.conftest import Open, Script
 from tests.transfer.conftest import bring, export
 
-from recto.blocking import Desk
+from recto.blocking import Desk, open_desk
 from recto.chat.blocks import (
     Block,
     Compaction,
@@ -33,6 +33,7 @@ from recto.errors import Invalid, RectoError, TooNew
 from recto.ids import new_id
 from recto.store.check import check_store
 from recto.store.store import Store
+from recto.transfer.importer import Importer
 from recto.transfer.lines import VERSION
 from recto.transfer.recto_json import RectoFile
 
@@ -175,8 +176,6 @@ def test_a_real_conversation_comes_back_with_its_records(talked: Desk, other: St
 
 
 def test_a_conversation_goes_on_after_its_import(talked: Desk, tmp_path: Path, script: Script) -> None:
-    from recto.blocking import open_desk
-
     file = talked.export(tmp_path / "out.jsonl")
     with open_desk(home=tmp_path / "elsewhere", model=script({"text": "On and on."})) as desk:
         done = desk.import_file(file)
@@ -385,8 +384,6 @@ def test_a_changed_byte_is_noticed(homes: Path, place: int, byte: int) -> None:
         file = folder / "out.jsonl"
         file.write_bytes(damaged)
         try:
-            from recto.transfer.importer import Importer
-
             Importer(other.copies).run(RectoFile(file))
         except RectoError:
             assert other.copies.ids() == []

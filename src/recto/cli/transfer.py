@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 # What a file is named like says which form it gets, where nobody says it otherwise.
 SUFFIXES: dict[str, ExportFormat] = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
-OUTCOMES = {"added": "added", "extended": "went on", "unchanged": "here already", "kept apart": "under new ids"}
+OUTCOMES = {
+    "added": "added",
+    "extended": "went on",
+    "unchanged": "here already",
+    "kept apart": "under new ids",
+    "empty": "empty",
+}
 MOST_NOTES = 10
 
 

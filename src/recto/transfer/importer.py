@@ -57,7 +57,7 @@ class Importer:
 
     def _outcome_of_messages(self, found: IncomingConversation, *, is_stored: bool) -> Outcome:
         if not is_stored:
-            return "added"
+            return "added" if count_of(found.items) else "empty"
         return "extended" if self._missing(found) else "unchanged"
 
     def _missing(self, found: IncomingConversation) -> list[StoredItem]:
@@ -75,7 +75,7 @@ class Importer:
             outcome = self._outcome(found)
         if outcome == "extended":
             count = self._extend(found)
-        elif outcome != "unchanged":
+        elif outcome in ("added", "kept apart"):
             found = with_new_ids(found) if outcome == "kept apart" else found
             count = self._copies.write(found.conversation, found.items)
         home = found.conversation

@@ -11,8 +11,9 @@ ExportFormat = Literal["json", "markdown", "html"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 ImportFormat = Literal["recto", "openai", "chatgpt", "claude", "librechat", "llm"]
 IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
-Outcome = Literal["added", "extended", "unchanged", "kept apart"]
-"""`unchanged`: the store has it already. `kept apart`: stored under new ids, beside another that has its ids."""
+Outcome = Literal["added", "extended", "unchanged", "kept apart", "empty"]
+"""`unchanged`: the store has it already. `empty`: there is no message in it, so it was passed over.
+`kept apart`: stored under new ids, beside another that has its ids."""
 Tell = Callable[[int, int], object]
 """Called with how much is done, and of how much."""
 Place = str | Path
