@@ -10,11 +10,15 @@ from typing import BinaryIO
 from recto.errors import Invalid
 from recto.ids import new_id
 from recto.store.store import Store
+from recto.transfer.html_page import html_chunks
+from recto.transfer.markdown_form import markdown_chunks
 from recto.transfer.recto_json import json_lines
 from recto.transfer.report import ExportFormat
 
-_FORMS: dict[str, Callable[[Store, Sequence[str]], Iterator[bytes]]] = {
+_FORMS: dict[ExportFormat, Callable[[Store, Sequence[str]], Iterator[bytes]]] = {
     "json": lambda store, ids: json_lines(store.copies, ids),
+    "markdown": markdown_chunks,
+    "html": html_chunks,
 }
 
 
