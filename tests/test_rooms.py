@@ -30,7 +30,7 @@ ORDER = [
     {"wire"},
     {"providers", "store"},
     {"events", "reports", "transfer"},
-    {"arguments"},
+    {"arguments", "playback"},
     {"store_files", "store_reader", "vault_reader"},
     {"conversation_list"},
     {"turn"},

@@ -25,6 +25,7 @@ from recto.store.store import Store
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
+    from recto.events import Event
     from recto.reports.source_report import ReplyContext, SourceReport
     from recto.store.comparison import Difference
 
@@ -75,6 +76,12 @@ class StoreReader:
         if conversation is not None and (other := self.conversation(conversation)).id != home.id:
             raise NotFound(f"message {named} is not part of conversation #{other.number}", id=named)
         return home, message
+
+    def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
+        """The events of a conversation (by default the latest), as its turns gave them."""
+        from recto.playback import playback_events  # all events: only to play
+
+        return playback_events(self._store, self.conversation(conversation).head)
 
     def short_names(self, ids: Collection[str], head: str | None = None) -> dict[str, str]:
         """`#3` for conversations, `#12` for messages on the path of theirs (or on the one to `head`), and for the

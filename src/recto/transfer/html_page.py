@@ -75,11 +75,11 @@ def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[bytes]:
         f"<title>{escape(title or 'Conversation')}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
     ).encode()
     for text in texts:
-        yield from (part.encode() for part in _Page(store, text).parts())
+        yield from (part.encode() for part in _HtmlConversation(store, text).parts())
     yield b"</body>\n</html>\n"
 
 
-class _Page:
+class _HtmlConversation:
     def __init__(self, store: Store, text: ConversationText) -> None:
         self._store, self._text = store, text
 

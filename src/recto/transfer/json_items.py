@@ -73,7 +73,7 @@ class JsonFile:
 
     def _decoded(self, data: mmap.mmap, start: int, end: int) -> Any:
         try:
-            return json.loads(data[start:end].decode("utf-8", "surrogateescape"))
+            return json.loads(data[start:end].decode("utf-8", "surrogateescape"), strict=False)
         except RecursionError:
             raise self._error(data, start, "it is nested too deeply") from None
         except json.JSONDecodeError as why:
