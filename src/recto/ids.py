@@ -8,6 +8,8 @@ import threading
 import time
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_DIGIT_SET = frozenset(_DIGITS)
+_PAIRS = [one + other for one in _DIGITS for other in _DIGITS]
 _TIME_BITS, _RANDOM_BITS = 48, 80
 _lock = threading.Lock()
 _last = 0
@@ -33,8 +35,8 @@ def derived_id(milliseconds: int, *names: str) -> str:
 
 
 def _in_digits(number: int) -> str:
-    return "".join(_DIGITS[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_id(text: str) -> bool:
-    return len(text) == 26 and all(digit in _DIGITS for digit in text)
+    return len(text) == 26 and _DIGIT_SET.issuperset(text)

@@ -6,6 +6,7 @@ the message that it answers and before its reply.
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
@@ -136,6 +137,12 @@ class ConversationCopies:
                 some = query.where(conversations.c.id == id, messages.c.id.in_(ordered[start : start + BATCH]))
                 found.update(connection.execute(some).scalars())
         return found
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within is one transaction: a commit waits for the disk."""
+        with self._database.write():
+            yield
 
     def taken(self, ids: Sequence[str]) -> str | None:
         """The first of these messages and requests that is in the store."""

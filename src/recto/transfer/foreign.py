@@ -156,6 +156,9 @@ def turn_messages(message: ForeignMessage) -> list[ForeignMessage]:
 
 
 def _cleaned(block: Block) -> Block:
+    if isinstance(block, Text):  # nearly every block there is
+        text, repaired = clean(block.text)
+        return Text(text) if repaired else block
     if not isinstance(block, Text | Thinking | ToolCall | ToolResult | File | Image):
         return block
     texts = {name: value for name in block.__struct_fields__ if isinstance(value := getattr(block, name), str)}

@@ -1,5 +1,5 @@
-"""Imports files into the store. A file is read twice: first all of it is checked and nothing is stored, then each
-conversation is stored in a transaction of its own."""
+"""Imports files into the store. A file is read twice: first all of it is checked and nothing is stored, then whole
+conversations are stored, a few in a transaction."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -15,6 +15,9 @@ from recto.transfer.new_ids import with_new_ids
 from recto.transfer.recto_json import ended
 from recto.transfer.report import ImportedConversation, ImportReport, Outcome, Tell
 
+# So many messages are stored in one transaction, or one conversation.
+TOGETHER = 1_000
+
 
 class Importer:
     def __init__(self, copies: ConversationCopies, *, as_new: bool = False, tell: Tell | None = None) -> None:
@@ -23,9 +26,16 @@ class Importer:
     def run(self, source: ConversationSource) -> ImportReport:
         """Stores everything or, where anything of the file is wrong, nothing."""
         outcomes = [self._outcome(each) for each in self._read(source, 0)]
-        done = [
-            self._store(each, outcome) for each, outcome in zip(self._read(source, source.size), outcomes, strict=True)
-        ]
+        done: list[ImportedConversation] = []
+        pairs = zip(self._read(source, source.size), outcomes, strict=True)
+        while len(done) < len(outcomes):
+            with self._copies.together():
+                waiting = 0
+                for found, outcome in pairs:
+                    done.append(self._store(found, outcome))
+                    waiting += done[-1].messages
+                    if waiting >= TOGETHER:
+                        break
         return ImportReport(source.name, tuple(done))
 
     def _read(self, source: ConversationSource, before: int) -> Iterator[IncomingConversation]:

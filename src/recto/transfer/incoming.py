@@ -49,7 +49,7 @@ def time_of(value: object) -> str | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             # some programs count milliseconds
             seconds = value / 1000 if value > 1e11 else value
-            return stored_time(datetime.fromtimestamp(seconds, UTC).isoformat())
+            return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if isinstance(value, str) and value:
             moment = datetime.fromisoformat(value.strip())
             return stored_time((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat())

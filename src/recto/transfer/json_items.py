@@ -19,8 +19,11 @@ from recto.errors import Invalid
 MAX_ITEM_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s,]*+")
-# Up to the next bracket that is not within a text.
-_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SHALLOW = rb"[\[{](?:" + _PLAIN + rb")*+[\]}]"
+_NESTED = rb"[\[{](?:" + _PLAIN + rb"|" + _SHALLOW + rb")*+[\]}]"
+# Up to the next bracket that is not within a text. Small lists and objects are passed over as a whole.
+_BRACKET = re.compile(rb"(?:" + _PLAIN + rb"|" + _NESTED + rb")*+([\[\]{}])", re.DOTALL)
 _OPENING = b"[{"
 
 
