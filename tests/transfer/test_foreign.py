@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import Open, Script
 from tests.transfer import samples
 from tests.transfer.conftest import bring
@@ -549,3 +551,24 @@ def test_the_format_can_be_named(store: Store, write: Write) -> None:
         bring(store, write(samples.message_list()), "recto")
     with pytest.raises(Invalid, match="cannot be read"):
         bring(store, write(samples.message_list()), "llm")
+
+
+@given(
+    values=st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+            max_leaves=12,
+        ).map(lambda value: {"value": value}),
+        max_size=5,
+    ),
+    indent=st.none() | st.integers(0, 2),
+    is_list=st.booleans(),
+)
+def test_items_of_a_file_are_those_that_json_knows(
+    values: list[Any], indent: int | None, is_list: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("items") / "a.json"
+    lines = "\n".join(json.dumps(value, indent=indent) for value in values)
+    file.write_text(json.dumps(values, indent=indent) if is_list or not values else lines)
+    assert [item.value for item in json_items.JsonFile(file).items()] == values

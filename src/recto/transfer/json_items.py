@@ -64,7 +64,7 @@ class JsonFile:
         """Where the object or list ends that starts here."""
         if data[start : start + 1] not in (b"{", b"["):
             raise self._error(data, start, "an object should begin here")
-        depth, at = 0, start
+        depth, at = 1, start + 1
         while (found := _BRACKET.match(data, at)) is not None:
             depth += 1 if found[1] in _OPENING else -1
             at = found.end()
