@@ -89,7 +89,8 @@ class Importer:
             found = with_new_ids(found) if outcome == "kept apart" else found
             count = self._copies.write(found.conversation, found.items)
         home = found.conversation
-        return ImportedConversation(home.id, home.title, outcome, count, found.notes)
+        notes = found.notes if count or outcome == "added" else ()
+        return ImportedConversation(home.id, home.title, outcome, count, notes)
 
     def _extend(self, found: IncomingConversation) -> int:
         """Where the conversation went on here, its head stays."""

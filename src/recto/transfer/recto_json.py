@@ -88,9 +88,25 @@ class RectoFile:
     def _conversation(self, reader: "_LineReader", place: str) -> Iterator[IncomingConversation]:
         """One, and makes sure that it was read to its end."""
         items = _Items(reader, place)
-        yield IncomingConversation(items.conversation, items, items.place, reader.position, is_complete=True)
+        found, notes = items.conversation, _rights(items.conversation)
+        yield IncomingConversation(found, items, items.place, reader.position, is_complete=True, notes=notes)
         for _ in items:
             pass
+
+
+def _rights(conversation: Conversation) -> tuple[str, ...]:
+    """What a conversation from elsewhere brings along that its next message would use: to be looked at before."""
+    sources, vault = conversation.details.get("sources"), conversation.details.get("vault")
+    allowed = sources.get("allowed") if isinstance(sources, dict) else None
+    named = ", ".join(map(str, allowed)) if isinstance(allowed, list) else ""
+    return tuple(
+        note
+        for note in (
+            f"these tools run in it without asking: {named}" if named else "",
+            f"its messages are sent with notes of {vault}" if vault else "",
+        )
+        if note
+    )
 
 
 class _LineReader:
