@@ -28,6 +28,7 @@ NAMES = (
     "vault",
     "answers",
     "record",
+    "transfer",
     "pick",
     "soak",
     "streams",

@@ -199,7 +199,7 @@ async def _first_turn(chat: Chat) -> FirstTurn:
             sent = _clocks() if isinstance(event, Sent) else sent
         assert sent is not None
         await asyncio.to_thread(_wait_for_index, desk)
-        indexed, memory = time.process_time() - began[1], _peak_memory()
+        indexed, memory = time.process_time() - began[1], peak_mb()
     return FirstTurn(sent[0] - began[0], sent[1] - began[1], indexed, memory)
 
 
@@ -209,7 +209,7 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5", "utf-8")
 
 
-def _peak_memory() -> int:
+def peak_mb() -> int:
     """In MB."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text("utf-8").splitlines()

@@ -56,6 +56,7 @@ FITTING: dict[str, Any] = {
     "source": "rule:style",
     "server": "recto",
     "tool": "recto/read_document",
+    "file": "conversations.jsonl",
     "priority": 5,
     "path": None,
 }

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -25,7 +26,12 @@ from recto.compaction.summary_input import MOST_READ
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
 from recto.recall.archive import searchable_text
+from recto.store.check import check_store
 from recto.store.records import Record
+from recto.store.store import Store
+from recto.transfer.exporter import write_chunks
+from recto.transfer.importer import Importer
+from recto.transfer.recto_json import RectoFile, json_lines
 from recto.window.compaction_block import shrunk_results
 from recto.window.window import Window
 
@@ -217,6 +223,20 @@ class Life:
             only_pins(why)
 
 
+def check_copy(desk: Desk, talk: Talk, home: Path) -> None:
+    """An export that is imported elsewhere gives the same bytes again, and every request still rebuilds."""
+    if not talk.id:
+        return
+    first, again = home / "first.jsonl", home / "again.jsonl"
+    desk.export(first, talk.id)
+    with TemporaryDirectory(dir=home) as folder, Store(Path(folder) / "recto.db") as other:
+        Importer(other.copies).run(RectoFile(first))
+        write_chunks(again, json_lines(other.copies, [talk.id]))
+        assert all(difference is None for _, difference in other.records.differences(other.records.ids()))
+        assert not check_store(other).problems
+    assert again.read_bytes() == first.read_bytes()
+
+
 def text(message: dict[str, Any]) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
@@ -327,6 +347,7 @@ def test_the_laws_hold_over_any_life_of_a_conversation(
             led.check()
         led.check_window()
     assert all(difference is None for _, difference in desk.verify(led.requests))
+    check_copy(desk, led.talk, home)
 
 
 def test_the_broken_summariser_is_really_asked(home: Path, desks: dict[tuple[str, str], Desk]) -> None:

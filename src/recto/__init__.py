@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
+    from recto.transfer.report import ImportReport
     from recto.window.request import NamedTool, ResponseFormat
     from recto.window.window import Window
 
@@ -67,6 +68,7 @@ _DOOR = {
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
+    "recto.transfer.report": "ImportReport",
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
@@ -85,6 +87,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "AsyncDesk",
     "AsyncTalk",
     "Reply",
+    "ImportReport",
     "Message",
     "Usage",
     "Window",

@@ -18,6 +18,7 @@ from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.text import clean
+from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 
 T = TypeVar("T", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,9 +84,23 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("keep", "text", "title"), TEXT),
     **dict.fromkeys(("since", "before"), TIME),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
-    **dict.fromkeys(("anew", "can_ask", "complete", "fresh", "unsent", "vectors", "with_system", "with_tools"), SWITCH),
+    **dict.fromkeys(
+        (
+            "anew",
+            "as_new",
+            "can_ask",
+            "complete",
+            "everything",
+            "fresh",
+            "unsent",
+            "vectors",
+            "with_system",
+            "with_tools",
+        ),
+        SWITCH,
+    ),
     **dict.fromkeys(("names", "requests"), NAMES),
-    **dict.fromkeys(("home", "vault", "project"), PLACE),
+    **dict.fromkeys(("file", "home", "vault", "project"), PLACE),
     "settings": ArgumentRule(
         "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
     ),
@@ -98,6 +113,8 @@ RULES: dict[str, ArgumentRule] = {
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),
+    **dict.fromkeys(("export.format", "export_file.format"), _one_of(EXPORT_FORMATS)),
+    "import_file.format": _one_of(IMPORT_FORMATS),
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""

@@ -7,7 +7,7 @@ Nothing is decided here: every method calls its asynchronous twin of the same na
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from recto.agents.agents import Agents
 from recto.blocking_talk import Talk
@@ -29,6 +29,7 @@ from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.store_reader import SentText
+from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration
@@ -115,6 +116,12 @@ class Desk:
             text, conversation=conversation, role=role, since=since, before=before, limit=limit, complete=complete
         )
         return self._loop.run(found)
+
+    def export(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
+        return self._loop.run(self._desk.export(file, conversation, **options))
+
+    def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
+        return self._loop.run(self._desk.import_file(file, **options))
 
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
         return self._loop.run(self._desk.index(progress, vectors=vectors, anew=anew))

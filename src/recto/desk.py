@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from recto import locations
 from recto import settings as configuration
@@ -35,6 +35,7 @@ from recto.store.store import Store
 from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
+from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import ChatSession
 from recto.vault.vault import NO_VAULT, Vault
@@ -152,6 +153,26 @@ class AsyncDesk:
     async def check_embedder(self) -> str:
         """Asks the embedder for a vector; empty when it gave one, else why there is none."""
         return await asyncio.to_thread(self.engine.archive.check)
+
+    # -- in and out
+
+    async def export(
+        self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]
+    ) -> Path:
+        """Writes a conversation (by default the latest) into a file, whole or not at all."""
+        return await asyncio.to_thread(self._reader.export_file, file, conversation, **options)
+
+    async def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
+        """Stores the conversations of a file: an export of Recto or of another program."""
+        return await asyncio.to_thread(self._import, Path(file), **options)
+
+    def _import(self, file: Path, **options: Unpack[ImportOptions]) -> ImportReport:
+        from recto.transfer.formats import open_source  # readers of all formats: only to import
+        from recto.transfer.importer import Importer
+
+        as_new, progress = options.get("as_new", False), options.get("progress")
+        with open_source(file.expanduser(), options.get("format")) as source:
+            return Importer(self.store.copies, as_new=as_new, tell=progress).run(source)
 
     # -- who and what there is
 

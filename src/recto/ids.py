@@ -8,7 +8,9 @@ import threading
 import time
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_RANDOM_BITS = 80
+_DIGIT_SET = frozenset(_DIGITS)
+_PAIRS = [one + other for one in _DIGITS for other in _DIGITS]
+_TIME_BITS, _RANDOM_BITS = 48, 80
 _lock = threading.Lock()
 _last = 0
 
@@ -20,8 +22,21 @@ def new_id() -> str:
     with _lock:
         _last = max(stamp, _last + 1)
         number = _last
-    return "".join(_DIGITS[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return _in_digits(number)
+
+
+def derived_id(milliseconds: int, *names: str) -> str:
+    """The id of something that has a name elsewhere and was made at this time: the same for the same names."""
+    import hashlib  # two milliseconds that `recto --help` does without
+
+    digest = hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).digest()
+    stamp = min(max(milliseconds, 0), (1 << _TIME_BITS) - 1)
+    return _in_digits(stamp << _RANDOM_BITS | int.from_bytes(digest[: _RANDOM_BITS // 8], "big"))
+
+
+def _in_digits(number: int) -> str:
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_id(text: str) -> bool:
-    return len(text) == 26 and all(digit in _DIGITS for digit in text)
+    return len(text) == 26 and _DIGIT_SET.issuperset(text)

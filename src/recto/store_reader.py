@@ -6,7 +6,7 @@ A desk answers the same questions through its own StoreReader, so that both give
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -22,8 +22,10 @@ from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.records import Record
 from recto.store.store import Store
+from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
+    from recto.events import Event
     from recto.reports.source_report import ReplyContext, SourceReport
     from recto.store.comparison import Difference
 
@@ -74,6 +76,12 @@ class StoreReader:
         if conversation is not None and (other := self.conversation(conversation)).id != home.id:
             raise NotFound(f"message {named} is not part of conversation #{other.number}", id=named)
         return home, message
+
+    def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
+        """The events of a conversation (by default the latest), as its turns gave them."""
+        from recto.playback import playback_events  # all events: only to play
+
+        return playback_events(self._store, self.conversation(conversation).head)
 
     def short_names(self, ids: Collection[str], head: str | None = None) -> dict[str, str]:
         """`#3` for conversations, `#12` for messages on the path of theirs (or on the one to `head`), and for the
@@ -142,6 +150,23 @@ class StoreReader:
         if not sent.sha256:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
+
+    # -- exports
+
+    def export(self, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Iterator[bytes]:
+        """A conversation (by default the latest), in parts."""
+        from recto.transfer.exporter import export_chunks  # checks of all lines: a twentieth of a second
+
+        ids = self._store.copies.ids() if options.get("everything") else [self.conversation(conversation).id]
+        return export_chunks(self._store, ids, options.get("format") or "json")
+
+    def export_file(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
+        """The same into a file, whole or not at all."""
+        from recto.transfer.exporter import write_chunks  # as above
+
+        place = Path(file).expanduser()
+        write_chunks(place, self.export(conversation, **options))
+        return place
 
     # -- statistics
 

@@ -4,6 +4,7 @@ import hashlib
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
@@ -18,6 +19,9 @@ from recto.store.migrations import REVISIONS
 from recto.store.schema import metadata
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
+from recto.transfer.exporter import write_chunks
+from recto.transfer.importer import Importer
+from recto.transfer.recto_json import RectoFile, json_lines
 from recto.window.account import RequestAccount, Section
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
@@ -248,3 +252,24 @@ def test_a_chat_goes_on_after_a_restart_and_its_requests_are_proved(
     assert reply.text == "ok"
     assert {difference for _, difference in again.verify()} == {None}
     assert not list(again.home.glob("recto.db*")), "nothing went into a file"
+
+
+def test_a_conversation_moves_from_one_database_to_the_other_and_back(
+    url: str, desk: Open, script: Script, tmp_path: Path
+) -> None:
+    at = desk(script({"text": "Spruce."}, {"text": "Oak."}))
+    talk = at.conversation()
+    talk.ask("What are masts made of?")
+    talk.ask("And keels?")
+    talk.undo()
+    talk.ask("And decks?")
+    first, again, back = (tmp_path / f"{name}.jsonl" for name in ("first", "again", "back"))
+    at.export(first)
+    with Store(url) as there, Store(tmp_path / "new.db") as here:
+        Importer(there.copies).run(RectoFile(first))
+        assert Importer(there.copies).run(RectoFile(first)).count("unchanged") == 1
+        write_chunks(again, json_lines(there.copies, there.copies.ids()))
+        Importer(here.copies).run(RectoFile(again))
+        write_chunks(back, json_lines(here.copies, here.copies.ids()))
+        assert all(difference is None for _, difference in there.records.differences(there.records.ids()))
+    assert back.read_bytes() == again.read_bytes() == first.read_bytes()

@@ -30,6 +30,7 @@ from recto.cli.drawing.transcripts import (
 )
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
 from recto.cli.listener import follow
+from recto.cli.transfer import export_command, import_command
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
 from recto.strategy import STRATEGIES
@@ -294,3 +295,7 @@ def clear(id: str | None, as_json: bool) -> None:
             show.emit(compaction_to_json(talk, block))
         else:
             show.say(f"{talk.name}: {block_in_words(block)}")
+
+
+command.add_command(export_command)
+command.add_command(import_command)

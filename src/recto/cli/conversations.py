@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # so many messages are shown where nobody says how many
 LATEST = 100
+# how fast people read, about
+WORDS_PER_S = 4.0
 
 
 @click.group()
@@ -112,6 +114,25 @@ def _show_branches(talk: "Talk", as_json: bool) -> None:
         else:
             mark = "*" if end.is_head else " "
             show.say(f"{mark} {leaf.id}  {show.when(leaf.created)}  #{leaf.said:<4}  {branch_in_words(leaf)}")
+
+
+@command.command("replay")
+@options.conversation_argument
+@click.option("--speed", type=click.FloatRange(0.01), default=1.0, help="2 is twice as fast (default: 1).")
+@click.option("--at-once", is_flag=True, help="Without pauses.")
+@click.option("--thinking", is_flag=True, help="Show the model's thinking too.")
+@click.option("--show-context", is_flag=True, help="Show what was sent before each answer.")
+def replay(id: str | None, speed: float, at_once: bool, thinking: bool, show_context: bool) -> None:
+    """Play a conversation (by default the latest) at reading speed, with its compactions. Nothing is sent or stored;
+    Ctrl-C ends it.
+
+    Example: recto conversations replay --at-once
+    """
+    from recto.cli.replay import play  # all events: `list` does without
+
+    with options.open_reader() as reader:
+        rate = None if at_once else WORDS_PER_S * speed
+        play(reader, id, rate=rate, thinking=thinking, shows_context=show_context)
 
 
 @command.command("rename")

@@ -170,7 +170,7 @@ def insert_all(connection: Connection, home: AnyRow, said: Iterable[Message]) ->
         covers = number if placed.compaction else parent.compaction
         parent = ParentPlace(number, placed.depth, placed.said, covers, branch)
         above, last = placed.id, (number, placed)
-        title = title or (_title(placed.text) if placed.role == "user" else "")
+        title = title or (title_of(placed.text) if placed.role == "user" else "")
     if last:
         MOVE_HEAD(connection, home=home.n, new_head=last[0], new_updated=now(), new_title=title)
     return last
@@ -180,7 +180,7 @@ def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number:
     """Compare and swap: the head moves only from the new message's parent."""
     if home.head != parent.n:
         return False
-    title = home.title or (_title(message.text) if message.role == "user" else "")
+    title = home.title or (title_of(message.text) if message.role == "user" else "")
     MOVE_HEAD(connection, home=home.n, new_head=number, new_updated=now(), new_title=title)
     return True
 
@@ -214,7 +214,7 @@ def _read_end(blocks: bytes) -> SetAside:
     return SetAside()
 
 
-def _title(text: str) -> str:
+def title_of(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 

@@ -189,12 +189,18 @@ def encode_account(account: Mapping[str, Any]) -> bytes:
 def read_account(connection: Connection, row: AnyRow) -> RequestAccount:
     """The account of a row of `requests`. Raises Altered when it cannot be read."""
     with _altered(row.id):
+        return RequestAccount.from_json(read_account_json(connection, row, Rebuilder()))
+
+
+def read_account_json(connection: Connection, row: AnyRow, again: Rebuilder) -> dict[str, Any]:
+    """The account as it was stated, with all picks."""
+    with _altered(row.id):
         account = _decoded(connection, row)
         if numbers := _piece_numbers(account):
-            found = Rebuilder().data(connection, row.id, numbers)
+            found = again.data(connection, row.id, numbers)
             picks = {number: wire.loads(data) for number, data in zip(numbers, found, strict=True)}
             account = _with_picks(account, lambda section: picks.get(_piece_number(section), section["picks"]))
-        return RequestAccount.from_json(account)
+        return account
 
 
 def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:

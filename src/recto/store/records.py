@@ -242,9 +242,9 @@ def _split(
         return (
             base.stable,
             base.stable,
-            _store_pieces(connection, (*request.pieces[base.stable :], *more), dictionaries),
+            store_pieces(connection, (*request.pieces[base.stable :], *more), dictionaries),
         )
-    numbers = _store_pieces(connection, (*request.pieces, *more), dictionaries)
+    numbers = store_pieces(connection, (*request.pieces, *more), dictionaries)
     shared = _shared(_numbers(connection, base), numbers[: len(request.pieces)]) if base is not None else 0
     kept = shared if may_chain else 0
     return shared, kept, numbers[kept:]
@@ -332,7 +332,7 @@ def _shared(one: list[int], other: list[int]) -> int:
     return same
 
 
-def _store_pieces(
+def store_pieces(
     connection: Connection, sent: Sequence[Piece], dictionaries: Sequence[PackDictionary] = ()
 ) -> list[int]:
     hashes = [piece.sha256 for piece in sent]

@@ -227,11 +227,7 @@ class SourceUses:
     def of(self, request: str) -> list[SourceUse]:
         """The sources of a request."""
         with self._database.read() as connection:
-            rows = _OF(connection, number=_number(connection, request)).all()
-        return [
-            SourceUse(SourceId(row.kind, row.name, row.server), row.mode, row.tokens, row.score, row.sign)
-            for row in rows
-        ]
+            return uses_of_request(connection, _number(connection, request))
 
     def stats(self, agent: str | None = None, since: str | None = None) -> list[SourceStats]:
         """Statistics per agent and source, those in most replies first."""
@@ -259,6 +255,13 @@ class SourceUses:
             rows = BY_NUMBER(connection, numbers=list(used)).all()
             texts = {row.n: row.message.text for row in read_numbered(connection, rows)}
         return [(texts[number], frozenset(sources)) for number, sources in used.items() if texts.get(number)]
+
+
+def uses_of_request(connection: Connection, number: int) -> list[SourceUse]:
+    return [
+        SourceUse(SourceId(row.kind, row.name, row.server), row.mode, row.tokens, row.score, row.sign)
+        for row in _OF(connection, number=number)
+    ]
 
 
 def _used_sources(connection: Connection, agent: str, limit: int) -> dict[int, set[SourceId]]:

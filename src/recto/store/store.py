@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
+from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
@@ -24,6 +25,7 @@ class Store:
         self.blobs = Blobs(self.database)
         self.source_uses = SourceUses(self.database)
         self.waiting = WaitingMessages(self.database)
+        self.copies = ConversationCopies(self.database)
 
     def close(self) -> None:
         self.database.close()

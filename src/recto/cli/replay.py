@@ -1,0 +1,72 @@
+"""Plays a stored conversation as the chat showed it, at reading speed."""
+
+import re
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from recto.cli import show
+from recto.cli.ask import open_listener
+from recto.cli.listener import follow
+from recto.events import Appended, Event, TextDelta, ThinkingDelta
+
+if TYPE_CHECKING:
+    from recto.store_reader import StoreReader
+
+MAX_PAUSE_S = 4.0
+PROMPT = "› "
+STOPPED = "playback stopped"
+_WORD = re.compile(r"\S*\s*")
+Sleep = Callable[[float], None]
+
+
+def play(reader: "StoreReader", id: str | None, *, rate: float | None, thinking: bool, shows_context: bool) -> None:
+    """Plays a conversation; `rate` is words in a second, None at once. Ctrl-C ends it."""
+    try:
+        for said, events in turns(reader.playback(id)):
+            if said is not None:
+                _tell_message(said)
+                _pause(said.message.text, rate)
+            listener = open_listener(thinking=thinking, shows_context=shows_context, stopped=STOPPED)
+            follow(paced(events, rate), listener)
+    except KeyboardInterrupt:
+        return
+
+
+def turns(events: Iterable[Event]) -> Iterator[tuple[Appended | None, list[Event]]]:
+    """The user's messages, each with the events up to the next."""
+    said: Appended | None = None
+    following: list[Event] = []
+    for event in events:
+        if isinstance(event, Appended):
+            if said or following:
+                yield said, following
+            said, following = event, []
+        else:
+            following.append(event)
+    if said or following:
+        yield said, following
+
+
+def paced(events: Iterable[Event], rate: float | None, sleep: Sleep = time.sleep) -> Generator[Event]:
+    """The events, texts word by word at this rate; None gives them at once."""
+    for event in events:
+        if rate is None or not isinstance(event, TextDelta | ThinkingDelta):
+            yield event
+            continue
+        for word in _WORD.findall(event.text):
+            if word:
+                yield type(event)(word)
+                sleep(1 / rate)
+
+
+def _tell_message(said: Appended) -> None:
+    message = said.message
+    attached = [f"[{block.type}]" for block in message.blocks if block.type in ("file", "image")]
+    sign = f"({message.role}) " if message.role != "user" else PROMPT
+    show.say(f"\n{sign}{' '.join((message.text, *attached))}", bold=True)
+
+
+def _pause(text: str, rate: float | None) -> None:
+    if rate is not None:
+        time.sleep(min(MAX_PAUSE_S, len(text.split()) / rate))

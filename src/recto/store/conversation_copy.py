@@ -1,0 +1,390 @@
+"""ConversationCopies: reads everything that a conversation owns, and stores it again. Knows no file format.
+
+Items come in an order in which nothing refers to what follows: a blob or piece before what names it, a request after
+the message that it answers and before its reply.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Connection, bindparam, insert, select
+
+from recto import wire
+from recto.chat.blocks import Block, File, Image, ToolResult
+from recto.chat.conversation import Conversation
+from recto.chat.message import Message
+from recto.errors import Invalid, NotFound
+from recto.store.blobs import Blobs
+from recto.store.database import Database
+from recto.store.dialect import in_list
+from recto.store.packing import make_dictionaries, pack_with
+from recto.store.paths import ParentPlace, insert_message, place_under
+from recto.store.prepared_statement import Statement
+from recto.store.rebuild import (
+    Rebuilder,
+    encode_account,
+    read_account_json,
+    shared_picks,
+    with_piece_numbers,
+)
+from recto.store.records import LONGEST_CHAIN, store_pieces
+from recto.store.rows import AnyRow, conversation_of, conversation_row, message_row, read_messages
+from recto.store.schema import conversations, messages, requests
+from recto.store.source_uses import SourceUse, SourceUses, uses_of_request
+from recto.store.statements import CONVERSATION_BY_ID, HAS_CHILD, INSERT_REQUEST, MESSAGE, MOVE_HEAD, SET_OUTCOME
+from recto.window.account import RequestAccount
+from recto.window.request import Piece, Purpose
+
+# Rows that are read at once.
+BATCH = 200
+
+_MESSAGES = Statement(MESSAGE.where(in_list(messages.c.n, "numbers")).order_by(messages.c.n))
+_REQUESTS = Statement(select(requests).where(in_list(requests.c.n, "numbers")).order_by(requests.c.n))
+_REQUEST_PLACE = Statement(
+    select(requests.c.n, requests.c.conversation, requests.c.chain).where(requests.c.id == bindparam("id"))
+)
+_ID_AT = Statement(select(messages.c.id).where(messages.c.n == bindparam("n")))
+
+
+class StoredBytes(Struct, frozen=True):
+    """Bytes that the store keeps by their sha256: a piece of requests, or a blob."""
+
+    sha256: str
+    data: bytes
+    is_piece: bool
+
+
+class StoredRequest(Struct, frozen=True):
+    """A request as it is stored; its body is the first `kept` pieces of `base`, then `pieces`, by their sha256."""
+
+    id: str
+    message: str | None
+    purpose: Purpose
+    created: str
+    sha256: str
+    size: int
+    stable: int
+    stable_sha256: str
+    base: str | None
+    kept: int
+    pieces: tuple[str, ...]
+    marks: dict[str, Any] | None
+    account: dict[str, Any]
+    outcome: dict[str, Any]
+    sources: tuple[SourceUse, ...]
+
+
+StoredItem = StoredBytes | Message | StoredRequest
+
+
+class ConversationCopies:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._blobs, self._uses = Blobs(database), SourceUses(database)
+
+    def ids(self) -> list[str]:
+        """All conversations, in the order in which they were stored."""
+        with self._database.read() as connection:
+            return list(connection.execute(select(conversations.c.id).order_by(conversations.c.n)).scalars())
+
+    def find(self, id: str) -> Conversation | None:
+        with self._database.read() as connection:
+            row = CONVERSATION_BY_ID(connection, id=id).first()
+            return conversation_of(row) if row is not None else None
+
+    def read(self, id: str) -> Iterator[StoredItem]:
+        """Everything that a conversation owns, as it is at one moment. Raises Altered for a damaged record."""
+        with self._database.read() as connection:
+            home = conversation_row(connection, id).n
+            yield from _ConversationReader(connection, home, self._blobs).items()
+
+    def write(self, conversation: Conversation, items: Iterable[StoredItem]) -> int:
+        """Stores a new conversation in one transaction, and returns how many messages it has."""
+        with self._database.write() as connection:
+            if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
+                raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
+            names = ("id", "title", "agent", "created", "updated")
+            values = {name: getattr(conversation, name) for name in names}
+            query = insert(conversations).values(**values, details=wire.dumps(conversation.details))
+            connection.execute(query)
+            home = conversation_row(connection, conversation.id)
+            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            count = writer.add_all(items)
+            self._end(writer, conversation.head, conversation.updated, conversation.title)
+            return count
+
+    def extend(self, id: str, items: Iterable[StoredItem], head: str | None, updated: str) -> int:
+        """Adds those messages to a stored conversation that it does not have. The head moves to `head` unless it is
+        None. Returns how many were added."""
+        with self._database.write() as connection:
+            home = conversation_row(connection, id)
+            writer = ConversationWriter(connection, home, self._blobs, self._uses)
+            count = writer.add_all(items)
+            if count and head is not None:
+                self._end(writer, head, max(home.updated, updated), home.title)
+            return count
+
+    def known(self, id: str, named: Collection[str]) -> set[str]:
+        """Of these messages those that a conversation has."""
+        found: set[str] = set()
+        ordered = list(named)
+        query = select(messages.c.id).join(conversations, conversations.c.n == messages.c.conversation)
+        with self._database.read() as connection:
+            for start in range(0, len(ordered), BATCH):
+                some = query.where(conversations.c.id == id, messages.c.id.in_(ordered[start : start + BATCH]))
+                found.update(connection.execute(some).scalars())
+        return found
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within is one transaction: a commit waits for the disk."""
+        with self._database.write():
+            yield
+
+    def taken(self, ids: Sequence[str]) -> str | None:
+        """The first of these messages and requests that is in the store."""
+        with self._database.read() as connection:
+            for start in range(0, len(ids), BATCH):
+                some = ids[start : start + BATCH]
+                for table in (messages, requests):
+                    found = connection.execute(select(table.c.id).where(table.c.id.in_(some)).limit(1)).scalar()
+                    if found is not None:
+                        return str(found)
+        return None
+
+    def _end(self, writer: "ConversationWriter", head: str | None, updated: str, title: str) -> None:
+        number = writer.place(head).n if head is not None else None
+        MOVE_HEAD(writer.connection, home=writer.home, new_head=number, new_updated=updated, new_title=title)
+        if writer.newest:
+            self._database.note_newest(*writer.newest)
+
+
+# -- reading
+
+
+class _ConversationReader:
+    def __init__(self, connection: Connection, home: int, blobs: Blobs) -> None:
+        self._connection, self._home, self._blobs = connection, home, blobs
+        self._rebuilder = Rebuilder()
+        self._written: set[bytes] = set()
+        """The hashes of the pieces and blobs that were given."""
+        rows = connection.execute(
+            select(requests.c.n, requests.c.id).where(requests.c.conversation == home).order_by(requests.c.n)
+        ).all()
+        self._requests = [row.n for row in rows]
+        self._ids = {row.n: row.id for row in rows}
+        self._at = {row.id: place for place, row in enumerate(rows, 1)}
+        self._next = 0
+
+    def items(self) -> Iterator[StoredItem]:
+        query = select(messages.c.n).where(messages.c.conversation == self._home).order_by(messages.c.n)
+        numbers = list(self._connection.execute(query).scalars())
+        for start in range(0, len(numbers), BATCH):
+            rows = _MESSAGES(self._connection, numbers=numbers[start : start + BATCH]).all()
+            for message in read_messages(self._connection, rows):
+                yield from self._requests_until(self._at.get(message.request or "", 0))
+                yield from self._named_blobs(blobs_of(message.blocks))
+                yield message
+        yield from self._requests_until(len(self._requests))
+
+    def _requests_until(self, end: int) -> Iterator[StoredItem]:
+        while self._next < end:
+            numbers = self._requests[self._next : min(end, self._next + BATCH)]
+            self._next += len(numbers)
+            for row in _REQUESTS(self._connection, numbers=numbers).all():
+                yield from self._request(row)
+
+    def _request(self, row: AnyRow) -> Iterator[StoredItem]:
+        account = read_account_json(self._connection, row, self._rebuilder)
+        yield from self._named_blobs(_blobs_of_account(account))
+        # what is based on another conversation is told in full, so that a copy needs no other
+        is_based = row.base is None or row.base in self._ids
+        numbers = wire.loads(row.added) if is_based else self._rebuilder.numbers(self._connection, row)
+        data = self._rebuilder.data(self._connection, row.id, numbers)
+        hashes = [hashlib.sha256(each) for each in data]
+        for each, digest in zip(data, hashes, strict=True):
+            if digest.digest() not in self._written:
+                self._written.add(digest.digest())
+                yield StoredBytes(digest.hexdigest(), each, is_piece=True)
+        yield StoredRequest(
+            id=row.id,
+            message=_ID_AT(self._connection, n=row.message).scalar() if row.message is not None else None,
+            purpose=row.purpose,
+            created=row.created,
+            sha256=row.sha256.hex(),
+            size=row.size,
+            stable=row.stable,
+            stable_sha256=row.stable_sha256.hex(),
+            base=self._ids.get(row.base) if is_based else None,
+            kept=row.kept if is_based else 0,
+            pieces=tuple(digest.hexdigest() for digest in hashes),
+            marks=wire.loads(row.marks) if row.marks is not None else None,
+            account=account,
+            outcome=wire.loads(row.outcome),
+            # the numbers of sources differ from store to store
+            sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
+        )
+
+    def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
+        for sha256 in dict.fromkeys(named):
+            digest = _as_bytes(sha256)
+            if digest and digest not in self._written:
+                self._written.add(digest)
+                try:
+                    yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
+                except NotFound:  # a text that was never kept, as of a document
+                    continue
+
+
+def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """The blobs that blocks name, by sha256."""
+    for block in blocks:
+        match block:
+            case File(sha256=sha256) | Image(sha256=sha256) if sha256:
+                yield sha256
+            case ToolResult():
+                yield from [block.whole] if block.whole else []
+                yield from (each.rpartition(" ")[2] for each in block.media)
+                yield from blobs_of(block.attachments)
+            case _:
+                pass
+
+
+def _blobs_of_account(account: Mapping[str, Any]) -> Iterator[str]:
+    picks = [pick for section in account.get("sections") or () for pick in section["picks"]]
+    for pick in (*picks, *(account.get("not_picked") or ())):
+        if sha256 := pick.get("sha256"):
+            yield str(sha256)
+
+
+def _as_bytes(sha256: str) -> bytes:
+    try:
+        return bytes.fromhex(sha256)
+    except ValueError:
+        return b""
+
+
+# -- writing
+
+
+class ConversationWriter:
+    """Stores items below a conversation, within a transaction. Raises Invalid for what refers to something unknown."""
+
+    def __init__(self, connection: Connection, home: AnyRow, blobs: Blobs, uses: SourceUses) -> None:
+        self.connection, self.home, self._home_id = connection, home.n, home.id
+        self.newest: tuple[int, str] | None = None
+        """The number and id of the last message."""
+        self._blobs, self._uses = blobs, uses
+        self._places: dict[str, ParentPlace] = {}
+        self._childless: set[str] = set()
+        """Messages that this writer stored, as long as none follows."""
+        self._pieces: dict[str, bytes] = {}
+        """Pieces that wait for the request that they came with."""
+        self._numbered: dict[str, int] = {}
+        """Stored pieces of this conversation, by sha256."""
+
+    def add_all(self, items: Iterable[StoredItem]) -> int:
+        """Returns how many messages were added."""
+        count = 0
+        for item in items:
+            if isinstance(item, Message):
+                self._add_message(item)
+                count += 1
+            elif isinstance(item, StoredRequest):
+                self._add_request(item)
+            elif item.is_piece:
+                self._pieces[item.sha256] = item.data
+            else:
+                self._blobs.put(item.data)
+        return count
+
+    def place(self, id: str | None) -> ParentPlace:
+        """The place of a message of this conversation."""
+        if id is None:
+            return ParentPlace()
+        if (known := self._places.get(id)) is None:
+            row = self._row(id)
+            known = ParentPlace(row.n, row.depth, row.said, row.compaction, row.branch)
+            self._places[id] = known
+        return known
+
+    def _row(self, id: str) -> AnyRow:
+        row = message_row(self.connection, id)
+        if row.conversation != self.home:
+            raise Invalid(f"message {id} belongs to another conversation", id=id)
+        return row
+
+    def _add_message(self, message: Message) -> None:
+        parent, above = self.place(message.parent), message.parent
+        placed = place_under(message, parent, above)
+        begins = parent.n is None or (above not in self._childless and self._has_child(parent.n))
+        number = insert_message(self.connection, self.home, parent, placed, begins=begins)
+        if number is None:
+            raise Invalid(f"message {message.id} is already stored", id=message.id)
+        covers = number if placed.compaction else parent.compaction
+        self._places[placed.id] = ParentPlace(
+            number, placed.depth, placed.said, covers, number if begins else parent.branch
+        )
+        self._childless.discard(above or "")
+        self._childless.add(placed.id)
+        self.newest = number, placed.id
+
+    def _has_child(self, parent: int) -> bool:
+        return HAS_CHILD(self.connection, parent=parent).first() is not None
+
+    def _add_request(self, request: StoredRequest) -> None:
+        base = self._request_row(request.base) if request.base is not None else None
+        chain = base.chain + 1 if base is not None else 0
+        if chain > LONGEST_CHAIN:
+            raise Invalid(f"request {request.id} is the {chain}th of a chain; {LONGEST_CHAIN} are the most")
+        if _REQUEST_PLACE(self.connection, id=request.id).first() is not None:
+            raise Invalid(f"request {request.id} is already stored", id=request.id)
+        if request.message is not None:
+            self._row(request.message)
+        dictionaries = make_dictionaries(self.connection, RequestAccount.from_json(request.account))
+        picks = shared_picks(request.account)
+        own = self._own_pieces(request)
+        numbers = store_pieces(self.connection, (*own, *picks.values()), dictionaries)
+        added = self._numbers(request, dict(zip((piece.sha256.hex() for piece in own), numbers, strict=False)))
+        account = with_piece_numbers(request.account, dict(zip(picks, numbers[len(own) :], strict=True)))
+        INSERT_REQUEST(
+            self.connection,
+            id=request.id,
+            home=self._home_id,
+            answers=request.message,
+            purpose=request.purpose,
+            created=request.created,
+            base=base.n if base is not None else None,
+            kept=request.kept,
+            added=wire.dumps(added),
+            chain=chain,
+            sha256=bytes.fromhex(request.sha256),
+            size=request.size,
+            stable=request.stable,
+            stable_sha256=bytes.fromhex(request.stable_sha256),
+            account=pack_with(encode_account(account), dictionaries[-1]),
+            marks=wire.dumps(request.marks) if request.marks is not None else None,
+        )
+        SET_OUTCOME(self.connection, request=request.id, new_outcome=wire.dumps(request.outcome))
+        self._uses.note(request.id, request.sources)
+
+    def _own_pieces(self, request: StoredRequest) -> list[Piece]:
+        """The pieces that came with this request and are not stored yet."""
+        found = [self._pieces.pop(sha256) for sha256 in dict.fromkeys(request.pieces) if sha256 in self._pieces]
+        return [Piece("message", data) for data in found]
+
+    def _numbers(self, request: StoredRequest, own: Mapping[str, int]) -> list[int]:
+        """The numbers of the request's pieces; those that did not come with it were stored before."""
+        self._numbered.update(own)
+        if missing := [sha256 for sha256 in request.pieces if sha256 not in self._numbered]:
+            raise Invalid(f"request {request.id} lacks its piece {missing[0][:16]}", id=request.id)
+        return [self._numbered[sha256] for sha256 in request.pieces]
+
+    def _request_row(self, id: str) -> AnyRow:
+        row = _REQUEST_PLACE(self.connection, id=id).first()
+        if row is None or row.conversation != self.home:
+            raise Invalid(f"the request {id}, which another is based on, is not there", id=id)
+        return row

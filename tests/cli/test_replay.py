@@ -1,0 +1,98 @@
+"""`recto conversations replay`: a stored conversation is played; nothing is sent, stored or compacted."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure
+from tests.cli.terminal import Terminal
+from tests.conftest import Open, Script
+
+from recto.blocking import Desk
+from recto.cli.replay import paced, turns
+from recto.events import Appended, ContextCompacted, Noticed, Replied, Sent, TextDelta, ToolFinished
+from recto.playback import playback_events
+
+
+@pytest.fixture
+def talked(desk: Open, script: Script, tmp_path: Path) -> Desk:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Sorrel.md").write_text("# Sorrel\n\nThe boat Sorrel was built in 1934.\n")
+    read = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Sorrel.md"}}]}
+    answers = [{"text": f"Answer {n} about the boat."} for n in range(9)]
+    summary = {"text": "They spoke of a boat.", "when": "summary"}
+    opened = desk(script(read, *answers, summary, limit=4000), vault=vault)
+    talk = opened.conversation()
+    talk.ask("How old is [[Sorrel]]?")
+    for number in range(3):
+        talk.ask(f"Question {number}?")
+    talk.compact()
+    talk.pin("#1")
+    talk.ask("And after that?")
+    return opened
+
+
+def test_a_conversation_is_played_with_its_tools_documents_and_compactions(talked: Desk, run: Run) -> None:
+    before = talked.store.records.ids()
+    done = run("conversations", "replay", "--at-once")
+    assert done.exit_code == 0
+    assert "› How old is [[Sorrel]]?" in done.stdout
+    assert "Answer 0 about the boat." in done.stdout
+    assert "compaction 1: " in done.stderr
+    assert "read_document" in done.stderr
+    assert "📚" in done.stderr
+    assert talked.store.records.ids() == before, "nothing was sent"
+
+
+def test_playback_stores_nothing(talked: Desk, run: Run, tmp_path: Path) -> None:
+    before = talked.export(tmp_path / "before.jsonl", everything=True).read_bytes()
+    assert run("conversations", "replay", "1", "--at-once", "--show-context").exit_code == 0
+    assert talked.export(tmp_path / "after.jsonl", everything=True).read_bytes() == before
+
+
+def test_playback_gives_the_events_of_the_turns(talked: Desk) -> None:
+    events = list(playback_events(talked.store, talked.conversation(1).head))
+    kinds = [type(event) for event in events]
+    assert kinds.count(Appended) == 5
+    assert kinds.count(Replied) == 6
+    assert kinds.count(ToolFinished) == 1
+    assert kinds.count(ContextCompacted) == 1
+    assert sum(isinstance(event, Noticed) and event.text.startswith("pin") for event in events) == 1
+    sent = [event for event in events if isinstance(event, Sent)]
+    assert all(event.window.total and event.window.limit == 4000 for event in sent)
+    assert len(list(turns(events))) == 5
+
+
+def test_words_come_one_by_one_at_the_wanted_speed() -> None:
+    slept: list[float] = []
+    words = list(paced([TextDelta("One two\n\nthree"), Noticed("x")], 5.0, slept.append))
+    assert words == [TextDelta("One "), TextDelta("two\n\n"), TextDelta("three"), Noticed("x")]
+    assert slept == [0.2] * 3
+    assert list(paced([TextDelta("One two")], None)) == [TextDelta("One two")]
+
+
+def test_there_is_nothing_to_play_in_an_empty_store(run: Run) -> None:
+    assert "there is no conversation yet" in failure(run("conversations", "replay"))
+
+
+@pytest.mark.parametrize("speed", ["0", "-1", "fast"])
+def test_a_speed_that_is_none_is_refused(run: Run, speed: str) -> None:
+    assert "speed" in failure(run("conversations", "replay", "--speed", speed), 2)
+
+
+def test_ctrl_c_ends_the_playback(talked: Desk, terminal: type[Terminal]) -> None:
+    talked.close()
+    shown = terminal("conversations", "replay", "--speed", "0.02")
+    shown.wait_for("How old is")
+    os.kill(shown.process, signal.SIGINT)
+    assert shown.code() == 0
+
+
+def test_a_damaged_record_does_not_end_the_playback(talked: Desk, run: Run) -> None:
+    with talked.store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE requests SET account = x'00'")
+    done = run("conversations", "replay", "--at-once")
+    assert done.exit_code == 0
+    assert "Answer 3 about the boat." in done.stdout

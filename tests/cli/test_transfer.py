@@ -1,0 +1,90 @@
+"""`recto context export` and `import` at the command line."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, Spawn, failure, rows
+from tests.conftest import Script
+from tests.transfer import samples
+
+
+@pytest.fixture
+def asked(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_MODEL", script({"text": "Hello \x1b[31mred."}, {"text": "Again."}))
+    assert run("ask", "Hi there").exit_code == 0
+    assert run("ask", "Another one").exit_code == 0
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_is_exported_is_imported_elsewhere(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "all.jsonl"
+    done = run("context", "export", "--all", "-o", str(file))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert f"written to {file}" in done.stderr
+    assert os.stat(file).st_mode & 0o777 == 0o600
+    monkeypatch.setenv("RECTO_HOME", str(tmp_path / "elsewhere"))
+    assert run("context", "import", str(file)).stdout == f"{file} (recto): 2 added; 4 messages stored\n"
+    assert run("context", "import", str(file)).stdout == f"{file} (recto): 2 here already; 0 messages stored\n"
+    assert run("context", "export", "--all").stdout_bytes == file.read_bytes()
+    assert run("request", "verify", "--all").exit_code == 0
+    assert run("store", "check").exit_code == 0
+
+
+@pytest.mark.usefixtures("asked")
+def test_one_conversation_is_exported_by_its_number(run: Run) -> None:
+    told = [json.loads(line) for line in run("context", "export", "1").stdout.splitlines()]
+    assert [line["title"] for line in told if line["type"] == "conversation"] == ["Hi there"]
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(("name", "begins"), [("talk.md", "# Another one"), ("talk.html", "<!DOCTYPE html>")])
+def test_the_name_of_the_file_says_the_form(run: Run, tmp_path: Path, name: str, begins: str) -> None:
+    assert run("context", "export", "-o", str(tmp_path / name)).exit_code == 0
+    assert (tmp_path / name).read_text().startswith(begins)
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_cannot_be_written_is_told_and_nothing_is_left(run: Run, tmp_path: Path) -> None:
+    assert "cannot write" in failure(run("context", "export", "-o", str(tmp_path / "none" / "a.md")))
+    (tmp_path / "folder").mkdir()
+    assert "cannot write" in failure(run("context", "export", "-o", str(tmp_path / "folder")))
+    assert not list(tmp_path.glob(".*partial"))
+
+
+def test_usage_is_checked(run: Run) -> None:
+    assert "not both" in failure(run("context", "export", "1", "--all"), 2)
+    assert "Missing argument" in failure(run("context", "import"), 2)
+    assert "there is no conversation yet" in failure(run("context", "export"))
+    assert "there is no conversation #7" in failure(run("context", "export", "7"))
+
+
+def test_an_export_of_another_program_is_imported(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps(samples.chatgpt()))
+    done = run("context", "import", str(file))
+    assert done.stdout == f"{file} (chatgpt): 1 added, 1 empty; 9 messages stored\n"
+    assert "note: Old boats: an image is not in the export" in done.stderr
+    again = rows(run("context", "import", str(file), "--json"))
+    assert [(row["outcome"], row["messages"]) for row in again] == [("empty", 0), ("unchanged", 0)]
+    assert "Old boats" in run("conversations", "list").stdout
+
+
+def test_what_cannot_be_imported_is_one_sentence(spawn: Spawn, tmp_path: Path) -> None:
+    file = tmp_path / "odd.json"
+    file.write_bytes(b'[{"role": "\\u001b[31mboss", "content": "a"}]')
+    done = spawn("context", "import", str(file))
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1
+    assert b"\x1b" not in done.stderr
+    assert b"is unknown; known are" in done.stderr
+
+
+@pytest.mark.usefixtures("asked")
+def test_another_conversation_of_the_same_id_needs_a_word(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    run("context", "export", "1", "-o", str(file))
+    assert run("ask", "-c", "1", "Once more").exit_code == 0
+    assert "--as-new keeps both" in failure(run("context", "import", str(file)))
+    assert "1 under new ids" in run("context", "import", "--as-new", str(file)).stdout
