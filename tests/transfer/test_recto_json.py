@@ -400,3 +400,15 @@ def test_a_changed_byte_is_noticed(homes: Path, place: int, byte: int) -> None:
             assert other.copies.ids() == []
         else:
             assert b"".join(export(other).splitlines(keepends=True)) in (whole, damaged)
+
+
+def test_what_waits_to_enter_is_exported_too(store: Store, other: Store, tmp_path: Path) -> None:
+    home = store.tree.create(title="Busy").id
+    store.tree.append(home, Message(new_id(), "user", (Text("One."),)))
+    picture = Image("image/png", sha256=store.blobs.put(b"picture"))
+    waiting = store.waiting.add(home, (picture, Text("Two.")))
+    (tmp_path / "out.jsonl").write_bytes(export(store))
+    bring(other, tmp_path / "out.jsonl")
+    assert other.waiting.of(home) == [waiting]
+    assert other.blobs.get(picture.sha256) == b"picture"
+    assert export(other) == export(store)

@@ -32,9 +32,10 @@ from recto.store.rebuild import (
 )
 from recto.store.records import LONGEST_CHAIN, store_pieces
 from recto.store.rows import AnyRow, conversation_of, conversation_row, message_row, read_messages
-from recto.store.schema import conversations, messages, requests
+from recto.store.schema import conversations, messages, requests, waiting
 from recto.store.source_uses import SourceUse, SourceUses, uses_of_request
 from recto.store.statements import CONVERSATION_BY_ID, HAS_CHILD, INSERT_REQUEST, MESSAGE, MOVE_HEAD, SET_OUTCOME
+from recto.store.waiting import WaitingMessage, insert_waiting, waiting_in
 from recto.window.account import RequestAccount
 from recto.window.request import Piece, Purpose
 
@@ -77,7 +78,7 @@ class StoredRequest(Struct, frozen=True):
     sources: tuple[SourceUse, ...]
 
 
-StoredItem = StoredBytes | Message | StoredRequest
+StoredItem = StoredBytes | Message | StoredRequest | WaitingMessage
 
 
 class ConversationCopies:
@@ -145,11 +146,11 @@ class ConversationCopies:
             yield
 
     def taken(self, ids: Sequence[str]) -> str | None:
-        """The first of these messages and requests that is in the store."""
+        """The first of these messages and requests that is in the store, or waits to enter it."""
         with self._database.read() as connection:
             for start in range(0, len(ids), BATCH):
                 some = ids[start : start + BATCH]
-                for table in (messages, requests):
+                for table in (messages, requests, waiting):
                     found = connection.execute(select(table.c.id).where(table.c.id.in_(some)).limit(1)).scalar()
                     if found is not None:
                         return str(found)
@@ -189,6 +190,9 @@ class _ConversationReader:
                 yield from self._named_blobs(blobs_of(message.blocks))
                 yield message
         yield from self._requests_until(len(self._requests))
+        for waiting_message in waiting_in(self._connection, self._home):
+            yield from self._named_blobs(blobs_of(waiting_message.blocks))
+            yield waiting_message
 
     def _requests_until(self, end: int) -> Iterator[StoredItem]:
         while self._next < end:
@@ -295,6 +299,8 @@ class ConversationWriter:
                 count += 1
             elif isinstance(item, StoredRequest):
                 self._add_request(item)
+            elif isinstance(item, WaitingMessage):
+                insert_waiting(self.connection, self.home, item)
             elif item.is_piece:
                 self._pieces[item.sha256] = item.data
             else:

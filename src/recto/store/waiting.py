@@ -40,9 +40,7 @@ class WaitingMessages:
     def add(self, conversation: str, blocks: tuple[Block, ...]) -> WaitingMessage:
         made = WaitingMessage(new_id(), blocks, now())
         with self._database.write() as connection:
-            home = conversation_row(connection, conversation).n
-            values = {"id": made.id, "created": made.created, "blocks": wire.blocks_to_json(blocks)}
-            connection.execute(insert(waiting).values(conversation=home, **values))
+            insert_waiting(connection, conversation_row(connection, conversation).n, made)
         return made
 
     def of(self, conversation: str) -> list[WaitingMessage]:
@@ -66,6 +64,17 @@ class WaitingMessages:
                 raise NotFound("no message is waiting" if id is None else f"no message {id} is waiting", id=id)
             _REMOVE(connection, message=found[-1].id)
         return found[-1]
+
+
+def insert_waiting(connection: Connection, home: int, message: WaitingMessage) -> None:
+    values = {"id": message.id, "created": message.created, "blocks": wire.blocks_to_json(message.blocks)}
+    connection.execute(insert(waiting).values(conversation=home, **values))
+
+
+def waiting_in(connection: Connection, home: int) -> list[WaitingMessage]:
+    """What waits in the conversation of this number, the oldest first."""
+    query = select(waiting).where(waiting.c.conversation == home).order_by(waiting.c.n)
+    return [_waiting(row) for row in connection.execute(query)]
 
 
 def _found(connection: Connection, conversation: str) -> list[WaitingMessage]:

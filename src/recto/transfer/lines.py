@@ -26,6 +26,7 @@ from recto.sources.advice import Sign
 from recto.sources.source import Mode, SourceId, SourceKind
 from recto.store.conversation_copy import StoredBytes, StoredItem, StoredRequest
 from recto.store.source_uses import SourceUse
+from recto.store.waiting import WaitingMessage
 from recto.window.account import RequestAccount
 from recto.window.request import Purpose
 from recto.wire import without_defaults
@@ -179,6 +180,14 @@ class RequestLine(Line, tag="request", frozen=True):
     sources: tuple[UsedSource, ...] = ()
 
 
+class WaitingLine(Line, tag="waiting", frozen=True):
+    """A message that was said while a reply came, and has not entered the conversation."""
+
+    id: Id
+    created: str
+    blocks: tuple[AnyBlock, ...]  # type: ignore[valid-type]
+
+
 class EndLine(Line, tag="end", frozen=True):
     """The end of a conversation: what a cut or changed file is noticed by."""
 
@@ -188,7 +197,7 @@ class EndLine(Line, tag="end", frozen=True):
     """Of the bytes of its lines; a file that was edited on purpose may leave it out."""
 
 
-AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | RequestLine | EndLine
+AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | RequestLine | WaitingLine | EndLine
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyLine)
 
@@ -214,6 +223,8 @@ def line_of(item: Conversation | StoredItem) -> AnyLine:
             return _bytes_line(item)
         case StoredRequest():
             return _request_line(item)
+        case WaitingMessage():
+            return WaitingLine(item.id, item.created, tuple([_block_to_line(block) for block in item.blocks]))
         case Conversation():
             named = {name: getattr(item, name) for name in ConversationLine.__struct_fields__}
             return ConversationLine(**named)
@@ -255,13 +266,13 @@ def conversation_of_line(line: ConversationLine) -> Conversation:
     return Conversation(**_values(line))
 
 
-def item_of(line: MessageLine | PieceLine | BlobLine | RequestLine) -> StoredItem:
+def item_of(line: MessageLine | PieceLine | BlobLine | RequestLine | WaitingLine) -> StoredItem:
     """Raises ValueError or Invalid where the line says what cannot be."""
     if isinstance(line, MessageLine):
         return _message_of(line)
     if isinstance(line, RequestLine):
         return _request_of(line)
-    return _bytes_of(line)
+    return _waiting_of(line) if isinstance(line, WaitingLine) else _bytes_of(line)
 
 
 def _message_of(line: MessageLine) -> Message:
@@ -269,6 +280,12 @@ def _message_of(line: MessageLine) -> Message:
     _check_time("created", line.created)
     values = {name: getattr(line, name) for name in _MESSAGE_FIELDS}
     return Message(**values, blocks=tuple([_block_of(block) for block in line.blocks]))
+
+
+def _waiting_of(line: WaitingLine) -> WaitingMessage:
+    _check_ids(line.id)
+    _check_time("created", line.created)
+    return WaitingMessage(line.id, tuple([_block_of(block) for block in line.blocks]), line.created)
 
 
 def _bytes_of(line: PieceLine | BlobLine) -> StoredBytes:

@@ -11,6 +11,7 @@ from recto.chat.blocks import Block, Compaction
 from recto.chat.message import Message
 from recto.ids import derived_id, new_id
 from recto.store.conversation_copy import StoredBytes, StoredItem, StoredRequest
+from recto.store.waiting import WaitingMessage
 from recto.transfer.incoming import IncomingConversation
 
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -41,7 +42,10 @@ class _NewIds:
                 yield item
                 continue
             self._seen.add(item.id)
-            yield self._message(item) if isinstance(item, Message) else self._request(item)
+            if isinstance(item, WaitingMessage):
+                yield replace(item, id=str(self.of(item.id)))
+            else:
+                yield self._message(item) if isinstance(item, Message) else self._request(item)
 
     def _message(self, message: Message) -> Message:
         named: Any = {name: self.of(getattr(message, name)) for name in ("id", "parent", "request")}

@@ -228,7 +228,7 @@ class _Items:
             if block := item.compaction:
                 self._check_compaction(block)
             self._messages.add(item.id)
-        else:
+        elif isinstance(item, StoredRequest):
             self._check_named("message", self._messages, item.message)
             self._check_named("base", self._requests, item.base)
             self._requests.add(item.id)
