@@ -17,6 +17,7 @@ from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
+from recto.store.spending import SpentBy
 from recto.text import clean
 
 T = TypeVar("T", bound=type)
@@ -95,13 +96,14 @@ RULES: dict[str, ArgumentRule] = {
     "priority": _whole(1, 10),
     "role": _one_of(get_args(Role)),
     "by": _one_of(get_args(Grouping)),
+    "spending.by": _one_of(get_args(SpentBy)),
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = ("self", "given", "options", "value", "work", "wanted")
+CHECKED_ELSEWHERE = ("self", "given", "options", "value", "work", "wanted", "within")
 """A message, its options and JSON values, which have checks of their own."""
 
 

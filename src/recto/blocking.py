@@ -14,7 +14,7 @@ from recto.ask_options import AskOptions, Reply
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
-from recto.desk import AsyncDesk, new_desk
+from recto.desk import AsyncDesk, DeskOptions, new_desk
 from recto.engine import Engine
 from recto.events import Event
 from recto.loop import Loop
@@ -34,8 +34,9 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, SOURCE_KINDS, SourceKind
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText
+from recto.store_reader import SentText, SpentWithin
 from recto.talk import AsyncTalk
 from recto.talk_reader import Wanted
 from recto.turn.messages import Given
@@ -98,6 +99,10 @@ class Talk:
     @property
     def strategy(self) -> str | None:
         return self._talk.strategy
+
+    @property
+    def settings(self) -> Settings:
+        return self._talk.settings
 
     @property
     def context_settings(self) -> ContextSettings:
@@ -358,6 +363,9 @@ class Desk:
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         return self._loop.run(self._desk.source_report(agent, since))
 
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+        return self._loop.run(self._desk.spending(by, **within))
+
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         return self._loop.run(self._desk.document_stats(by))
 
@@ -379,13 +387,6 @@ class Desk:
         self.close()
 
 
-def open_desk(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> Desk:
+def open_desk(**options: Unpack[DeskOptions]) -> Desk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    return Desk(new_desk(home=home, vault=vault, model=model, project=project, settings=settings))
+    return Desk(new_desk(**options))

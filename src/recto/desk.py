@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from recto import locations
 from recto import settings as configuration
@@ -31,8 +31,9 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText, StoreReader
+from recto.store_reader import SentText, SpentWithin, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.turn.messages import pending_reply
@@ -224,6 +225,11 @@ class AsyncDesk:
         """How replies used their sources, and what that suggests."""
         return await asyncio.to_thread(self._reader.source_report, agent, since)
 
+    async def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+        """What requests cost, summaries and other side calls included: of one conversation or of all, from a time on;
+        in total, or by day, model, conversation or purpose."""
+        return await asyncio.to_thread(lambda: self._reader.spending(by, **within))
+
     async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of the vault conversations use."""
         vault = self._vault()
@@ -281,29 +287,25 @@ def _named_model(engine: Engine) -> str:
     return engine.settings.model if engine.settings.origin("model") == "option" else ""
 
 
+class DeskOptions(TypedDict, total=False):
+    home: str | Path | None
+    vault: str | Path | None
+    model: str | None
+    project: str | Path | None
+    settings: dict[str, Any] | None
+
+
 @checked
-def new_desk(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> AsyncDesk:
+def new_desk(**options: Unpack[DeskOptions]) -> AsyncDesk:
+    home, vault, project = options.get("home"), options.get("vault"), options.get("project")
     place = Path(home).expanduser() if home else locations.find_home()
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
-    flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
+    given = {"vault": str(vault) if vault else None, "model": options.get("model")}
+    flags = given | (options.get("settings") or {})
     loaded = configuration.load(place, root, flags=flags)
     return AsyncDesk(home=place, project=root, settings=loaded)
 
 
-async def open_async(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> AsyncDesk:
+async def open_async(**options: Unpack[DeskOptions]) -> AsyncDesk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    return await asyncio.to_thread(new_desk, home=home, vault=vault, model=model, project=project, settings=settings)
+    return await asyncio.to_thread(new_desk, **options)

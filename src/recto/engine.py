@@ -52,6 +52,7 @@ from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
+from recto.turn.spending import check_limits
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
@@ -331,10 +332,12 @@ class Engine:
             created=now(),
             stable=stable,
             mark_bytes=cache.format.mark_bytes,
+            at_most_usd=turn.at_most_usd,
         )
         counted = await count_sent(turn, message)
 
         def write() -> tuple[None, SessionChanges]:
+            check_limits(self.store, turn.context.resolved.spend, request)
             cache.save()
             self.store.tree.count(counted)
             self.store.records.save(request, session.request or self.store.records.latest(session.conversation))

@@ -11,7 +11,7 @@ from recto.arguments import checked_door
 from recto.ask_options import AskOptions, Reply, call_options, with_attachments
 from recto.chat.blocks import Compaction, Quote, ToolCall
 from recto.chat.message import Message
-from recto.errors import Invalid, RectoError, Unreachable
+from recto.errors import Invalid, RectoError, SpendLimit, Unreachable
 from recto.events import (
     Branched,
     ContextCompacted,
@@ -152,6 +152,9 @@ class AsyncTalk(AsyncTalkReader):
                     yield event
                     if isinstance(event, Question):
                         event.settle()
+        except SpendLimit as why:
+            why.add(f"your message is kept in {self.name}")
+            raise
         except RectoError as why:
             if session.head and not await self._engine.store_thread.do(self._tree.was_sent, session.conversation):
                 why.add(f"your message is kept in {self.name}")
@@ -165,9 +168,11 @@ class AsyncTalk(AsyncTalkReader):
         branched: Branched | None = None
         notes: list[str] = []
         quotes: tuple[Quote, ...] = ()
+        costs: list[float | None] = []
         async for event in self.stream(given, can_ask=False, **options):
             if isinstance(event, Replied):
                 last = event
+                costs.append(event.message.usage.cost_usd if event.message.usage else None)
             elif isinstance(event, Referenced):
                 asked = event.message
             elif isinstance(event, NotesQuoted):
@@ -183,7 +188,9 @@ class AsyncTalk(AsyncTalkReader):
                 pending = event.calls
         if last is None:
             raise Unreachable("the model gave no reply")
-        about = (tuple(notes), asked, pending, quotes, branched)
+        known = [cost for cost in costs if cost is not None]
+        cost = sum(known) if len(known) == len(costs) else None
+        about = (tuple(notes), asked, pending, quotes, branched, cost)
         return Reply(last.message.text, last.message, last.window, last.request, *about)
 
     async def undo(self) -> Message:

@@ -17,7 +17,6 @@ from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import is_id
-from recto.providers.model import Prices
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.transcript import (
     ArchivedPart,
@@ -117,9 +116,13 @@ class AsyncTalkReader:
         return self.session.strategy
 
     @property
+    def settings(self) -> configuration.Settings:
+        """The settings in force here, each with its origin, as far as they are known without the model."""
+        return apply_agent(self._settings, self.agent)
+
+    @property
     def context_settings(self) -> configuration.ContextSettings:
-        """Settings and agent together, as far as they are known without the model."""
-        return apply_agent(self._settings, self.agent).context
+        return self.settings.context
 
     # -- what would be sent
 
@@ -274,9 +277,9 @@ class AsyncTalkReader:
             strategy,
             window,
             error,
-            await request_totals(records, self._prices),
+            request_totals(records),
             recall_stats(records),
-            await request_totals(summaries, self._prices),
+            request_totals(summaries),
         )
 
     def _records(self) -> list[Record]:
@@ -291,12 +294,6 @@ class AsyncTalkReader:
         except RectoError as why:
             return self.strategy, None, why.message
         return context.strategy.name, WindowStats.of(window, context.budget), ""
-
-    async def _prices(self, model: str) -> Prices | None:
-        try:
-            return (await self._engine.builder.model(model)).prices
-        except RectoError:  # a model that is no longer there has no price
-            return None
 
     async def numbered(self, value: T) -> T:
         """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""

@@ -80,3 +80,10 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
 def _same(one: str, other: str) -> int:
     """How many characters at the beginning are the same."""
     return next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def dollars(amount: float) -> str:
+    """An amount as people read it: $0.0042, $1.25."""
+    if 0 < amount < 0.0001:
+        return "less than $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}".rstrip("0").ljust(5, "0")

@@ -106,6 +106,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
         "text": reply.text,
         "references": [wire.reference_to_json(each) for each in reply.references],
         "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
+        "cost_usd": reply.cost,
         "tokens": {
             "total": window.total,
             "limit": window.limit,

@@ -86,6 +86,7 @@ def _at_terminal(chat: "ChatState") -> None:
     chat.desk.servers.wake(chat.talk.agent.servers, chat.desk.project)
     chat.talk.wake()
     prompt = _open_prompt(chat)
+    chat.update_cost()
     chat.tell(chat.greeting())
     # between prompt and reply Ctrl-C would break the prompt that is being opened
     with on_interrupt(ignore_interrupt):
@@ -131,6 +132,7 @@ def _answer(chat: "ChatState", line: str) -> None:
     except Exception as why:  # whatever goes wrong, the chat goes on
         chat.console.print(_described(why), style="red")
     if not chat.over:
+        chat.update_cost()
         chat.console.print()
 
 

@@ -8,6 +8,7 @@ import click
 
 from recto.cli import options, show
 from recto.cli.ask import open_listener
+from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.transcripts import (
     LEDGER,
     NOTHING_COMPACTED,
@@ -38,6 +39,8 @@ from recto.text import clean
 if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
+    from recto.store.spending import SpentBy
+    from recto.store_reader import SpentWithin
 
 
 @click.group()
@@ -101,6 +104,36 @@ def stats(id: str | None, as_json: bool) -> None:
             return
         for name, value in stats_in_words(talk.name, found):
             show.say(f"{name:<14}{value}")
+
+
+@command.command("cost")
+@options.conversation_argument
+@click.option("--all", "everything", is_flag=True, help="Of all conversations.")
+@click.option("--by", type=click.Choice(["day", "model", "conversation", "purpose"]), help="How to sum it up.")
+@click.option("--since", type=options.Moment(), metavar="TIME", help="From this time on.")
+@options.as_json_option
+def cost(id: str | None, everything: bool, by: str | None, since: str | None, as_json: bool) -> None:
+    """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars.
+
+    Example: recto context cost --all --by model
+    """
+    if everything and id:
+        raise click.UsageError("Give an ID or --all, not both.")
+    with options.open_desk() as desk:
+        talk = None if everything else options.find_talk(desk, id)
+        limits = talk.settings.spend if talk else desk.settings.spend
+        wanted: SpentWithin = {"conversation": talk.id if talk else None, "since": since}
+        group: SpentBy = by or ("day" if everything else "model")  # type: ignore[assignment]  # click has checked it
+        if talk and not (by or since or as_json):
+            lines = cost_lines(talk, desk)
+        else:
+            groups, (total,) = desk.spending(group, **wanted), desk.spending("total", **wanted)
+            if as_json:
+                show.emit({"conversation": talk.id if talk else None} | costs_to_json(group, groups, total, limits))
+                return
+            lines = cost_table(desk, group, groups, total)
+        for name, value in lines:
+            show.say(f"{name:<24}  {value}")
 
 
 @command.command("compact")

@@ -9,9 +9,10 @@ from rich.text import Text
 from recto.chat.message import Message
 from recto.cli import slash_commands as commands
 from recto.cli.chat_state import ChatState
+from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines
 from recto.cli.drawing.requests import draw_request
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, facts_table
 from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
 from recto.sources.documents import read_attachment
@@ -103,6 +104,8 @@ def _tell_follows(chat: ChatState, message: Message) -> None:
 def _model(chat: ChatState, argument: str) -> None:
     if argument:
         chat.talk.use(argument)
+        with chat.console.status("counting…"):
+            chat.measure()
     chat.tell(f"{chat.talk.model} answers" + ("" if argument else "; /model NAME changes that"))
 
 
@@ -111,6 +114,10 @@ def _request(chat: ChatState, argument: str) -> None:
     if record is None:
         raise NotFound("nothing has been sent yet in this conversation")
     draw_request(chat.console, chat.talk.numbered(record.to_json()))
+
+
+def _cost(chat: ChatState, argument: str) -> None:
+    chat.console.print(facts_table(cost_lines(chat.talk, chat.desk)))
 
 
 def _thinking(chat: ChatState, argument: str) -> None:
@@ -165,6 +172,7 @@ COMMANDS = {
     "model": SlashCommand("show which model answers; NAME changes it", _model),
     "clear": SlashCommand("start with an empty window; nothing is deleted", commands.clear),
     "request": SlashCommand("show what was sent last, or for a MESSAGE, and why", _request),
+    "cost": SlashCommand("show what this conversation and today have cost", _cost),
     "thinking": SlashCommand("on or off: show the model's thinking before it answers", _thinking, ("on", "off")),
     "quit": SlashCommand("leave the chat", _quit),
 }

@@ -8,6 +8,7 @@ from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
+from recto.store.spending import Spending
 from recto.store.tree import Tree
 
 
@@ -21,6 +22,7 @@ class Store:
         self.usage_reports = UsageReports(self.database)
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
+        self.spending = Spending(self.database)
         self.source_uses = SourceUses(self.database)
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ from recto.turn.context import (
     with_parameters,
 )
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
+from recto.turn.spending import is_priced
 from recto.turn.token_cache import TokenCache
 from recto.window.calibration import learned
 from recto.window.request import Parameters
@@ -77,7 +78,8 @@ class TurnBuilder:
         settings = self._context_settings(model, agent, strategy, options.strategy)
         asked = with_parameters(self._parameters(model, provider), options.parameters)
         parameters, left_out = accepted(asked, model)
-        return ResolvedModel(provider, token_cache, parameters, settings, agent, self._prompt(agent), left_out)
+        prompt, spend = self._prompt(agent), self._settings.spend
+        return ResolvedModel(provider, token_cache, parameters, settings, agent, prompt, left_out, spend)
 
     async def bare(self, name: str) -> TurnContext:
         """A model that is asked for something beside the conversation, without any sources."""
@@ -120,6 +122,8 @@ class TurnBuilder:
         yield from self._settings.notes.values()
         if not resolved.is_known:
             yield _unknown_window(model)
+        if (resolved.spend.conversation or resolved.spend.day) and not is_priced(model):
+            yield _unknown_price(model)
         for name in resolved.left_out:
             yield f"{model.name} takes no {name.replace('_', ' ')}: it is not sent"
 
@@ -204,6 +208,13 @@ class TurnBuilder:
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()
+
+
+def _unknown_price(model: Model) -> str:
+    return (
+        f"the price of {model.name} is unknown: what it costs counts for no limit of spending; "
+        "set `prices` in models.toml"
+    )
 
 
 def _unknown_window(model: Model) -> str:
