@@ -57,6 +57,7 @@ FITTING: dict[str, Any] = {
     "server": "recto",
     "tool": "recto/read_document",
     "priority": 5,
+    "key": "context.summary_style",
     "path": None,
 }
 ENDS = ("close", "run")

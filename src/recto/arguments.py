@@ -78,7 +78,7 @@ NAMES = ArgumentRule("a list of names", lambda value: _are(value, _is_name))
 PLACE = ArgumentRule("a path", _is_place)
 
 RULES: dict[str, ArgumentRule] = {
-    **dict.fromkeys(("agent", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
+    **dict.fromkeys(("agent", "key", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
     **dict.fromkeys(("set_include.named", "add_source.named", "remove_source.named"), NAME),
     **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
     **dict.fromkeys(("keep", "text", "title"), TEXT),

@@ -14,7 +14,7 @@ from recto.ask_options import AskOptions, Reply
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
-from recto.desk import AsyncDesk, DeskOptions, new_desk
+from recto.desk import AsyncDesk, DeskOptions, TalkOptions, new_desk
 from recto.engine import Engine
 from recto.events import Event
 from recto.loop import Loop
@@ -105,6 +105,10 @@ class Talk:
         return self._talk.settings
 
     @property
+    def chosen_settings(self) -> dict[str, Any]:
+        return self._talk.chosen_settings
+
+    @property
     def context_settings(self) -> ContextSettings:
         return self._talk.context_settings
 
@@ -128,6 +132,9 @@ class Talk:
 
     def use_strategy(self, name: str | None) -> None:
         self._loop.run(self._talk.use_strategy(name))
+
+    def set_setting(self, key: str, value: Any) -> Any:
+        return self._loop.run(self._talk.set_setting(key, value))
 
     def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
         return self._loop.run(self._talk.sources(kinds, fresh=fresh))
@@ -292,8 +299,8 @@ class Desk:
     def vault_search(self) -> VaultSearch | None:
         return self._desk.vault_search
 
-    def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> Talk:
-        return Talk(self._loop.run(self._desk.conversation(id, agent=agent)), self._loop)
+    def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
+        return Talk(self._loop.run(self._desk.conversation(id, **options)), self._loop)
 
     def latest(self, *, unsent: bool = False) -> Talk | None:
         talk = self._loop.run(self._desk.latest(unsent=unsent))

@@ -37,13 +37,20 @@ from recto.store_reader import SentText, SpentWithin, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.turn.messages import pending_reply
-from recto.turn.session import ChatSession
+from recto.turn.session import SETTINGS, ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
 # without a handler Python prints warnings to stderr; the application decides where the log goes
 logging.getLogger("recto").addHandler(logging.NullHandler())
+
+
+class TalkOptions(TypedDict, total=False):
+    agent: str
+    """Whose a new conversation is; `default` unless given."""
+    settings: dict[str, Any] | None
+    """Of context, by key: kept with the conversation."""
 
 
 @checked_door
@@ -62,13 +69,17 @@ class AsyncDesk:
 
     # -- conversations
 
-    async def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> AsyncTalk:
-        """The conversation of this id or number (`#3`), or a new one of this agent, which is stored with its first
-        message."""
+    async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
+        """The conversation of this id or number (`#3`), or a new one, which is stored with its first message."""
         if id is None:
+            agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
-            return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
-        return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+            talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
+        else:
+            talk = await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+        for key, value in (options.get("settings") or {}).items():
+            await talk.set_setting(key, value)
+        return talk
 
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
         """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
@@ -270,7 +281,7 @@ def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversat
     details = conversation.details
     model = _named_model(engine) or str(details.get("model") or "")
     session = ChatSession(
-        conversation.id, conversation.head, model, vault, agent=conversation.agent, strategy=details.get("strategy")
+        conversation.id, conversation.head, model, vault, agent=conversation.agent, chosen=details.get(SETTINGS) or {}
     )
     session.apply(pending=pending_reply(engine.store, conversation.head))
     # one that is named now wins over the conversation's own, and that over the settings'

@@ -253,7 +253,7 @@ class Engine:
         """Which model answers next, and as which agent: its files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self.agents.read_or_last, session.agent))
         name = self.builder.model_name(session.model, options, agent)
-        return await self.builder.resolve(name, agent, session.strategy, options, session.conversation)
+        return await self.builder.resolve(name, agent, session.chosen, options, session.conversation)
 
     async def _input(
         self,

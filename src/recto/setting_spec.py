@@ -5,6 +5,7 @@ from typing import Any
 
 from recto.errors import Invalid
 
+LONGEST_SHOWN = 200
 SWITCHES = dict.fromkeys(("true", "1", "on", "yes"), True) | dict.fromkeys(("false", "0", "off", "no"), False)
 
 
@@ -59,7 +60,9 @@ class Spec:
         return kind(value)
 
     def wrong(self, value: Any, where: str) -> Invalid:
-        why = f"{where}: {self.key} = {value!r} is not allowed; it takes {self.allowed}"
+        text = repr(value)
+        told = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        why = f"{where}: {self.key} = {told} is not allowed; it takes {self.allowed}"
         return Invalid(why, key=self.key, allowed=self.allowed)
 
 

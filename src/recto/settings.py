@@ -25,6 +25,7 @@ SYSTEM_PROMPT = (
 
 MIN_SUMMARY_TOKENS = 96
 WHEN = ("auto", "always", "never")
+LIVE, FIXED = SESSIONS = ("live", "fixed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class BudgetSettings:
 class ContextSettings:
     strategy: str = _setting(SUMMARIZE.name, "how a compaction makes room in a full window", among=tuple(STRATEGIES))
     enabled: bool = _setting(True, "compact automatically")
+    session: str = _setting(
+        LIVE, "`always` rules and references: as they are now (live), or as they were first (fixed)", among=SESSIONS
+    )
     confirm: bool = _setting(False, "show each summary and ask before compacting")
     threshold: float = _setting(0.85, "compact when the window reaches this share of its limit", low=0.1, high=1)
     prepare_at: float = _setting(
@@ -190,6 +194,16 @@ def _spec(key: str, where: str = "") -> Spec:
 def check(key: str, value: Any, where: str = "value") -> Any:
     """The converted value. Raises Invalid when the key is unknown or the value is not allowed."""
     return _spec(key, where).read(value, where)
+
+
+def conversation_key(key: str, where: str) -> str:
+    """The full name of a setting that a conversation can have; `context.` may be left out. Else raises Invalid."""
+    known = {spec.key for spec in specs()}
+    full = key if key in known or f"context.{key}" not in known else f"context.{key}"
+    if full in known and not full.startswith("context.") and full != "spend.conversation":
+        whose = "a conversation keeps settings of context, and spend.conversation"
+        raise Invalid(f"{where}: {full} is not kept with a conversation; {whose}", key=full)
+    return _spec(full, where).key
 
 
 def read_file(path: Path) -> dict[str, Any]:

@@ -6,10 +6,10 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from datetime import date
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from recto import settings as configuration
-from recto.agents.agent import Agent, apply_agent
+from recto.agents.agent import Agent, apply_agent, with_conversation_settings
 from recto.arguments import checked_door, shown
 from recto.ask_options import AskOptions, call_options, with_attachments
 from recto.chat.blocks import Compaction
@@ -32,7 +32,7 @@ from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
 from recto.store_reader import StoreReader, message_by_number
-from recto.turn.context import TurnContext
+from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
 from recto.vault.catalog import Progress
@@ -113,12 +113,18 @@ class AsyncTalkReader:
     @property
     def strategy(self) -> str | None:
         """The strategy that was chosen for this conversation; None when it follows agent, model and settings."""
-        return self.session.strategy
+        return self.session.chosen.get(STRATEGY)
+
+    @property
+    def chosen_settings(self) -> dict[str, Any]:
+        """The settings that were chosen for this conversation, by key."""
+        return dict(self.session.chosen)
 
     @property
     def settings(self) -> configuration.Settings:
         """The settings in force here, each with its origin, as far as they are known without the model."""
-        return apply_agent(self._settings, self.agent)
+        below = apply_agent(self._settings, self.agent)
+        return with_conversation_settings(below, self.session.chosen, self.name)[0]
 
     @property
     def context_settings(self) -> configuration.ContextSettings:
@@ -147,8 +153,13 @@ class AsyncTalkReader:
     async def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
         """Rules, references and tools of the agent, and how this conversation has them. Tools may start MCP servers;
         `fresh` asks every server, whatever lists were kept."""
-        agent = await asyncio.to_thread(lambda: self.agent)
+        agent = await self._session_agent()
         return await self._engine.sources.listing(self.session, agent, kinds, fresh=fresh)
+
+    async def _session_agent(self) -> Agent:
+        """The agent with the sources that this conversation has of it."""
+        agent, settings = await asyncio.to_thread(lambda: (self.agent, self.context_settings))
+        return await self._engine.sources.agent_of(self.session, agent, settings)
 
     async def overrides(self) -> SourceOverrides:
         """What the user added, removed and allowed in this conversation."""

@@ -29,10 +29,11 @@ from recto.cli.drawing.transcripts import (
     set_aside_in_words,
     undone_in_words,
 )
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import follow
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
+from recto.settings import conversation_key
 from recto.strategy import STRATEGIES
 from recto.text import clean
 
@@ -72,12 +73,14 @@ def show_context(
         talk = _planned(desk, id, agent, new)
         window = talk.window(message)
         if as_json:
-            show.emit(window.to_json())
+            show.emit(window.to_json() | {"settings": talk.chosen_settings})
             return
         from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
 
         drawn = talk.numbered(window.to_json())
         draw_window(show.console(), drawn, outlook=outlook(talk.context_settings, window.plan), whole=whole)
+        for key in talk.chosen_settings:
+            show.say(setting_in_words(key, talk.settings), dim=True)
 
 
 def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
@@ -310,6 +313,46 @@ def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, 
         return None, desk.conversation(name).id
     except NotFound:
         return name, None
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@options.conversation_option
+@options.as_json_option
+def set_value(key: str, value: str, conversation: str | None, as_json: bool) -> None:
+    """Keep a setting of context with a conversation (by default the latest), over your own settings and its agent's.
+
+    `context.` may be left out. Options such as --set still win.
+
+    Example: recto context set threshold 0.7
+    """
+    _set(key, value, conversation, as_json=as_json)
+
+
+@command.command("unset")
+@click.argument("key")
+@options.conversation_option
+@options.as_json_option
+def unset(key: str, conversation: str | None, as_json: bool) -> None:
+    """Let a conversation follow your own settings and its agent's again.
+
+    Example: recto context unset threshold
+    """
+    _set(key, None, conversation, as_json=as_json)
+
+
+def _set(key: str, value: str | None, conversation: str | None, *, as_json: bool) -> None:
+    with options.open_desk() as desk:
+        talk = options.find_talk(desk, conversation)
+        full = conversation_key(key, talk.name)
+        talk.set_setting(full, value)
+        loaded = talk.settings
+        if as_json:
+            told = {"key": full, "value": loaded.get(full), "from": loaded.origin(full)}
+            show.emit({"conversation": talk.id, **told})
+        else:
+            show.say(setting_in_words(full, loaded))
 
 
 @command.command("clear")

@@ -150,6 +150,10 @@ COMMANDS = {
     "strategy": SlashCommand(
         "show what happens when the window is full; NAME changes it", commands.strategy, STRATEGY_WORDS
     ),
+    "set": SlashCommand(
+        "KEY VALUE: keep a setting with this conversation; alone, list its settings", commands.keep_setting
+    ),
+    "unset": SlashCommand("KEY: follow your own settings again", commands.drop_setting),
     "search": SlashCommand("find messages by words and meaning, in all conversations", _search),
     "rules": SlashCommand("list rules; add, remove or mode NAME changes them", commands.rules, commands.WORDS),
     "references": SlashCommand(

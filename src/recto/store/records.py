@@ -163,6 +163,14 @@ class Records:
             found: str | None = LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
         return found
 
+    def first(self, conversation: str) -> str | None:
+        """The first request for a reply."""
+        query = select(requests.c.id).join(conversations).where(conversations.c.id == conversation)
+        query = query.where(requests.c.purpose == "reply").order_by(requests.c.n).limit(1)
+        with self._database.read() as connection:
+            found: str | None = connection.execute(query).scalar()
+        return found
+
     def named(self, id: str) -> str:
         """The request with this id, or the request of the message with this id: of a reply, or the last for a user's
         message."""

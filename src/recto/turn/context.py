@@ -52,6 +52,7 @@ class ResolvedModel(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     """Parameters that were asked for and that the model does not take."""
     spend: SpendSettings = SpendSettings()
+    notes: tuple[str, ...] = ()
 
     @property
     def model(self) -> Model:

@@ -1,4 +1,6 @@
-"""Requests learn their model, what they could cost at most, and what they cost."""
+"""Requests learn their model and what they cost; a conversation's strategy becomes one of the settings it keeps."""
+
+import json
 
 import sqlalchemy as sa
 from alembic import op
@@ -6,6 +8,7 @@ from alembic import op
 revision = "0007"
 down_revision = "0006"
 
+conversations = sa.table("conversations", sa.column("n"), sa.column("details"))
 requests = sa.table("requests", sa.column("model"), sa.column("outcome"), sa.column("cost"))
 
 
@@ -23,3 +26,14 @@ def upgrade() -> None:
     op.execute(sa.update(requests).where(free).values(cost=0.0))
     op.create_index("requests_cost", "requests", ["conversation", "cost", "cost_bound"])
     op.create_index("requests_created", "requests", ["created", "cost", "cost_bound"])
+    _move_strategies(op.get_bind())
+
+
+def _move_strategies(connection: sa.Connection) -> None:
+    mention = sa.select(conversations).where(conversations.c.details.contains('"strategy":'))
+    for number, text in connection.execute(mention).all():
+        details = json.loads(text)
+        if (strategy := details.pop("strategy", None)) is not None:
+            details["settings"] = {"context.strategy": strategy}
+            rest = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
+            connection.execute(sa.update(conversations).where(conversations.c.n == number).values(details=rest))
