@@ -382,7 +382,7 @@ class Engine:
         with self._opening:
             if self._opened is None:
                 name = self.settings.search.embedder
-                address = embedding_address(name, self._environment) if ":" in name else None
+                address = embedding_address(name, self._environment, self._home) if ":" in name else None
                 self._opened = open_embedder(name, home=self._home, address=address)
             return self._opened
 
