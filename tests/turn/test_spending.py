@@ -130,11 +130,11 @@ def test_a_limit_stops_before_the_call_and_keeps_the_message(
     assert told.spent <= 2 < told.spent + told.at_most
     assert told.at_most > 0.5, "fifty tokens out, and all that goes in"
     assert sent() - before == round(told.spent / COST) - 1
-    assert "`recto config set spend.conversation AMOUNT` raises that" in told.message
+    assert "`recto context set spend.conversation AMOUNT` raises that" in told.message
     assert told.message.endswith(f"; your message is kept in {talk.name}")
     assert "\n" not in told.message
     assert [(each.role, each.text) for each in talk.messages()][-1] == ("user", "again")
-    again = desk(model, spend__conversation=100, reply__max_tokens=50).conversation(talk.id)
+    again = desk(model, reply__max_tokens=50).conversation(talk.id, settings={told.key: 100})
     assert again.ask("and now?").text == "Yes."
 
 

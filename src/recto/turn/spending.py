@@ -13,6 +13,7 @@ from recto.window.request import Request
 
 # For replies that broke off: their provider reports no usage, and there is no time to count.
 CHARACTERS_PER_TOKEN = 4
+CONVERSATION = "spend.conversation"
 
 
 def is_priced(model: Model) -> bool:
@@ -45,7 +46,7 @@ def check_limits(store: Store, limits: SpendSettings, request: Request) -> None:
         return
     if limits.conversation:
         spent = store.spending.total(request.conversation)
-        _check(spent, most, limits.conversation, "spend.conversation", "this conversation")
+        _check(spent, most, limits.conversation, CONVERSATION, "this conversation")
     if limits.day:
         _check(store.spending.total(since=today()), most, limits.day, "spend.day", "today")
 
@@ -54,9 +55,11 @@ def _check(spent: Spent, most: float, limit: float, key: str, whose: str) -> Non
     before = spent.cost_usd + spent.open_usd
     if before + most <= limit:
         return
+    # a conversation's own limit wins over the user's
+    group = "context" if key == CONVERSATION else "config"
     raise SpendLimit(
         f"this call could cost {dollars(most)}, and of the {dollars(limit)} for {whose} ({key}) {dollars(before)} "
-        f"is spent; `recto config set {key} AMOUNT` raises that, and a shorter reply (reply.max_tokens) or another "
+        f"is spent; `recto {group} set {key} AMOUNT` raises that, and a shorter reply (reply.max_tokens) or another "
         "model costs less",
         at_most=most,
         spent=before,

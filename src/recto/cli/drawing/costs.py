@@ -19,6 +19,8 @@ LISTED, LONGEST_TITLE = 1000, 24
 
 def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
     """$0.42 of $1.00, 12 requests; the price of 2 is unknown"""
+    if spent.unpriced == spent.requests > 0:
+        return f"price unknown, {counted(spent.requests, 'request')}"
     of = f" of {dollars(limit)}" if limit else ""
     told = [f"{dollars(spent.cost_usd)}{of}, {counted(spent.requests, 'request')}"]
     if spent.unpriced:
