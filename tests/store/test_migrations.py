@@ -178,6 +178,16 @@ def test_its_requests_learn_their_models_and_which_of_them_cost_nothing(path: Pa
         assert found == {"scripted:boats.json": (1, 0.0, 1), "unknown": (2, 0.0, 1)}
 
 
+def test_its_strategies_become_settings_of_their_conversations(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        details = '{"model":"scripted:boats.json","strategy":"hybrid"}'
+        connection.execute("UPDATE conversations SET details = ?", (details,))
+    connection.close()
+    with Store(path) as old:
+        [home] = old.tree.conversations()
+    assert home.details == {"model": "scripted:boats.json", "settings": {"context.strategy": "hybrid"}}
+
+
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
 def test_a_store_of_any_older_revision_opens(tmp_path: Path, revision: str) -> None:
     path = tmp_path / "of_then.db"
