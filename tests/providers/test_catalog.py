@@ -321,7 +321,7 @@ def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, proj
     assert (model.window, model.window_from) == (32_000, "models.toml")
     assert (model.max_output, model.max_output_from) == (5, "models.toml")
     assert model.prices is not None
-    assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 2.5, "models.toml")
+    assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 10.0, "models.toml")
     assert model.prices.cache_read == 1.25
     assert ModelCatalog(home, None).find("openai", "gpt-4o").window == 64_000
 

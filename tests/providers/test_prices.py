@@ -65,6 +65,17 @@ def test_prices_of_ones_own_have_no_tiers(tmp_path: Path) -> None:
     assert prices == Prices(1.0, 15.0, 0.3, 3.75, requests=2.0)
 
 
+def test_a_project_changes_no_price_that_is_known(tmp_path: Path) -> None:
+    free = "prices = { input = 0, output = 0 }\n"
+    (tmp_path / ".recto").mkdir()
+    (tmp_path / ".recto" / "models.toml").write_text(f'["openai:gpt-4o"]\nwindow = 999\n{free}["work:new"]\n{free}')
+    found = ModelCatalog(tmp_path / "home", tmp_path).find("openai", "gpt-4o")
+    assert (found.window, found.prices_from) == (999, "genai-prices")
+    assert found.prices is not None
+    assert found.prices.input
+    assert ModelCatalog(tmp_path / "home", tmp_path).find("work", "new").prices == Prices(0.0, 0.0)
+
+
 def test_a_model_on_ones_own_server_costs_nothing(tmp_path: Path) -> None:
     model = ModelCatalog(tmp_path, None).find("ollama", "llama3.2")
     assert (model.prices, model.prices_from) == (Prices(0.0, 0.0), "your own server")

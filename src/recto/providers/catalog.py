@@ -218,8 +218,14 @@ class ModelCatalog:
         if found := _priced(provider, id) or _passed_on(provider, id):
             name, info = found
             model = _with_facts(_with_prices(model, info), self._shipped, name)
-        for file in (self._shipped, *self._own):
+        for file in (self._shipped, *self._own[:1]):
             model = _with_facts(model, file)
+        for file in self._own[1:]:
+            changed = _with_facts(model, file)
+            # a project must not lower what counts for the user's limits of spending
+            is_priced = model.prices is not None and model.prices.are_known
+            prices = model if is_priced else changed
+            model = replace(changed, prices=prices.prices, prices_from=prices.prices_from)
         return model
 
     def full_name(self, name: str) -> str:
