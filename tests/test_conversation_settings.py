@@ -180,3 +180,15 @@ def test_fixed_can_be_chosen_later_and_taken_back(desk: Open, script: Script, ho
     talk.set_setting("session", None)
     talk.ask("hello")
     assert "Write long." in body(opened)
+
+
+def test_a_text_that_is_lost_is_that_of_the_file(desk: Open, script: Script, home: Path) -> None:
+    rule(home, "style", "Write short.")
+    opened = desk(script(REPLY))
+    talk = opened.conversation(settings={"session": "fixed"})
+    talk.ask("hello")
+    rule(home, "style", "Write long.")
+    with opened.store.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM kept")
+    talk.ask("hello")
+    assert "Write long." in body(opened)

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Talk
-from recto.errors import SpendLimit, Unreachable
+from recto.errors import Invalid, SpendLimit, Unreachable
 from recto.events import TextDelta
 from recto.store.spending import Spent
 
@@ -216,3 +216,8 @@ def test_a_turn_without_a_limit_asks_for_no_sum(desk: Open, script: Script, monk
 
     monkeypatch.setattr("recto.store.spending.Spending.total", refuse)
     assert desk(script(REPLY, prices=DEAR)).conversation().ask("hello").cost == pytest.approx(COST)
+
+
+def test_a_time_that_is_none_is_refused(desk: Open, script: Script) -> None:
+    with pytest.raises(Invalid, match="is not a time"):
+        desk(script(REPLY)).spending("day", since="yesterday")

@@ -3,7 +3,7 @@
 They are read from the record of its first request, which names each by the hash of its text, and the text is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recto.agents.agent import Agent
 from recto.errors import NotFound, StoreError
-from recto.sources.source import Reference, Rule
+from recto.sources.source import Pick, Reference, Rule, SourceId
 from recto.store.store import Store
 
 TEXTS: dict[str, type[Rule] | type[Reference]] = {"rule": Rule, "reference": Reference}
@@ -23,10 +23,10 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
     files have now. Before the first request they are the same."""
     if (first := store.records.first(conversation)) is None:
         return agent
-    then = list(_then(store, first))
-    known = {source.id for source in then}
-    rules = [_since(each) for each in agent.rules if each.id not in known]
-    references = [_since(each) for each in agent.references if each.id not in known]
+    picks = [pick for pick in store.records.record(first).account.picks() if pick.mode == "always"]
+    then = list(_texts(store, picks))
+    known, named = {source.id for source in then}, {pick.source for pick in picks}
+    rules, references = _since(agent.rules, known, named), _since(agent.references, known, named)
     return replace(
         agent,
         rules=(*(each for each in then if isinstance(each, Rule)), *rules),
@@ -34,13 +34,16 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
     )
 
 
-def _then(store: Store, request: str) -> Iterator[Rule | Reference]:
-    for pick in store.records.record(request).account.picks():
-        if pick.mode == "always" and pick.kind in TEXTS and pick.sha256:
-            with suppress(StoreError, NotFound):  # a text that is lost is that of the file
+def _texts(store: Store, picks: Sequence[Pick]) -> Iterator[Rule | Reference]:
+    for pick in picks:
+        if pick.kind in TEXTS and pick.sha256:
+            with suppress(StoreError, NotFound):  # what is lost is read from its file
                 yield TEXTS[pick.kind](pick.name, store.blobs.get(pick.sha256).decode(), include="always")
 
 
-def _since(source: S) -> S:
-    """What came to be included since can be added by hand."""
-    return replace(source, include="manual") if source.include == "always" else source
+def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[SourceId]) -> Iterator[S]:
+    """The other sources of the agent's files. What came to be always included since can be added by hand."""
+    for each in sources:
+        if each.id not in known:
+            is_new = each.include == "always" and each.id not in named
+            yield replace(each, include="manual") if is_new else each
