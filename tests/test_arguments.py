@@ -58,6 +58,7 @@ FITTING: dict[str, Any] = {
     "tool": "recto/read_document",
     "file": "conversations.jsonl",
     "priority": 5,
+    "key": "context.summary_style",
     "path": None,
 }
 ENDS = ("close", "run")

@@ -14,7 +14,7 @@ from recto.agents.agents import Agents
 from recto.agents.project_trust import trust_settings
 from recto.blocking import open_desk
 from recto.errors import Invalid, NotFound
-from recto.project_access import FREE, NEEDS_TRUST, ONLY_STRICTER
+from recto.project_access import CAPS, FREE, NEEDS_TRUST, ONLY_STRICTER
 from recto.settings_file import set_setting
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,7 @@ def trust(home: Path, project: Path, *names: str) -> list[str]:
 
 def test_every_setting_says_whether_a_project_may_set_it() -> None:
     known = {spec.key for spec in (*settings.specs(), *agent_specs())}
-    groups = (set(NEEDS_TRUST), set(ONLY_STRICTER), set(FREE))
+    groups = (set(NEEDS_TRUST), set(ONLY_STRICTER), set(CAPS), set(FREE))
     assert set.union(*groups) == known
     assert sum(map(len, groups)) == len(known), "each is in one group"
 
@@ -62,7 +62,7 @@ def test_the_documentation_lists_every_setting_with_what_a_project_may_do() -> N
     table = page[page.index("## What a project may set") :].split("\n## ")[0]
     rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
     cells = [re.findall(r"`([a-z_.]+)`", first) for first in rows]
-    assert [set(keys) for keys in cells if keys] == [set(NEEDS_TRUST), set(ONLY_STRICTER), set(FREE)]
+    assert [set(keys) for keys in cells if keys] == [set(NEEDS_TRUST), set(ONLY_STRICTER), set(CAPS), set(FREE)]
 
 
 @pytest.mark.parametrize("key", NEEDS_TRUST)
@@ -140,6 +140,21 @@ def test_a_project_cannot_give_itself_rights(home: Path, project: Path, key: str
     assert load(home, project).get(key) == stricter, "it may be stricter than the user"
     says(project, wider)
     assert not load(home, project).notes, "what changes nothing is no matter"
+
+
+@pytest.mark.parametrize("key", CAPS)
+def test_a_project_may_lower_what_is_spent_and_never_raise_it(home: Path, project: Path, key: str) -> None:
+    name = key.partition(".")[2]
+    says(project, f"[spend]\n{name} = 2\n")
+    assert load(home, project).get(key) == 2, "where the user has set no limit"
+    write(home / "config.toml", f"[spend]\n{name} = 3\n")
+    assert load(home, project).get(key) == 2
+    for more in ("4", "0"):
+        says(project, f"[spend]\n{name} = {more}\n")
+        loaded = load(home, project)
+        assert loaded.get(key) == 3
+        assert f"only you can raise {key}, with an option" in loaded.notes[key]
+    assert load(home, project, **{key: 9}).get(key) == 9
 
 
 def test_settings_that_lie_outside_the_project_are_ignored(home: Path, project: Path, tmp_path: Path) -> None:

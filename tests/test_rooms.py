@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "recto"
 ORDER = [
     {"errors", "ids", "text", "locations", "strategy", "varint"},
     {"background", "concurrency", "toml_file", "home_files"},
-    {"project_access"},
+    {"project_access", "setting_spec", "keys"},
     {"settings"},
     {"settings_file", "chat"},
     {"search"},

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RateLimited,
         RectoError,
         Refused,
+        SpendLimit,
         StoreError,
         TooNew,
         Unreachable,
@@ -72,7 +73,7 @@ _DOOR = {
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
-    "RateLimited RectoError Refused StoreError TooNew Unreachable",
+    "RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
     "NotesQuoted Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta "
     "ToolCallsPending ToolFinished ToolStarted",
@@ -125,6 +126,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "NotFound",
     "Invalid",
     "DoesNotFit",
+    "SpendLimit",
     "ProviderError",
     "NoKey",
     "RateLimited",

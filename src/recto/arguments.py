@@ -17,6 +17,7 @@ from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
+from recto.store.spending import SpentBy
 from recto.text import clean
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 
@@ -78,7 +79,7 @@ NAMES = ArgumentRule("a list of names", lambda value: _are(value, _is_name))
 PLACE = ArgumentRule("a path", _is_place)
 
 RULES: dict[str, ArgumentRule] = {
-    **dict.fromkeys(("agent", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
+    **dict.fromkeys(("agent", "key", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
     **dict.fromkeys(("set_include.named", "add_source.named", "remove_source.named"), NAME),
     **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
     **dict.fromkeys(("keep", "text", "title"), TEXT),
@@ -110,6 +111,7 @@ RULES: dict[str, ArgumentRule] = {
     "priority": _whole(1, 10),
     "role": _one_of(get_args(Role)),
     "by": _one_of(get_args(Grouping)),
+    "spending.by": _one_of(get_args(SpentBy)),
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),
@@ -118,7 +120,7 @@ RULES: dict[str, ArgumentRule] = {
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = ("self", "given", "attachments", "options", "value", "work", "wanted")
+CHECKED_ELSEWHERE = ("self", "given", "attachments", "options", "value", "work", "wanted", "within")
 """A message, its attachments and options and JSON values, which have checks of their own."""
 
 

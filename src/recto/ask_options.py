@@ -40,6 +40,8 @@ class Reply(Struct, frozen=True):
     """What notes say about the message."""
     branched: Branched | None = None
     """Where this message or its reply left the conversation's path, because another client had gone on with it."""
+    cost: float | None = None
+    """US dollars for all replies of the turn, those that only called tools included; None where a price is unknown."""
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:

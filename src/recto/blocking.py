@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, Unpack
 from recto.agents.agents import Agents
 from recto.blocking_talk import Talk
 from recto.chat.conversation import Conversation
-from recto.desk import AsyncDesk, new_desk
+from recto.desk import AsyncDesk, DeskOptions, TalkOptions, new_desk
 from recto.engine import Engine
 from recto.loop import Loop
 from recto.mcp.servers import McpServers
@@ -27,8 +27,9 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText
+from recto.store_reader import SentText, SpentWithin
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
@@ -85,8 +86,8 @@ class Desk:
     def vault_search(self) -> VaultSearch | None:
         return self._desk.vault_search
 
-    def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> Talk:
-        return Talk(self._loop.run(self._desk.conversation(id, agent=agent)), self._loop)
+    def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
+        return Talk(self._loop.run(self._desk.conversation(id, **options)), self._loop)
 
     def latest(self, *, unsent: bool = False) -> Talk | None:
         talk = self._loop.run(self._desk.latest(unsent=unsent))
@@ -162,6 +163,9 @@ class Desk:
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         return self._loop.run(self._desk.source_report(agent, since))
 
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+        return self._loop.run(self._desk.spending(by, **within))
+
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         return self._loop.run(self._desk.document_stats(by))
 
@@ -183,13 +187,6 @@ class Desk:
         self.close()
 
 
-def open_desk(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> Desk:
+def open_desk(**options: Unpack[DeskOptions]) -> Desk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    return Desk(new_desk(home=home, vault=vault, model=model, project=project, settings=settings))
+    return Desk(new_desk(**options))

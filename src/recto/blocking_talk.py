@@ -1,7 +1,7 @@
 """Talk: one conversation for blocking code; every method calls that of AsyncTalk of the same name."""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from recto.agents.agent import Agent
 from recto.ask_options import AskOptions, Attachment, Reply
@@ -12,7 +12,7 @@ from recto.loop import Loop
 from recto.reports.conversation_stats import ConversationStats
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.search.hybrid_index import Progress
-from recto.settings import ContextSettings
+from recto.settings import ContextSettings, Settings
 from recto.source_changes import ApprovalChange, IncludeChange
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus
 from recto.sources.source import SOURCE_KINDS, SourceKind
@@ -81,6 +81,14 @@ class Talk:
         return self._talk.strategy
 
     @property
+    def settings(self) -> Settings:
+        return self._talk.settings
+
+    @property
+    def chosen_settings(self) -> dict[str, Any]:
+        return self._talk.chosen_settings
+
+    @property
     def context_settings(self) -> ContextSettings:
         return self._talk.context_settings
 
@@ -104,6 +112,9 @@ class Talk:
 
     def use_strategy(self, name: str | None) -> None:
         self._loop.run(self._talk.use_strategy(name))
+
+    def set_setting(self, key: str, value: Any) -> Any:
+        return self._loop.run(self._talk.set_setting(key, value))
 
     def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
         return self._loop.run(self._talk.sources(kinds, fresh=fresh))

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from recto import locations
 from recto import settings as configuration
@@ -31,19 +31,27 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText, StoreReader
+from recto.store_reader import SentText, SpentWithin, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
-from recto.turn.session import ChatSession
+from recto.turn.session import SETTINGS, ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
 # without a handler Python prints warnings to stderr; the application decides where the log goes
 logging.getLogger("recto").addHandler(logging.NullHandler())
+
+
+class TalkOptions(TypedDict, total=False):
+    agent: str
+    """Whose a new conversation is; `default` unless given."""
+    settings: dict[str, Any] | None
+    """Of context, by key: kept with the conversation."""
 
 
 @checked_door
@@ -62,13 +70,17 @@ class AsyncDesk:
 
     # -- conversations
 
-    async def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> AsyncTalk:
-        """The conversation of this id or number (`#3`), or a new one of this agent, which is stored with its first
-        message."""
+    async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
+        """The conversation of this id or number (`#3`), or a new one, which is stored with its first message."""
         if id is None:
+            agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
-            return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
-        return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+            talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
+        else:
+            talk = await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+        for key, value in (options.get("settings") or {}).items():
+            await talk.set_setting(key, value)
+        return talk
 
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
         """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
@@ -245,6 +257,11 @@ class AsyncDesk:
         """How replies used their sources, and what that suggests."""
         return await asyncio.to_thread(self._reader.source_report, agent, since)
 
+    async def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+        """What requests cost, summaries and other side calls included: of one conversation or of all, from a time on;
+        in total, or by day, model, conversation or purpose."""
+        return await asyncio.to_thread(lambda: self._reader.spending(by, **within))
+
     async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of the vault conversations use."""
         vault = self._vault()
@@ -285,7 +302,7 @@ def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversat
     details = conversation.details
     model = _named_model(engine) or str(details.get("model") or "")
     session = ChatSession(
-        conversation.id, conversation.head, model, vault, agent=conversation.agent, strategy=details.get("strategy")
+        conversation.id, conversation.head, model, vault, agent=conversation.agent, chosen=details.get(SETTINGS) or {}
     )
     session.apply(pending=pending_reply(engine.store, conversation.head))
     # one that is named now wins over the conversation's own, and that over the settings'
@@ -302,29 +319,25 @@ def _named_model(engine: Engine) -> str:
     return engine.settings.model if engine.settings.origin("model") == "option" else ""
 
 
+class DeskOptions(TypedDict, total=False):
+    home: str | Path | None
+    vault: str | Path | None
+    model: str | None
+    project: str | Path | None
+    settings: dict[str, Any] | None
+
+
 @checked
-def new_desk(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> AsyncDesk:
+def new_desk(**options: Unpack[DeskOptions]) -> AsyncDesk:
+    home, vault, project = options.get("home"), options.get("vault"), options.get("project")
     place = Path(home).expanduser() if home else locations.find_home()
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
-    flags = {"vault": str(vault) if vault else None, "model": model, **(settings or {})}
+    given = {"vault": str(vault) if vault else None, "model": options.get("model")}
+    flags = given | (options.get("settings") or {})
     loaded = configuration.load(place, root, flags=flags)
     return AsyncDesk(home=place, project=root, settings=loaded)
 
 
-async def open_async(
-    *,
-    home: str | Path | None = None,
-    vault: str | Path | None = None,
-    model: str | None = None,
-    project: str | Path | None = None,
-    settings: dict[str, Any] | None = None,
-) -> AsyncDesk:
+async def open_async(**options: Unpack[DeskOptions]) -> AsyncDesk:
     """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
-    return await asyncio.to_thread(new_desk, home=home, vault=vault, model=model, project=project, settings=settings)
+    return await asyncio.to_thread(new_desk, **options)

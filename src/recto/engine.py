@@ -44,13 +44,14 @@ from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummar
 from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, count_sent
-from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
+from recto.turn.messages import FirstReads, Given, UserMessage, append_message, is_waiting, user_message
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
+from recto.turn.spending import check_limits
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
@@ -83,7 +84,8 @@ class Engine:
         self.settings, self.project = settings, project
         self.store_thread = StoreThread()
         self._project = project or Path.cwd()
-        embedder = SharedEmbedder(settings.search.embedder, home, partial(embedding_address, environment=environment))
+        address = partial(embedding_address, environment=environment, home=home)
+        embedder = SharedEmbedder(settings.search.embedder, home, address)
         timeout_s = settings.search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
@@ -128,11 +130,7 @@ class Engine:
                             if isinstance(event, Sent):
                                 turn.end()  # from here on the model is waited for
                             yield event
-                # a call that was handed back is answered first
-                wanted = () if session.pending is None and await self._is_waiting(session) else None
-
-    async def _is_waiting(self, session: ChatSession) -> bool:
-        return bool(await self.store_thread.do(self.store.waiting.of, session.conversation))
+                wanted = () if await is_waiting(self.store, self.store_thread, session) else None
 
     async def _walk(
         self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
@@ -201,7 +199,7 @@ class Engine:
             if exchange.handed_back:
                 session.apply(suspended=prepared)
                 return
-            if await self._is_waiting(session):
+            if await is_waiting(self.store, self.store_thread, session):
                 return  # said meanwhile: the next request answers it too
             prepared.next_round(may_call=steps < step_limit)
         yield Noticed(f"stopped after {step_limit} rounds of tool calls (tools.step_limit)")
@@ -263,7 +261,7 @@ class Engine:
         """Which model answers next, and as which agent: its files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self.agents.read_or_last, session.agent))
         name = self.builder.model_name(session.model, options, agent)
-        return await self.builder.resolve(name, agent, session.strategy, options, session.conversation)
+        return await self.builder.resolve(name, agent, session.chosen, options, session.conversation)
 
     async def _input(
         self,
@@ -342,10 +340,12 @@ class Engine:
             created=now(),
             stable=stable,
             mark_bytes=cache.format.mark_bytes,
+            at_most_usd=turn.at_most_usd,
         )
         counted = await count_sent(turn, message)
 
         def write() -> tuple[None, SessionChanges]:
+            check_limits(self.store, turn.context.resolved.spend, request)
             cache.save()
             self.store.tree.count(counted)
             self.store.records.save(request, session.request or self.store.records.latest(session.conversation))

@@ -4,6 +4,7 @@ RectoError
 ├── NotFound          conversation, document, model          → check the name
 ├── Invalid           settings, input, a file from elsewhere → fix the value
 ├── DoesNotFit        needed, room, largest                  → cut more, or a larger model
+├── SpendLimit        at_most, spent, limit, key             → raise the limit, or ask a cheaper model
 ├── ProviderError     ├ NoKey ├ RateLimited ├ Unreachable ├ Refused ├ Overflow
 ├── NoVectors         embedder missing, unreachable or wrong  → search by words alone
 └── StoreError        ├ Busy ├ TooNew ├ Altered ├ MessagesLost
@@ -42,6 +43,14 @@ class DoesNotFit(RectoError):
     def __init__(self, message: str, *, needed: int, room: int, largest: str) -> None:
         super().__init__(message, needed=needed, room=room, largest=largest)
         self.needed, self.room, self.largest = needed, room, largest
+
+
+class SpendLimit(RectoError):
+    """A call could cost more than is left of a limit of the user's; it was not made. US dollars."""
+
+    def __init__(self, message: str, *, at_most: float, spent: float, limit: float, key: str) -> None:
+        super().__init__(message, at_most=at_most, spent=spent, limit=limit, key=key)
+        self.at_most, self.spent, self.limit, self.key = at_most, spent, limit, key
 
 
 class ProviderError(RectoError):

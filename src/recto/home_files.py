@@ -16,9 +16,9 @@ from recto.locations import SEARCH_FILE, SOURCES_FILE, STORE_FILE
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"
 """Sections of the file. That of the servers was there first, and keeps its name."""
-HISTORY_FILE, CRASH_FILE = "history", "crash.log"
+HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 
-_FILES = {TRUST_FILE, HISTORY_FILE, CRASH_FILE, "config.toml", "models.toml", ".mcp.json"}
+_FILES = {TRUST_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, "config.toml", "models.toml", ".mcp.json"}
 _FOLDERS = ("agents", "backups", "models", "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from recto.errors import Invalid
 from recto.home_files import SETTINGS, TrustFile
 
-# Every setting is in exactly one of these three; those of agents alone are at the end of each.
+# Every setting is in exactly one of these four; those of agents alone are at the end of each.
 NEEDS_TRUST = {
     "model": "who receives your messages",
     "context.summary_model": "who receives your messages",
@@ -32,12 +32,15 @@ ONLY_STRICTER = {
     "store.backup": True,
 }
 """Switches -> the one way that a project may turn them."""
+CAPS = ("spend.conversation", "spend.day")
+"""Limits, of which 0 is none: a project may set one, and lower the user's."""
 FREE = frozenset(
     (
         *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled", "references.quotes"),
         *("reply.max_tokens", "reply.temperature", "reply.thinking_budget", "reply.timeout_s", "reply.tries"),
         *("tools.step_limit", "tools.timeout_s", "tools.start_s", "tools.result_characters"),
-        *("context.strategy", "context.enabled", "context.threshold", "context.prepare_at", "context.low_water"),
+        *("context.strategy", "context.enabled", "context.session"),
+        *("context.threshold", "context.prepare_at", "context.low_water"),
         *("context.recent_messages_to_keep", "context.min_recent_messages_to_keep"),
         *("context.summary_ratio", "context.summary_tokens", "context.summary_style", "context.summary_timeout_s"),
         *("context.recall_ratio", "context.recall_tokens", "context.top_k", "context.top_n"),
@@ -112,6 +115,8 @@ class ProjectAccess:
         if key in ONLY_STRICTER and value not in (ONLY_STRICTER[key], below):
             turn = "off" if ONLY_STRICTER[key] is True else "on"
             return f"{setting.told} is ignored: only you can switch {turn} {key}{_ELSEWHERE}"
+        if key in CAPS and value != below and not 0 < value <= (below or value):
+            return f"{setting.told} is ignored: only you can raise {key}{_ELSEWHERE}"
         return ""
 
     def refusal(self, setting: ProjectSetting, below: Any = None) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 from recto import toml_file
 from recto.errors import Invalid
 from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
+from recto.setting_spec import Spec
+from recto.setting_spec import setting as _setting
 from recto.strategy import STRATEGIES, SUMMARIZE
 
 SYSTEM_PROMPT = (
@@ -21,17 +23,9 @@ SYSTEM_PROMPT = (
     "you are given. Say so when they do not hold the answer."
 )
 
-SWITCHES = dict.fromkeys(("true", "1", "on", "yes"), True) | dict.fromkeys(("false", "0", "off", "no"), False)
-
-
-def _setting(
-    default: Any, help: str, *, low: float | None = None, high: float | None = None, among: tuple[str, ...] = ()
-) -> Any:
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "among": among})
-
-
 MIN_SUMMARY_TOKENS = 96
 WHEN = ("auto", "always", "never")
+LIVE, FIXED = SESSIONS = ("live", "fixed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,9 @@ class BudgetSettings:
 class ContextSettings:
     strategy: str = _setting(SUMMARIZE.name, "how a compaction makes room in a full window", among=tuple(STRATEGIES))
     enabled: bool = _setting(True, "compact automatically")
+    session: str = _setting(
+        LIVE, "`always` rules and references: as they are now (live), or as they were first (fixed)", among=SESSIONS
+    )
     confirm: bool = _setting(False, "show each summary and ask before compacting")
     threshold: float = _setting(0.85, "compact when the window reaches this share of its limit", low=0.1, high=1)
     prepare_at: float = _setting(
@@ -133,6 +130,14 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SpendSettings:
+    conversation: float = _setting(0.0, "most US dollars for one conversation; 0 means no limit", low=0, high=1_000_000)
+    day: float = _setting(
+        0.0, "most US dollars for one day, in all conversations; 0 means no limit", low=0, high=1_000_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     model: str = _setting("embedded:smollm2", "model that answers, as provider:model")
     vault: str = _setting("", "folder of notes to chat over")
@@ -145,6 +150,7 @@ class Settings:
     search: SearchSettings = SearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     store: StoreSettings = StoreSettings()
+    spend: SpendSettings = SpendSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
     """Key -> origin of its value; keys that are not listed have their default."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -159,59 +165,6 @@ class Settings:
 
     def origin(self, key: str) -> str:
         return self.origins.get(key, "default")
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """The specification of one setting."""
-
-    key: str
-    default: Any
-    help: str
-    low: float | None
-    high: float | None
-    among: tuple[str, ...]
-
-    @property
-    def allowed(self) -> str:
-        if self.among:
-            return " or ".join(self.among)
-        if isinstance(self.default, bool):
-            return "true or false"
-        kind = {int: "a whole number", float: "a number"}.get(type(self.default), "a text")
-        return kind if self.low is None else f"{kind} from {self.low:,} to {self.high:,}"
-
-    def read(self, value: Any, where: str) -> Any:
-        """Converts a value, also from text, to this setting's type. Raises Invalid, naming what is allowed."""
-        try:
-            typed = self._typed(value)
-        except (KeyError, TypeError, ValueError):
-            raise self.wrong(value, where) from None
-        if self.among and typed not in self.among:
-            raise self.wrong(value, where)
-        if self.low is not None and self.high is not None and not self.low <= typed <= self.high:
-            raise self.wrong(value, where)
-        return typed
-
-    def _typed(self, value: Any) -> Any:
-        kind = type(self.default)
-        if kind is bool:
-            return value if isinstance(value, bool) else SWITCHES[str(value).lower()]
-        if kind is str:
-            return value if isinstance(value, str) else _refuse()
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            return _refuse()
-        if kind is int and isinstance(value, float):
-            return _refuse()
-        return kind(value)
-
-    def wrong(self, value: Any, where: str) -> Invalid:
-        why = f"{where}: {self.key} = {value!r} is not allowed; it takes {self.allowed}"
-        return Invalid(why, key=self.key, allowed=self.allowed)
-
-
-def _refuse() -> Any:
-    raise TypeError
 
 
 def specs() -> Iterator[Spec]:
@@ -241,6 +194,16 @@ def _spec(key: str, where: str = "") -> Spec:
 def check(key: str, value: Any, where: str = "value") -> Any:
     """The converted value. Raises Invalid when the key is unknown or the value is not allowed."""
     return _spec(key, where).read(value, where)
+
+
+def conversation_key(key: str, where: str) -> str:
+    """The full name of a setting that a conversation can have; `context.` may be left out. Else raises Invalid."""
+    known = {spec.key for spec in specs()}
+    full = key if key in known or f"context.{key}" not in known else f"context.{key}"
+    if full in known and not full.startswith("context.") and full != "spend.conversation":
+        whose = "a conversation keeps settings of context, and spend.conversation"
+        raise Invalid(f"{where}: {full} is not kept with a conversation; {whose}", key=full)
+    return _spec(full, where).key
 
 
 def read_file(path: Path) -> dict[str, Any]:

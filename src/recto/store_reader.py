@@ -4,9 +4,10 @@ A desk answers the same questions through its own StoreReader, so that both give
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -14,13 +15,14 @@ from recto import locations
 from recto.arguments import checked_door
 from recto.chat.blocks import ToolResult
 from recto.chat.conversation import Conversation
-from recto.chat.message import Message
-from recto.errors import Altered, NotFound
+from recto.chat.message import Message, stored_time
+from recto.errors import Altered, Invalid, NotFound
 from recto.home_files import private_home
 from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.records import Record
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
 from recto.transfer.report import ExportOptions, Place
 
@@ -39,6 +41,13 @@ class SentText(Struct, frozen=True):
 
     pick: Pick
     text: str
+
+
+class SpentWithin(TypedDict, total=False):
+    """Which requests are summed; all, unless one of these says less."""
+
+    conversation: str | int | None
+    since: str | date | None
 
 
 @checked_door
@@ -185,6 +194,12 @@ class StoreReader:
         check_agent(self._store, Agents(self._home, self._project), agent)
         return reply_contexts(self._store, agent, since)
 
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+        """What requests cost, summaries and other side calls included."""
+        named, since = within.get("conversation"), within.get("since")
+        home = self.conversation(named).id if named is not None else None
+        return self._store.spending.by(by, home, _stored_start(since))
+
     def document_stats(self, vault: Path, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
         return tally_documents(self._store.document_uses.uses(str(vault)), by)
@@ -220,6 +235,13 @@ def message_by_number(store: Store, home: Conversation, head: str | None, number
     if number not in found:
         raise NotFound(f"conversation #{home.number} has no message #{number}", id=f"#{number}")
     return store.tree.message(found[number].id)
+
+
+def _stored_start(since: str | date | None) -> str | None:
+    try:
+        return None if since is None else stored_time(str(since))
+    except (ValueError, OverflowError) as why:
+        raise Invalid(f"{since} is not a time; write 2026-01-31 or 2026-01-31T18:00", time=str(since)) from why
 
 
 def _chosen_result(message: Message, call: int) -> ToolResult:

@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Unpack
+from typing import Any, Unpack
 
 from recto import settings as configuration
 from recto import source_changes
+from recto.agents.agent import apply_agent
 from recto.arguments import checked_door
 from recto.ask_options import AskOptions, Attachment, Reply, call_options, with_attachments
 from recto.chat.blocks import Compaction, Quote, ToolCall
 from recto.chat.message import Message
-from recto.errors import Invalid, RectoError, Unreachable
+from recto.errors import Invalid, RectoError, SpendLimit, Unreachable
 from recto.events import (
     Branched,
     ContextCompacted,
@@ -28,8 +29,10 @@ from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
 from recto.talk_reader import AsyncTalkReader
+from recto.text import clean
+from recto.turn.context import STRATEGY
 from recto.turn.messages import Given, queue_message, user_message
-from recto.turn.session import ChatSession
+from recto.turn.session import SETTINGS, ChatSession
 
 
 @checked_door
@@ -55,10 +58,20 @@ class AsyncTalk(AsyncTalkReader):
 
     async def use_strategy(self, name: str | None) -> None:
         """Another strategy for this conversation from the next message on; None follows the settings again."""
-        if name is not None:
-            configuration.check("context.strategy", name, "strategy")
-        await self._keep(strategy=name)
-        self.session.apply(strategy=name)
+        await self.set_setting(STRATEGY, name)
+
+    async def set_setting(self, key: str, value: Any) -> Any:
+        """Keeps a setting of context, or spend.conversation, with this conversation, over those of agent, project and
+        user; options of a call still win. None follows these again. Gives the value as it was read."""
+        full = configuration.conversation_key(key, self.name)
+        chosen = {name: known for name, known in self.session.chosen.items() if name != full}
+        if value is not None:
+            value = configuration.check(full, clean(value)[0] if isinstance(value, str) else value, self.name)
+            configuration.changed(apply_agent(self._settings, self.agent), chosen | {full: value}, self.name)
+            chosen[full] = value
+        await self._keep(settings=chosen or None)
+        self.session.apply(chosen=chosen, declined=0)
+        return value
 
     async def wake(self) -> None:
         """Loads the model and what the next message needs in the background, for example while the user types."""
@@ -70,7 +83,7 @@ class AsyncTalk(AsyncTalkReader):
             await asyncio.to_thread(self.vault.watch)
             self._engine.vaults.search(self.vault).wake()
 
-    async def _keep(self, **details: str | None) -> None:
+    async def _keep(self, **details: Any) -> None:
         if self.id is not None:
             await self._engine.store_thread.do(self._tree.change, self.id, details=details)
 
@@ -78,11 +91,11 @@ class AsyncTalk(AsyncTalkReader):
         """The session; a new conversation is stored when it is first needed."""
         if self.id is None:
             session = self.session
-            details = {"model": session.model} if session.model else {}
+            details: dict[str, Any] = {"model": session.model} if session.model else {}
             if session.vault and self._settings.origin("vault") == "option":
                 details["vault"] = str(session.vault.root)
-            if session.strategy:
-                details["strategy"] = session.strategy
+            if session.chosen:
+                details[SETTINGS] = dict(session.chosen)
             made = await self._engine.store_thread.do(self._tree.create, details=details, agent=session.agent)
             session.apply(conversation=made.id)
             self._number = made.number
@@ -91,7 +104,7 @@ class AsyncTalk(AsyncTalkReader):
     # -- sources
 
     async def _changes(self) -> SourceChanges:
-        return SourceChanges(self._engine, self.session, await asyncio.to_thread(lambda: self.agent))
+        return SourceChanges(self._engine, self.session, await self._session_agent())
 
     async def add_source(self, named: str) -> SourceStatus:
         """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""
@@ -156,6 +169,9 @@ class AsyncTalk(AsyncTalkReader):
                     yield event
                     if isinstance(event, Question):
                         event.settle()
+        except SpendLimit as why:
+            why.add(f"your message is kept in {self.name}")
+            raise
         except RectoError as why:
             if session.head and not await self._engine.store_thread.do(self._tree.was_sent, session.conversation):
                 why.add(f"your message is kept in {self.name}")
@@ -184,9 +200,11 @@ class AsyncTalk(AsyncTalkReader):
         branched: Branched | None = None
         notes: list[str] = []
         quotes: tuple[Quote, ...] = ()
+        costs: list[float | None] = []
         async for event in self.stream(given, can_ask=False, **options):
             if isinstance(event, Replied):
                 last = event
+                costs.append(event.message.usage.cost_usd if event.message.usage else None)
             elif isinstance(event, Referenced):
                 asked = event.message
             elif isinstance(event, NotesQuoted):
@@ -202,7 +220,9 @@ class AsyncTalk(AsyncTalkReader):
                 pending = event.calls
         if last is None:
             raise Unreachable("the model gave no reply")
-        about = (tuple(notes), asked, pending, quotes, branched)
+        known = [cost for cost in costs if cost is not None]
+        cost = sum(known) if len(known) == len(costs) else None
+        about = (tuple(notes), asked, pending, quotes, branched, cost)
         return Reply(last.message.text, last.message, last.window, last.request, *about)
 
     async def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:

@@ -6,10 +6,10 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from datetime import date
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from recto import settings as configuration
-from recto.agents.agent import Agent, apply_agent
+from recto.agents.agent import Agent, apply_agent, with_conversation_settings
 from recto.arguments import checked_door, shown
 from recto.ask_options import AskOptions, call_options, with_attachments
 from recto.chat.blocks import Compaction
@@ -17,7 +17,6 @@ from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import is_id
-from recto.providers.model import Prices
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.transcript import (
     ArchivedPart,
@@ -33,7 +32,7 @@ from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
 from recto.store_reader import StoreReader, message_by_number
-from recto.turn.context import TurnContext
+from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
 from recto.vault.catalog import Progress
@@ -114,12 +113,22 @@ class AsyncTalkReader:
     @property
     def strategy(self) -> str | None:
         """The strategy that was chosen for this conversation; None when it follows agent, model and settings."""
-        return self.session.strategy
+        return self.session.chosen.get(STRATEGY)
+
+    @property
+    def chosen_settings(self) -> dict[str, Any]:
+        """The settings that were chosen for this conversation, by key."""
+        return dict(self.session.chosen)
+
+    @property
+    def settings(self) -> configuration.Settings:
+        """The settings in force here, each with its origin, as far as they are known without the model."""
+        below = apply_agent(self._settings, self.agent)
+        return with_conversation_settings(below, self.session.chosen, self.name)[0]
 
     @property
     def context_settings(self) -> configuration.ContextSettings:
-        """Settings and agent together, as far as they are known without the model."""
-        return apply_agent(self._settings, self.agent).context
+        return self.settings.context
 
     # -- what would be sent
 
@@ -144,8 +153,13 @@ class AsyncTalkReader:
     async def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
         """Rules, references and tools of the agent, and how this conversation has them. Tools may start MCP servers;
         `fresh` asks every server, whatever lists were kept."""
-        agent = await asyncio.to_thread(lambda: self.agent)
+        agent = await self._session_agent()
         return await self._engine.sources.listing(self.session, agent, kinds, fresh=fresh)
+
+    async def _session_agent(self) -> Agent:
+        """The agent with the sources that this conversation has of it."""
+        agent, settings = await asyncio.to_thread(lambda: (self.agent, self.context_settings))
+        return await self._engine.sources.agent_of(self.session, agent, settings)
 
     async def overrides(self) -> SourceOverrides:
         """What the user added, removed and allowed in this conversation."""
@@ -274,9 +288,9 @@ class AsyncTalkReader:
             strategy,
             window,
             error,
-            await request_totals(records, self._prices),
+            request_totals(records),
             recall_stats(records),
-            await request_totals(summaries, self._prices),
+            request_totals(summaries),
         )
 
     def _records(self) -> list[Record]:
@@ -291,12 +305,6 @@ class AsyncTalkReader:
         except RectoError as why:
             return self.strategy, None, why.message
         return context.strategy.name, WindowStats.of(window, context.budget), ""
-
-    async def _prices(self, model: str) -> Prices | None:
-        try:
-            return (await self._engine.builder.model(model)).prices
-        except RectoError:  # a model that is no longer there has no price
-            return None
 
     async def numbered(self, value: T) -> T:
         """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""

@@ -110,3 +110,10 @@ class LazyPattern:
 
     def split(self, text: str) -> list[str]:
         return self._compiled.split(text)
+
+
+def dollars(amount: float) -> str:
+    """An amount as people read it: $0.0042, $1.25."""
+    if 0 < amount < 0.0001:
+        return "less than $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}".rstrip("0").ljust(5, "0")

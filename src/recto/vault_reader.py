@@ -77,7 +77,7 @@ class VaultReader:
         from recto.search.embedder import open_embedder
 
         name = self.settings.search.embedder
-        address = embedding_address(name, os.environ) if ":" in name else None
+        address = embedding_address(name, os.environ, self._home) if ":" in name else None
         return open_embedder(name, home=self._home, address=address)
 
     def refresh(self, progress: "Progress | None" = None) -> VaultChanges:

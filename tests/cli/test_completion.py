@@ -50,7 +50,7 @@ def test_commands_and_their_words_are_completed() -> None:
     def completed(typed: str) -> list[str]:
         return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
 
-    assert completed("/un") == ["/uncompact", "/unpin", "/undo"]
+    assert completed("/un") == ["/uncompact", "/unpin", "/unset", "/undo"]
     assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
     assert completed("/summary e") == ["edit"]
     assert completed("/tools ") == ["add", "remove", "mode", "all", "ask", "servers"]

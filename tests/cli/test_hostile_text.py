@@ -104,6 +104,9 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("conversations", "undo"): [[]],
     ("context", "show"): [[], ["--json"]],
     ("context", "stats"): [[], ["--json"]],
+    ("context", "cost"): [[], ["--all", "--by", "conversation"], ["--all", "--by", "model"], ["--json"]],
+    ("context", "set"): [["summary_style", EVIL], ["threshold", EVIL], [EVIL, "1"]],
+    ("context", "unset"): [["summary_style"], [EVIL]],
     ("context", "compact"): [["--keep", EVIL]],
     ("context", "summary"): [[], ["--json"]],
     ("context", "uncompact"): [[]],
@@ -140,7 +143,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("store", "backup"): [[], [f"copy {EVIL}.db"], [f"no/{EVIL}/x.db"]],
     ("store", "restore"): [[f"no {EVIL}.db"]],
     ("store", "accept"): [[]],
-    ("config", "show"): [[], ["--json"]],
+    ("config", "show"): [[], ["--json"], ["-c", "1"]],
     ("config", "get"): [["vault"]],
     ("config", "set"): [["system_prompt", EVIL]],
     ("config", "trust"): [[]],
@@ -148,9 +151,13 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("models", "list"): [["smollm"]],
     ("models", "show"): [[], [EVIL]],
     ("models", "pull"): [],
+    ("keys", "set"): [["openai"], [EVIL]],
+    ("keys", "list"): [[], ["--json"]],
+    ("keys", "remove"): [["openai"], [EVIL]],
 }
 TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
 TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
+TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
 TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo", "/quit"]
 
 

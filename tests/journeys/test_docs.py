@@ -29,6 +29,7 @@ from recto.blocking import open_desk
 from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
 from recto.cli.slash import COMMANDS
+from recto.setting_spec import Spec
 from recto.sources.advice import SIGNS
 from recto.sources.source import APPROVALS, INCLUDES, Pick, Rule
 from recto.sources.tools import RECALL_TOOL
@@ -42,6 +43,7 @@ COMPACTION = (ROOT / "docs" / "compaction.md").read_text()
 SEARCH = (ROOT / "docs" / "search.md").read_text()
 VAULT = (ROOT / "docs" / "vault.md").read_text()
 SOURCES = (ROOT / "docs" / "sources.md").read_text()
+MODELS = (ROOT / "docs" / "models.md").read_text()
 PAGES = COMPACTION + SEARCH + VAULT + SOURCES
 README = (ROOT / "README.md").read_text()
 COMMAND = re.compile(r"(?:`|^|\$ )recto ([a-z]+ [a-z]+)", re.MULTILINE)
@@ -79,7 +81,7 @@ SAID: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def _has_row(page: str, spec: settings.Spec) -> bool:
+def _has_row(page: str, spec: Spec) -> bool:
     default = str(spec.default).lower() if isinstance(spec.default, bool) else f"{spec.default}"
     shown = re.sub(r"\.0`$", "`", f"`{default}`") if default else "empty"
     return f"| `{spec.key}` | {shown} |" in page
@@ -89,6 +91,12 @@ def test_every_setting_of_the_context_is_explained_with_its_default() -> None:
     for spec in settings.specs():
         if spec.key.startswith("context.") and "budgets" not in spec.key:
             assert _has_row(COMPACTION, spec), spec.key
+
+
+def test_every_setting_of_spending_is_explained_with_its_default() -> None:
+    for spec in settings.specs():
+        if spec.key.startswith("spend."):
+            assert _has_row(MODELS, spec), spec.key
 
 
 def test_every_setting_of_search_and_recall_is_explained_with_its_default() -> None:
@@ -158,7 +166,7 @@ def test_every_command_about_sources_is_explained(group: str) -> None:
 
 def test_every_slash_command_is_explained() -> None:
     for name in COMMANDS.keys() - {"help"}:
-        assert re.search(rf"`/{name}[ `]", PAGES + README), name
+        assert re.search(rf"`/{name}[ `]", PAGES + README + MODELS), name
 
 
 def test_every_field_of_the_block_is_explained() -> None:

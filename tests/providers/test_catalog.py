@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recto.errors import Invalid, NotFound
 from recto.providers.catalog import CHECKS, PRICED, SHIPPED, VOCABULARIES, ModelCatalog, read_facts
 from recto.providers.families import claude_version, counting, has_fixed_temperature, vocabulary
-from recto.providers.model import Prices
+from recto.providers.prices import Prices
 from recto.window.request import COMMON_CONTROL
 
 
@@ -64,9 +64,9 @@ def test_dated_and_aliased_names_are_found(home: Path, provider: str, id: str) -
     assert model.id == id
 
 
-def test_a_price_in_tiers_is_that_of_the_first(home: Path) -> None:
+def test_a_price_in_tiers_is_that_of_the_first_up_to_its_end(home: Path) -> None:
     prices = ModelCatalog(home, None).find("anthropic", "claude-sonnet-4-5").prices
-    assert prices == Prices(3.0, 15.0, 0.3, 3.75)
+    assert prices == Prices(3.0, 15.0, 0.3, 3.75, above=((200_000, Prices(6.0, 22.5, 0.6, 7.5)),))
 
 
 def test_a_window_that_the_price_data_lack_or_mistake_is_built_in(home: Path) -> None:
@@ -321,7 +321,7 @@ def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, proj
     assert (model.window, model.window_from) == (32_000, "models.toml")
     assert (model.max_output, model.max_output_from) == (5, "models.toml")
     assert model.prices is not None
-    assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 2.5, "models.toml")
+    assert (model.prices.input, model.prices.output, model.prices_from) == (1.0, 10.0, "models.toml")
     assert model.prices.cache_read == 1.25
     assert ModelCatalog(home, None).find("openai", "gpt-4o").window == 64_000
 

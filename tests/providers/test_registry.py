@@ -349,7 +349,7 @@ def test_an_impossible_port_is_named(address: str, tmp_path: Path) -> None:
     ],
 )
 def test_vectors_are_made_where_answers_are(name: str, environment: dict[str, str], address: EmbeddingAddress) -> None:
-    assert embedding_address(name, environment) == address
+    assert embedding_address(name, environment, Path("nowhere")) == address
 
 
 @pytest.mark.parametrize(
@@ -370,4 +370,4 @@ def test_who_cannot_make_vectors_is_told_why(
     name: str, environment: dict[str, str], kind: type[Exception], because: str
 ) -> None:
     with pytest.raises(kind, match=because):
-        embedding_address(name, environment)
+        embedding_address(name, environment, Path("nowhere"))

@@ -256,7 +256,7 @@ STEP = {"text": "x"}
         ({"limit": True, "steps": [STEP]}, "limit must be a whole number"),
         (
             {"limits": 1, "steps": [STEP]},
-            "key 'limits' of the file must be one of limit, attachments, exact, summarizes, tools, one_slot, steps",
+            "key 'limits' of the file must be one of limit, attachments, exact, summarizes, tools, one_slot, prices, ",
         ),
         ([STEP, "x"], "step 2 must be an object"),
         ([STEP, {"txet": "x"}], "key 'txet' of step 2 must be one of text, "),
@@ -279,6 +279,8 @@ STEP = {"text": "x"}
         ([{"tool_calls": [{"arguments": {}}]}], "tool_calls of step 1 must be a list of"),
         ([{"tool_calls": [{"name": "x", "arguments": 7}]}], "tool_calls of step 1 must be a list of"),
         ([{"tool_calls": {"name": "x"}}], "tool_calls of step 1 must be a list of"),
+        ({"prices": {"in": 1}, "steps": [{"text": "x"}]}, "prices must be an object with numbers for input, output"),
+        ({"prices": {"input": -1}, "steps": [{"text": "x"}]}, "prices must be an object with numbers for input"),
     ],
 )
 def test_a_broken_script_says_what_is_wrong_and_what_is_allowed(write: Write, content: Any, says: str) -> None:

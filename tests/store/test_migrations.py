@@ -167,6 +167,27 @@ def test_its_sources_can_be_noted_and_its_texts_kept_from_now_on(old: Store) -> 
     assert old.blobs.get(old.blobs.put(b"Be kind.")) == b"Be kind."
 
 
+def test_its_requests_learn_their_models_and_which_of_them_cost_nothing(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE requests SET outcome = '{"not_sent":true}' WHERE id = 'request-2'""")
+    connection.close()
+    with Store(path) as old:
+        [home] = old.tree.conversations()
+        assert old.records.record("request-1").cost_usd is None
+        found = {each.name: (each.requests, each.cost_usd, each.unpriced) for each in old.spending.by("model", home.id)}
+        assert found == {"scripted:boats.json": (1, 0.0, 1), "unknown": (2, 0.0, 1)}
+
+
+def test_its_strategies_become_settings_of_their_conversations(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        details = '{"model":"scripted:boats.json","strategy":"hybrid"}'
+        connection.execute("UPDATE conversations SET details = ?", (details,))
+    connection.close()
+    with Store(path) as old:
+        [home] = old.tree.conversations()
+    assert home.details == {"model": "scripted:boats.json", "settings": {"context.strategy": "hybrid"}}
+
+
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
 def test_a_store_of_any_older_revision_opens(tmp_path: Path, revision: str) -> None:
     path = tmp_path / "of_then.db"

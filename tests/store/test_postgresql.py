@@ -18,6 +18,7 @@ from recto.sources.source import Pick, SourceId
 from recto.store.migrations import REVISIONS
 from recto.store.schema import metadata
 from recto.store.source_uses import SourceUse
+from recto.store.spending import Spent
 from recto.store.store import Store
 from recto.transfer.exporter import write_chunks
 from recto.transfer.importer import Importer
@@ -55,9 +56,9 @@ def chat(store: Store, *words: str) -> tuple[str, list[str]]:
 def request(home: str, *said: bytes, account: RequestAccount | None = None, mark: int | None = None) -> Request:
     pieces = (Piece("head", b'{"messages":['), *(Piece("message", each, mark) for each in said), Piece("tail", b"]}"))
     given = account or RequestAccount()
-    stable = len(pieces) - 2
+    created, stable = "2026-01-31T12:00:00.000Z", len(pieces) - 2
     return Request(
-        new_id(), home, "reply", "a:b", "x", {}, pieces, given, created="t", stable=stable, mark_bytes=MARK
+        new_id(), home, "reply", "a:b", "x", {}, pieces, given, created=created, stable=stable, mark_bytes=MARK
     )  # fmt: skip
 
 
@@ -76,6 +77,30 @@ def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> N
     with store.database.read() as connection:
         query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
         assert set(connection.execute(query).scalars()) == {"messages_request", "source_uses_learnt"}
+
+
+def test_a_database_without_costs_learns_models_and_keeps_its_strategies(url: str) -> None:
+    with Store(url) as store:
+        home, (asked,) = chat(store, "hello")
+        store.tree.change(home, details={"strategy": "hybrid"})
+        sent = request(home, b"hello")
+        store.records.save(sent, None)
+        store.records.outcome(sent.id, finish="stop")
+        reply = Message(new_id(), "assistant", (Text("Yes."),), parent=asked, model="embedded:x", request=sent.id)
+        store.tree.append(home, reply)
+        with store.database.write() as connection:
+            for name in ("model", "cost", "cost_bound"):
+                connection.execute(text(f"ALTER TABLE requests DROP COLUMN {name}"))
+            connection.execute(text("DROP TABLE waiting"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
+    with Store(url) as store:
+        assert store.waiting.of(home) == []
+        assert store.tree.conversation(home).details == {"settings": {"context.strategy": "hybrid"}}
+        assert store.spending.by("model") == [Spent("embedded:x", 1, 0.0)]
+        assert [each.requests for each in store.spending.by("day", since="0")] == [1]
+        with store.database.read() as connection:
+            names = [each["name"] for each in inspect(connection).get_indexes("requests")]
+    assert {"requests_cost", "requests_created", "requests_conversation"} <= set(names)
 
 
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:

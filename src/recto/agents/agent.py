@@ -70,6 +70,18 @@ def apply_agent(settings: Settings, agent: Agent) -> Settings:
     return with_agent_settings(settings, without_conflicts(settings, agent))
 
 
+def with_conversation_settings(
+    settings: Settings, chosen: Mapping[str, Any], name: str = "this conversation"
+) -> tuple[Settings, tuple[str, ...]]:
+    """The settings with those of a conversation on top. Options still win. What no longer fits the others is ignored,
+    with a note: a conversation can always go on."""
+    own = {key: value for key, value in chosen.items() if settings.origin(key) != "option"}
+    try:
+        return configuration.changed(settings, own, name) if own else settings, ()
+    except Invalid as why:
+        return settings, (f"the settings of {name} are ignored: {why.message}",)
+
+
 def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     """The agent without the settings that conflict with these or with each other, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()

@@ -17,7 +17,7 @@ from recto import settings, toml_file
 from recto.agents.server_table import ServerTable, read_server_tables
 from recto.agents.source_file import name_key
 from recto.errors import Invalid
-from recto.settings import Spec
+from recto.setting_spec import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean
 from recto.vault.folder import decode_text

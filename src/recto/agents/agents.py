@@ -49,7 +49,8 @@ from recto.agents.project_trust import accept_setting, admitted_settings
 from recto.agents.source_file import FileCache, FileEntry, name_key, read_source_file, stat_file
 from recto.errors import Invalid, NotFound
 from recto.home_files import TRUST_FILE, private_home
-from recto.settings import Settings, Spec
+from recto.setting_spec import Spec
+from recto.settings import Settings
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
 from recto.vault.folder import decode_text
 

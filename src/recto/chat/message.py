@@ -38,6 +38,8 @@ class Usage(Struct, frozen=True):
     reported: bool = True
     reasoning: int = 0
     """Of the output, tokens of hidden or shown reasoning."""
+    cost_usd: float | None = None
+    """At the prices of that day; None where they were not known."""
 
 
 class Tokens(Struct, frozen=True):

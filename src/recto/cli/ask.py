@@ -141,6 +141,7 @@ def _reply_to_json(reply: "Reply") -> dict[str, Any]:
             "reserve": window.reserve,
             "exact": window.exact,
         },
+        "cost_usd": reply.cost,
         "notes": list(reply.notes),
         "branched": asdict(reply.branched) if reply.branched else None,
         "quotes": [wire.quote_to_json(each) for each in reply.quotes],

@@ -86,6 +86,7 @@ def _at_terminal(chat: "ChatState") -> None:
     chat.desk.servers.wake(chat.talk.agent.servers, chat.desk.project)
     chat.talk.wake()
     prompt = _open_prompt(chat)
+    chat.update_cost()
     chat.tell(chat.greeting())
     _tell_waiting(chat)
     # between prompt and reply Ctrl-C would break the prompt that is being opened
@@ -137,6 +138,7 @@ def _answer(chat: "ChatState", line: str) -> None:
         chat.console.print(_described(why), style="red")
     _tell_waiting(chat)
     if not chat.over:
+        chat.update_cost()
         chat.console.print()
 
 

@@ -1,13 +1,15 @@
 """ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from rich.console import Console
 from rich.text import Text
 
+from recto.cli.drawing.costs import status_of_cost
 from recto.cli.show import shortened, visible, when
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event
 from recto.sources.source import DEFAULT_AGENT
 
@@ -44,6 +46,8 @@ class ChatState(Struct):
     """Slash commands that were typed while a reply came: they run after it."""
     typed: str = ""
     """What was typed while a reply came, and not sent: the next prompt begins with it."""
+    cost: str = ""
+    """What the conversation has cost so far, for the status line."""
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -87,6 +91,19 @@ class ChatState(Struct):
         if self.usage and block.context_size_after:
             self.usage = ContextUsage(block.context_size_after, self.usage.limit)
 
+    def update_cost(self) -> None:
+        with suppress(RectoError):  # a chat never ends because of its status line
+            self.cost = status_of_cost(self.talk, self.desk)
+
+    def measure(self) -> None:
+        """Sets the meter to the next window, as after another model was chosen."""
+        try:
+            window = self.talk.window()
+        except RectoError:
+            self.usage = None  # the next message says what is wrong
+        else:
+            self.watch(ContextUsage(window.total, window.limit))
+
     def tell(self, text: str) -> None:
         # a program reads whole lines; only a terminal wraps them
         self.console.print(Text(visible(text), "dim"), soft_wrap=not self.console.is_terminal)
@@ -122,7 +139,8 @@ class ChatState(Struct):
         filled = min(METER_WIDTH, round(self.usage.percent * METER_WIDTH / 100))
         meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
         told = f"{meter} {self.usage.percent:.0f} % of {self.usage.limit:,} tokens  "
-        return FormattedText([(meter_style(self.usage.percent, self.due_percent), told), model])
+        cost = ("", f"{self.cost}  " if self.cost else "")
+        return FormattedText([(meter_style(self.usage.percent, self.due_percent), told), cost, model])
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:

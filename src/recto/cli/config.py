@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from recto.project_access import ProjectSetting
 
 MODELS = ("model", "context.summary_model")
+of_conversation_option = click.option(
+    "--conversation", "-c", metavar="ID", help="As it is in this conversation, with its agent's and its own settings."
+)
 keys_argument = click.argument("keys", metavar="[KEY]...", nargs=-1)
 
 
@@ -28,14 +31,23 @@ def _loaded() -> settings.Settings:
     return settings.load(locations.find_home(), locations.find_project(Path.cwd()))
 
 
+def _loaded_for(conversation: str | None) -> settings.Settings:
+    """Those in force in a conversation, if one is named: with its agent's and its own."""
+    if conversation is None:
+        return _loaded()
+    with options.open_desk({}) as desk:
+        return options.find_talk(desk, conversation).settings
+
+
 @command.command("show")
+@of_conversation_option
 @options.as_json_option
-def show_settings(as_json: bool) -> None:
+def show_settings(conversation: str | None, as_json: bool) -> None:
     """Show every setting: its value, where that comes from, and what it is for.
 
     Example: recto config show
     """
-    loaded = _loaded()
+    loaded = _loaded_for(conversation)
     for spec in settings.specs():
         value, origin = loaded.get(spec.key), loaded.origin(spec.key)
         if as_json:
@@ -50,13 +62,14 @@ def show_settings(as_json: bool) -> None:
 
 @command.command("get")
 @click.argument("key")
+@of_conversation_option
 @options.as_json_option
-def get(key: str, as_json: bool) -> None:
+def get(key: str, conversation: str | None, as_json: bool) -> None:
     """Print the value of one setting.
 
     Example: recto config get model
     """
-    loaded = _loaded()
+    loaded = _loaded_for(conversation)
     value = loaded.get(key)
     if as_json:
         show.emit({"key": key, "value": value, "from": loaded.origin(key)})

@@ -8,6 +8,7 @@ import click
 
 from recto.cli import options, show
 from recto.cli.ask import open_listener
+from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.transcripts import (
     LEDGER,
     NOTHING_COMPACTED,
@@ -28,17 +29,20 @@ from recto.cli.drawing.transcripts import (
     set_aside_in_words,
     undone_in_words,
 )
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, strategy_in_words
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import follow
 from recto.cli.transfer import export_command, import_command
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
+from recto.settings import conversation_key
 from recto.strategy import STRATEGIES
 from recto.text import clean
 
 if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
+    from recto.store.spending import SpentBy
+    from recto.store_reader import SpentWithin
 
 
 @click.group()
@@ -70,12 +74,14 @@ def show_context(
         talk = _planned(desk, id, agent, new)
         window = talk.window(message)
         if as_json:
-            show.emit(window.to_json())
+            show.emit(window.to_json() | {"settings": talk.chosen_settings})
             return
         from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
 
         drawn = talk.numbered(window.to_json())
         draw_window(show.console(), drawn, outlook=outlook(talk.context_settings, window.plan), whole=whole)
+        for key in talk.chosen_settings:
+            show.say(setting_in_words(key, talk.settings), dim=True)
 
 
 def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Talk":
@@ -102,6 +108,36 @@ def stats(id: str | None, as_json: bool) -> None:
             return
         for name, value in stats_in_words(talk.name, found):
             show.say(f"{name:<14}{value}")
+
+
+@command.command("cost")
+@options.conversation_argument
+@click.option("--all", "everything", is_flag=True, help="Of all conversations.")
+@click.option("--by", type=click.Choice(["day", "model", "conversation", "purpose"]), help="How to sum it up.")
+@click.option("--since", type=options.Moment(), metavar="TIME", help="From this time on.")
+@options.as_json_option
+def cost(id: str | None, everything: bool, by: str | None, since: str | None, as_json: bool) -> None:
+    """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars.
+
+    Example: recto context cost --all --by model
+    """
+    if everything and id:
+        raise click.UsageError("Give an ID or --all, not both.")
+    with options.open_desk() as desk:
+        talk = None if everything else options.find_talk(desk, id)
+        limits = talk.settings.spend if talk else desk.settings.spend
+        wanted: SpentWithin = {"conversation": talk.id if talk else None, "since": since}
+        group: SpentBy = by or ("day" if everything else "model")  # type: ignore[assignment]  # click has checked it
+        if talk and not (by or since or as_json):
+            lines = cost_lines(talk, desk)
+        else:
+            groups, (total,) = desk.spending(group, **wanted), desk.spending("total", **wanted)
+            if as_json:
+                show.emit({"conversation": talk.id if talk else None} | costs_to_json(group, groups, total, limits))
+                return
+            lines = cost_table(desk, group, groups, total)
+        for name, value in lines:
+            show.say(f"{name:<24}  {value}")
 
 
 @command.command("compact")
@@ -278,6 +314,46 @@ def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, 
         return None, desk.conversation(name).id
     except NotFound:
         return name, None
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@options.conversation_option
+@options.as_json_option
+def set_value(key: str, value: str, conversation: str | None, as_json: bool) -> None:
+    """Keep a setting of context with a conversation (by default the latest), over your own settings and its agent's.
+
+    `context.` may be left out. Options such as --set still win.
+
+    Example: recto context set threshold 0.7
+    """
+    _set(key, value, conversation, as_json=as_json)
+
+
+@command.command("unset")
+@click.argument("key")
+@options.conversation_option
+@options.as_json_option
+def unset(key: str, conversation: str | None, as_json: bool) -> None:
+    """Let a conversation follow your own settings and its agent's again.
+
+    Example: recto context unset threshold
+    """
+    _set(key, None, conversation, as_json=as_json)
+
+
+def _set(key: str, value: str | None, conversation: str | None, *, as_json: bool) -> None:
+    with options.open_desk() as desk:
+        talk = options.find_talk(desk, conversation)
+        full = conversation_key(key, talk.name)
+        talk.set_setting(full, value)
+        loaded = talk.settings
+        if as_json:
+            told = {"key": full, "value": loaded.get(full), "from": loaded.origin(full)}
+            show.emit({"conversation": talk.id, **told})
+        else:
+            show.say(setting_in_words(full, loaded))
 
 
 @command.command("clear")

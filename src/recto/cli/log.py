@@ -15,6 +15,7 @@ from recto import __version__
 from recto.cli.show import visible
 from recto.errors import Invalid, RectoError
 from recto.home_files import CRASH_FILE, keep_private, make_private_folder
+from recto.keys import READ
 from recto.locations import find_home
 from recto.text import without_key
 
@@ -53,10 +54,10 @@ class RedactingFormatter(logging.Formatter):
 
 
 def redact(text: str) -> str:
-    """The text without API keys: those of the environment, and whatever looks like one."""
-    values = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+    """The text without API keys: those of the environment, stored ones, and whatever looks like one."""
+    values = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     # the longest first: one key may begin with another
-    for secret in sorted(values, key=len, reverse=True):
+    for secret in sorted(values | READ, key=len, reverse=True):
         text = without_key(text, secret, REDACTED)
     return _SECRETS.sub(lambda found: found["before"] + REDACTED, text)
 

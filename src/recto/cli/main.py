@@ -33,6 +33,7 @@ COMMANDS = {
     "store": "Check the store of all conversations, back it up, restore it.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
+    "keys": "Store keys of providers, list where they come from, remove them.",
 }
 INTERRUPTED = 130
 

@@ -9,9 +9,10 @@ from rich.text import Text
 from recto.chat.message import Message
 from recto.cli import slash_commands as commands
 from recto.cli.chat_state import ChatState
+from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines
 from recto.cli.drawing.requests import draw_request
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS
+from recto.cli.drawing.windows import FOLLOWS_SETTINGS, facts_table
 from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
 from recto.sources.documents import read_attachment
@@ -104,6 +105,8 @@ def _tell_follows(chat: ChatState, message: Message) -> None:
 def _model(chat: ChatState, argument: str) -> None:
     if argument:
         chat.talk.use(argument)
+        with chat.console.status("counting…"):
+            chat.measure()
     chat.tell(f"{chat.talk.model} answers" + ("" if argument else "; /model NAME changes that"))
 
 
@@ -112,6 +115,10 @@ def _request(chat: ChatState, argument: str) -> None:
     if record is None:
         raise NotFound("nothing has been sent yet in this conversation")
     draw_request(chat.console, chat.talk.numbered(record.to_json()))
+
+
+def _cost(chat: ChatState, argument: str) -> None:
+    chat.console.print(facts_table(cost_lines(chat.talk, chat.desk)))
 
 
 def _thinking(chat: ChatState, argument: str) -> None:
@@ -162,6 +169,10 @@ COMMANDS = {
     "strategy": SlashCommand(
         "show what happens when the window is full; NAME changes it", commands.strategy, STRATEGY_WORDS
     ),
+    "set": SlashCommand(
+        "KEY VALUE: keep a setting with this conversation; alone, list its settings", commands.keep_setting
+    ),
+    "unset": SlashCommand("KEY: follow your own settings again", commands.drop_setting),
     "search": SlashCommand("find messages by words and meaning, in all conversations", _search),
     "rules": SlashCommand("list rules; add, remove or mode NAME changes them", commands.rules, commands.WORDS),
     "references": SlashCommand(
@@ -187,6 +198,7 @@ COMMANDS = {
     "waiting": SlashCommand(
         "list messages typed while a reply came that were not sent; drop N takes one back", _waiting, ("drop",)
     ),
+    "cost": SlashCommand("show what this conversation and today have cost", _cost),
     "thinking": SlashCommand("on or off: show the model's thinking before it answers", _thinking, ("on", "off")),
     "quit": SlashCommand("leave the chat", _quit),
 }

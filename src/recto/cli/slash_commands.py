@@ -23,13 +23,21 @@ from recto.cli.drawing.transcripts import (
     set_aside_in_words,
     undone_in_words,
 )
-from recto.cli.drawing.windows import FOLLOWS_SETTINGS, draw_window, facts_table, outlook, strategy_in_words
+from recto.cli.drawing.windows import (
+    FOLLOWS_SETTINGS,
+    draw_window,
+    facts_table,
+    outlook,
+    setting_in_words,
+    strategy_in_words,
+)
 from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
 from recto.cli.screen import Screen
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import edited
 from recto.errors import Invalid
+from recto.settings import conversation_key
 from recto.sources.source import SourceKind
 
 ALL = "all"
@@ -133,6 +141,7 @@ def _documents(chat: ChatState, argument: str) -> None:
 
 
 LAST = "last"
+STRATEGY = "context.strategy"
 
 
 def show_window(chat: ChatState, argument: str) -> None:
@@ -241,6 +250,39 @@ def strategy(chat: ChatState, argument: str) -> None:
         chat.strategy = None if argument == FOLLOWS_SETTINGS else argument
     used = chat.talk.strategy_in_force(chat.strategy)
     chat.tell(strategy_in_words(chat.talk.strategy, used) + ("" if argument else "; /strategy NAME changes that"))
+
+
+def keep_setting(chat: ChatState, argument: str) -> None:
+    """Lists the settings of the conversation, shows one, or keeps one."""
+    key, _, value = argument.partition(" ")
+    if not key:
+        for name in chat.talk.chosen_settings:
+            chat.tell(setting_in_words(name, chat.talk.settings))
+        more = "" if chat.talk.chosen_settings else "this conversation has no settings of its own; "
+        chat.tell(f"{more}/set KEY VALUE keeps one, /unset KEY follows yours again")
+        return
+    full = conversation_key(key, "/set")
+    if value.strip():
+        _keep(chat, full, value.strip())
+    chat.tell(setting_in_words(full, chat.talk.settings))
+
+
+def drop_setting(chat: ChatState, argument: str) -> None:
+    if not argument:
+        raise Invalid("/unset takes the KEY of a setting; /set lists those of this conversation")
+    full = conversation_key(argument, "/unset")
+    _keep(chat, full, None)
+    chat.tell(setting_in_words(full, chat.talk.settings))
+
+
+def _keep(chat: ChatState, key: str, value: str | None) -> None:
+    chat.talk.set_setting(key, value)
+    if key == STRATEGY:  # as with /strategy
+        chat.strategy = value
+    if chat.usage:
+        chat.measure()
+    if value and chat.talk.settings.origin(key) == "option":
+        chat.tell(f"the option that this chat was started with wins over {key} for now")
 
 
 def _text(message: Message) -> str:

@@ -349,7 +349,7 @@ class CompactionRun:
         if not name or name == self.context.model.name:
             return own, notes
         try:
-            return [await self.builder.bare(name), *own], []
+            return [await self.builder.bare(name, self.session.chosen), *own], []
         except RectoError as why:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 

@@ -17,7 +17,7 @@ from recto.compaction.slices import Slices, open_slices
 from recto.compaction.summary_check import WORTH_DIVIDING, SummaryCheck, as_sent
 from recto.compaction.summary_input import MOST_READ, SummaryInput
 from recto.concurrency import StoreThread
-from recto.errors import Overflow, ProviderError, RectoError
+from recto.errors import Overflow, RectoError
 from recto.events import Event, SummaryProgress, SummaryRequested
 from recto.store.store import Store
 from recto.summary.levels import RETURNED, SetAsideItem, add_to_contents, with_returned
@@ -116,7 +116,7 @@ class SummaryWriter(Struct):
             except (NoSummary, RectoError) as why:
                 self._notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
                 self._overflowed = isinstance(why, Overflow)
-                if isinstance(why, ProviderError) and is_hopeless(why) and writer is self.writers[-1]:
+                if is_hopeless(why) and writer is self.writers[-1]:
                     break
         async with aclosing(self._shown(self._without_model())) as events:
             async for event in events:

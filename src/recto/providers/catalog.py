@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from recto.errors import Invalid, NotFound
 from recto.providers.families import LOCAL, abilities, counting
-from recto.providers.model import Model, Prices
+from recto.providers.model import Model
+from recto.providers.prices import Prices
 from recto.strategy import STRATEGIES
 from recto.toml_file import read_ordinary_file
 from recto.window.request import COMMON_CONTROL
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
 
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
-PRICES = ("input", "output", "cache_read", "cache_write")
+# Key in models.toml -> what genai-prices calls it.
+PRICES = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "reasoning": "output_reasoning_mtok",
+    "requests": "requests_kcount",
+}
 ALSO = {"context_limit": "window"}
 """Other names of keys."""
 MAX_NUMBER = 100_000_000
@@ -209,8 +218,14 @@ class ModelCatalog:
         if found := _priced(provider, id) or _passed_on(provider, id):
             name, info = found
             model = _with_facts(_with_prices(model, info), self._shipped, name)
-        for file in (self._shipped, *self._own):
+        for file in (self._shipped, *self._own[:1]):
             model = _with_facts(model, file)
+        for file in self._own[1:]:
+            changed = _with_facts(model, file)
+            # a project must not lower what counts for the user's limits of spending
+            is_priced = model.prices is not None and model.prices.are_known
+            prices = model if is_priced else changed
+            model = replace(changed, prices=prices.prices, prices_from=prices.prices_from)
         return model
 
     def full_name(self, name: str) -> str:
@@ -267,6 +282,8 @@ def _guess(provider: str, id: str) -> Model:
         factor=count.factor,
         exact=count.exact,
         control=() if provider in MAKERS else COMMON_CONTROL,
+        prices=Prices(0.0, 0.0) if provider in LOCAL else None,
+        prices_from="your own server" if provider in LOCAL else "unknown",
         **abilities(provider, id),
     )
 
@@ -285,7 +302,7 @@ def _with_facts(model: Model, file: FactsFile, name: str = "") -> Model:
         values["control"] = tuple(facts["control"])
     if "prices" in facts:
         prices = {name: float(price) for name, price in facts["prices"].items()}
-        values |= {"prices": replace(model.prices or Prices(), **prices), "prices_from": file.origin}
+        values |= {"prices": replace(model.prices or Prices(), above=(), **prices), "prices_from": file.origin}
     return replace(model, **values)
 
 
@@ -332,14 +349,23 @@ def _priced_names() -> Iterator[tuple[str, str]]:
 
 def _with_prices(model: Model, info: "ModelInfo") -> Model:
     now = info.get_prices(datetime.now(UTC))
-    prices = {name: _base(getattr(now, f"{name}_mtok")) for name in PRICES}
-    if any(price is not None for price in prices.values()):
-        model = replace(model, prices=Prices(**prices), prices_from="genai-prices")
+    found = {name: getattr(now, theirs) for name, theirs in PRICES.items()}
+    if any(price is not None for price in found.values()):
+        model = replace(model, prices=_read_prices(found), prices_from="genai-prices")
     if info.context_window:
         model = replace(model, window=info.context_window, window_from="genai-prices")
     return model
 
 
-def _base(price: Any) -> float | None:
-    """The price; of a tiered price the first tier, which applies to nearly all requests."""
-    return None if price is None else float(getattr(price, "base", price))
+def _read_prices(found: Mapping[str, Any]) -> Prices:
+    """A tiered price is another one for all tokens of a request whose input is larger than the tier's start."""
+    starts = sorted({tier.start for price in found.values() for tier in getattr(price, "tiers", ())})
+    at = [replace(Prices(), **{name: _price_at(found[name], start) for name in found}) for start in (0, *starts)]
+    return replace(at[0], above=tuple(zip(starts, at[1:], strict=True)))
+
+
+def _price_at(price: Any, start: int) -> float | None:
+    if price is None:
+        return None
+    tiers = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= start]
+    return float(tiers[-1] if tiers else getattr(price, "base", price))

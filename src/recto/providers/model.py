@@ -10,21 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.message import Usage
+from recto.providers.prices import Prices
 from recto.text import clean
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Parameters, Purpose
 from recto.wire import dumps
 
 ASSUMED_WINDOW = 8192
-
-
-class Prices(Struct, frozen=True):
-    """US dollars per million tokens."""
-
-    input: float | None = None
-    output: float | None = None
-    cache_read: float | None = None
-    cache_write: float | None = None
 
 
 class Model(Struct, frozen=True):

@@ -132,11 +132,16 @@ def _read_usage(raw: Json) -> Usage | None:
         found if isinstance(found := raw.get(name), dict) else {}
         for name in ("prompt_tokens_details", "completion_tokens_details")
     )
+    output, reasoning = (
+        reported_count(found) or 0 for found in (raw.get("completion_tokens"), replied.get("reasoning_tokens"))
+    )
+    # some providers count reasoning beside the completion, and only their total tells
+    beside = (reported_count(raw.get("total_tokens")) or 0) - used - output
     return Usage(
         input=used,
-        output=reported_count(raw.get("completion_tokens")) or 0,
+        output=output + max(0, beside),
         cache_read=reported_count(details.get("cached_tokens")) or 0,
-        reasoning=reported_count(replied.get("reasoning_tokens")) or 0,
+        reasoning=max(reasoning, beside),
         cache_write=reported_count(details.get("cache_write_tokens")) or 0,
     )
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from recto.errors import Invalid, NoKey, NotFound, ProviderError, Refused
+from recto.keys import KeyedEnvironment
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider
 from recto.providers.catalog import FILE, PRICED, ModelCatalog
 from recto.providers.embedded import ID, NAME, EmbeddedProvider
@@ -18,7 +19,7 @@ from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import LlamaServer, LocalServer, OllamaProvider
 from recto.providers.model import Model, Provider
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.remote import RemoteProvider
+from recto.providers.remote import RemoteProvider, no_key_in_words
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedder import EmbeddingAddress
 from recto.window.request import Format
@@ -80,6 +81,7 @@ def open_provider(
 ) -> Provider:
     """`window` applies to the embedded model only, which has its own retry policy."""
     _check_name(name)
+    environment = KeyedEnvironment(home, environment)
     if name == "scripted":
         return ScriptedProvider()
     catalog = ModelCatalog(home, project)
@@ -116,7 +118,7 @@ class ModelOverview(Struct, frozen=True):
 
 async def model_overview(home: Path, project: Path | None, environment: Mapping[str, str]) -> ModelOverview:
     """Usable are: the embedded model, those of providers with a key, those that a configured server lists."""
-    catalog = ModelCatalog(home, project)
+    catalog, environment = ModelCatalog(home, project), KeyedEnvironment(home, environment)
     servers = await offered_models(home, project, environment)
     usable = {model.name: model for models in servers.values() for model in models}
     others = []
@@ -154,6 +156,13 @@ def has_key(name: str, environment: Mapping[str, str]) -> bool:
     return name in KNOWN and bool(_key(name, KNOWN[name], environment))
 
 
+def key_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The providers that can have a key, and the variable of each: known ones, and those at the user's addresses."""
+    known = {name: address.key_variable for name, address in KNOWN.items() if address.key_variable}
+    own = {name: _variable(name, "API_KEY").removeprefix("RECTO_") for name in _configured(environment)}
+    return own | known
+
+
 def _configured(environment: Mapping[str, str]) -> list[str]:
     """The providers whose address is set. A variable does not tell dashes from underscores; dashes are usual."""
     found = [re.fullmatch(r"RECTO_([A-Z0-9][A-Z0-9_]*)_BASE_URL", variable) for variable in environment]
@@ -161,8 +170,9 @@ def _configured(environment: Mapping[str, str]) -> list[str]:
     return [name if name in KNOWN else name.replace("_", "-") for name in names]
 
 
-def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAddress:
+def embedding_address(name: str, environment: Mapping[str, str], home: Path) -> EmbeddingAddress:
     """The address and key for embeddings of `provider:model`: the same as for replies."""
+    environment = KeyedEnvironment(home, environment)
     if ":" not in name:
         raise Invalid(f"{name!r} is not an embedder; use minilm, none, or provider:model.", name=name)
     provider, _ = split_name(name)
@@ -172,9 +182,7 @@ def embedding_address(name: str, environment: Mapping[str, str]) -> EmbeddingAdd
     address = _address(provider, environment)
     key = (_key(provider, address, environment) or "").strip() or None
     if key is None and address.key_variable:
-        raise NoKey(
-            f"{provider} needs a key; set {address.key_variable} in the environment.", variable=address.key_variable
-        )
+        raise NoKey(no_key_in_words(provider, address.key_variable), variable=address.key_variable)
     if key and not (key.isascii() and key.isprintable()):
         raise Refused(f"The key of {provider} contains characters that no key has; copy it again.")
     return EmbeddingAddress(address.base_url, key, _key_variable(provider, address, environment))

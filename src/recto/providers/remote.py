@@ -106,9 +106,7 @@ class RemoteProvider(ABC):
 
     def _checked_key(self) -> str | None:
         if self._key is None and self.key_variable:
-            raise NoKey(
-                f"{self.name} needs a key; set {self.key_variable} in the environment.", variable=self.key_variable
-            )
+            raise NoKey(no_key_in_words(self.name, self.key_variable), variable=self.key_variable)
         if self._key and not (self._key.isascii() and self._key.isprintable()):
             refused = Refused(
                 f"The key in {self.key_variable or self.name} contains characters that no key has; copy it again."
@@ -140,3 +138,7 @@ def _model_in(body: bytes) -> str:
         return str(JSONDecoder().raw_decode(start, len(BODY_START))[0]) if found else "this model"
     except ValueError:
         return "this model"
+
+
+def no_key_in_words(provider: str, variable: str) -> str:
+    return f"{provider} needs a key; set {variable} in the environment, or store it with `recto keys set {provider}`."

@@ -3,7 +3,7 @@
 The file is a list of steps, or {"limit": the window in tokens, null for unknown, "attachments": whether it takes images
 and files, "exact": false where our counts are to be estimates, "summarizes": false for a model that writes no
 summaries, "tools": false for one that cannot call tools, "one_slot": true for one that answers one request at a time,
-"steps": a list}. A step is one of
+"prices": US dollars as in models.toml, "steps": a list}. A step is one of
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
@@ -34,6 +34,7 @@ from recto.providers.families import VocabularyCounter
 from recto.providers.http import Sleep
 from recto.providers.model import ASSUMED_WINDOW, CallPart, Done, Model, ReplyPart, TextPart, ThinkingPart
 from recto.providers.openai import OpenAIFormat
+from recto.providers.prices import Prices
 from recto.window.request import Format, Piece, Purpose
 from recto.wire import Json, dumpb, dumps, loads
 
@@ -45,6 +46,7 @@ ERRORS: dict[str, Callable[[], ProviderError]] = {
 }
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 USAGE = ("input", "output", "cache_read", "cache_write", "reasoning")
+PRICE_NAMES = (*USAGE, "requests")
 _WORD = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -73,6 +75,7 @@ class Script(Struct):
     summarizes: bool = True
     one_slot: bool = False
     tools: bool = True
+    prices: Prices | None = None
     played: set[int] = field(default_factory=set)
 
     def next(self, purpose: str) -> ScriptStep:
@@ -99,7 +102,7 @@ class ScriptedProvider:
         path = name.removeprefix("scripted:")
         script = self._script(path)
         model = replace(_model(path, script.window), exact=script.is_exact, summarizes=script.summarizes)
-        model = replace(model, one_slot=script.one_slot, tools=script.tools)
+        model = replace(model, one_slot=script.one_slot, tools=script.tools, prices=script.prices)
         return replace(model, images=script.takes_attachments, files=script.takes_attachments)
 
     async def counter(self, model: Model) -> VocabularyCounter:
@@ -178,10 +181,11 @@ def read_script(path: str) -> Script:
     summarizes: Json = True
     one_slot: Json = False
     tools: Json = True
+    prices: Json = None
     if isinstance(data, dict):
-        known = ("limit", "attachments", "exact", "summarizes", "tools", "one_slot", "steps")
+        known = ("limit", "attachments", "exact", "summarizes", "tools", "one_slot", "prices", "steps")
         _check_keys(path, "the file", data, known)
-        one_slot, tools = data.get("one_slot", one_slot), data.get("tools", tools)
+        one_slot, tools, prices = data.get("one_slot", one_slot), data.get("tools", tools), data.get("prices")
         exact, summarizes = data.get("exact", exact), data.get("summarizes", summarizes)
         limit, takes, data = data.get("limit", limit), data.get("attachments", takes), data.get("steps")
     if limit is not None and not _is_whole(limit):
@@ -190,10 +194,13 @@ def read_script(path: str) -> Script:
     for name, value in switches.items():
         if not isinstance(value, bool):
             _bad(path, name, "true or false")
+    if not _are_prices(prices):
+        _bad(path, "prices", f"an object with numbers for {', '.join(PRICE_NAMES)}")
     if not isinstance(data, list) or not data:
         _bad(path, "the file", 'a list of steps, or {"limit": n, "steps": [...]}, with at least one step')
     steps = tuple(_step(path, f"step {n}", step) for n, step in enumerate(data, 1))
-    return Script(limit or None, steps, takes, exact, summarizes, one_slot, tools)
+    priced = None if prices is None else replace(Prices(), **prices)
+    return Script(limit or None, steps, takes, exact, summarizes, one_slot, tools, priced)
 
 
 def _step(path: str, place: str, data: Json) -> ScriptStep:
@@ -255,6 +262,14 @@ def _are_calls(value: Json) -> bool:
 def _is_usage(value: Json) -> bool:
     return value is None or (
         isinstance(value, dict) and value.keys() <= set(USAGE) and all(type(count) is int for count in value.values())
+    )
+
+
+def _are_prices(value: Json) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and value.keys() <= set(PRICE_NAMES)
+        and all(type(price) in (int, float) and price >= 0 for price in value.values())
     )
 
 

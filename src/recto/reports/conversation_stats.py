@@ -1,25 +1,21 @@
 """Statistics over one conversation: what was said on its path, what was sent in all its branches, what that cost."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.providers.model import Prices
 from recto.reports.transcript import ArchivedPart
 from recto.store.records import Record
 from recto.window.plan import Budget
 from recto.window.window import Window
 
 USAGE = ("input", "output", "cache_read", "cache_write")
-PRICE_UNIT = 1_000_000
 MAKE_ROOM = ("compact", "clear")
 """Actions that make a window smaller; pins, edits and compactions taken back are the others."""
-
-PricesOf = Callable[[str], Awaitable[Prices | None]]
 
 
 class SaidStats(Struct, frozen=True):
@@ -91,10 +87,13 @@ class ModelCost(Struct, frozen=True):
     model: str
     usage: Mapping[str, int]
     cost_usd: float | None
-    """None where the prices are unknown."""
+    """Of the requests whose price was known; None where that were none."""
+    unpriced: int = 0
+    """Requests whose price was not known."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"model": self.model, **{name: self.usage[name] for name in USAGE}, "cost_usd": self.cost_usd}
+        cost = {"cost_usd": self.cost_usd, "unpriced": self.unpriced}
+        return {"model": self.model, **{name: self.usage[name] for name in USAGE}, **cost}
 
 
 class RequestTotals(Struct, frozen=True):
@@ -109,12 +108,16 @@ class RequestTotals(Struct, frozen=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """Of the models whose prices are known."""
-        known = [each.cost_usd for each in self.models if each.cost_usd is not None]
-        return round(sum(known), 6) if known else None
+        """Of the requests whose price was known."""
+        return _sum([each.cost_usd for each in self.models])[0]
+
+    @property
+    def unpriced(self) -> int:
+        return sum(each.unpriced for each in self.models)
 
     def to_json(self) -> dict[str, Any]:
-        return {"requests": self.requests, "usage": self.usage, "cost_usd": self.cost_usd}
+        cost = {"cost_usd": self.cost_usd, "unpriced": self.unpriced}
+        return {"requests": self.requests, "usage": self.usage, **cost}
 
 
 class RecallStats(Struct, frozen=True):
@@ -192,17 +195,21 @@ class SaidCounter(Struct):
         )
 
 
-async def request_totals(records: Sequence[Record], prices_of: PricesOf) -> RequestTotals:
+def request_totals(records: Sequence[Record]) -> RequestTotals:
     usage: dict[str, Counter[str]] = {}
+    costs: dict[str, list[float | None]] = {}
     for record in records:
-        reported = record.outcome.get("usage") or {}
-        spent = {name: reported.get(name, 0) for name in USAGE}
-        usage.setdefault(record.account.model or "unknown", Counter()).update(spent)
-    costs = []
-    for model, total in usage.items():
-        prices = await prices_of(model)
-        costs.append(ModelCost(model, total, cost(prices, total) if prices else None))
-    return RequestTotals(len(records), tuple(costs))
+        model, reported = record.account.model or "unknown", record.outcome.get("usage") or {}
+        usage.setdefault(model, Counter()).update({name: reported.get(name, 0) for name in USAGE})
+        costs.setdefault(model, []).append(record.cost_usd)
+    models = [ModelCost(model, spent, *_sum(costs[model])) for model, spent in usage.items()]
+    return RequestTotals(len(records), tuple(models))
+
+
+def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
+    """What is known of it, and how many are not known."""
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known), 9) if known else None, len(costs) - len(known)
 
 
 def recall_stats(records: Iterable[Record]) -> RecallStats:
@@ -210,19 +217,3 @@ def recall_stats(records: Iterable[Record]) -> RecallStats:
     picks = [section.picks for section in sections if section.name == "recalled"]
     messages = {pick.name for some in picks for pick in some}
     return RecallStats(len(picks), len(messages), sum(pick.tokens for some in picks for pick in some))
-
-
-def cost(prices: Prices, spent: Mapping[str, int]) -> float | None:
-    """US dollars; None where the prices are unknown. What a cache gave or took has a price of its own."""
-    if prices.input is None or prices.output is None:
-        return None
-    fresh = spent["input"] - spent["cache_read"] - spent["cache_write"]
-    read = prices.input if prices.cache_read is None else prices.cache_read
-    write = prices.input if prices.cache_write is None else prices.cache_write
-    total = (
-        fresh * prices.input
-        + spent["cache_read"] * read
-        + spent["cache_write"] * write
-        + spent["output"] * prices.output
-    )
-    return total / PRICE_UNIT

@@ -71,6 +71,8 @@ class Record(Struct, frozen=True):
     pieces: int
     account: RequestAccount
     outcome: dict[str, Any]
+    cost_usd: float | None = None
+    """None where the price was not known, or the request has not ended."""
 
     @property
     def was_sent(self) -> bool:
@@ -120,16 +122,19 @@ class Records:
                 "stable_sha256": request.beginning(request.stable),
                 "account": pack_with(encode_account(account), dictionaries[-1]),
                 "marks": _marks(request),
+                "model": request.model,
+                "cost_bound": request.at_most_usd,
+                "cost": None,
             }
             try:
                 INSERT_REQUEST(connection, **values)
             except IntegrityError as why:
                 raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
 
-    def outcome(self, id: str, **facts: Any) -> None:
-        """Stores the outcome of the request once: attempts, usage, finish, error, the reply's id."""
+    def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
+        """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
-            SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts))
+            SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -156,6 +161,14 @@ class Records:
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:
             found: str | None = LATEST_REQUEST(connection, id=conversation, purpose=purpose).scalar()
+        return found
+
+    def first(self, conversation: str) -> str | None:
+        """The first request for a reply."""
+        query = select(requests.c.id).join(conversations).where(conversations.c.id == conversation)
+        query = query.where(requests.c.purpose == "reply").order_by(requests.c.n).limit(1)
+        with self._database.read() as connection:
+            found: str | None = connection.execute(query).scalar()
         return found
 
     def named(self, id: str) -> str:
@@ -285,6 +298,7 @@ def _record(connection: Connection, row: AnyRow) -> Record:
         pieces=len(Rebuilder().numbers(connection, row)),
         account=account,
         outcome={"counted": account.total, **_reply(connection, row), **wire.loads(row.outcome)},
+        cost_usd=row.cost,
     )
 
 

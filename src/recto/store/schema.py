@@ -88,7 +88,15 @@ requests = Table(
     Column("outcome", TEXT, nullable=False, server_default=text("'{}'")),
     # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
     Column("marks", TEXT),
+    Column("model", TEXT),
+    # US dollars: the most that it could cost, known before it left, and what it cost in the end. Both are null where
+    # the price is not known; requests that cost nothing, as those that never left, have 0.
+    Column("cost_bound", Float),
+    Column("cost", Float),
     Index("requests_conversation", "conversation"),
+    # What was spent is summed from these alone.
+    Index("requests_cost", "conversation", "cost", "cost_bound"),
+    Index("requests_created", "created", "cost", "cost_bound"),
 )
 
 # Which documents messages refer to, for counting; the blocks of a message hold the same and more.

@@ -301,5 +301,7 @@ def _chain() -> Select[Any]:
 
 CHAIN = Statement(_chain())
 SET_OUTCOME = Statement(
-    update(requests).where(requests.c.id == bindparam("request")).values(outcome=bindparam("new_outcome"))
+    update(requests)
+    .where(requests.c.id == bindparam("request"))
+    .values(outcome=bindparam("new_outcome"), cost=bindparam("new_cost"))
 )

@@ -9,6 +9,7 @@ from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
+from recto.store.spending import Spending
 from recto.store.tree import Tree
 from recto.store.waiting import WaitingMessages
 
@@ -23,6 +24,7 @@ class Store:
         self.usage_reports = UsageReports(self.database)
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
+        self.spending = Spending(self.database)
         self.source_uses = SourceUses(self.database)
         self.waiting = WaitingMessages(self.database)
         self.copies = ConversationCopies(self.database)

@@ -12,6 +12,7 @@ from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
 from recto.turn.preamble import Preamble, list_pieces
+from recto.turn.spending import at_most
 from recto.turn.token_cache import Counted, TokenCache
 from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import PASSING
@@ -73,6 +74,12 @@ class Turn(Struct, frozen=True):
     def needs_compaction(self) -> bool:
         """Whether it cannot be sent as it is."""
         return self.plan.cut is not None or self.window.free < 0
+
+    @property
+    def at_most_usd(self) -> float | None:
+        """The most that it can cost, as far as a reply keeps to its `max_tokens`, or else to the reserve."""
+        longest = self.context.parameters.max_tokens or self.window.reserve
+        return at_most(self.context.model, self.window.total, longest)
 
     def pieces(self) -> tuple[tuple[Piece, ...], int]:
         """What is sent, and how many pieces of it precede what changes with every message."""

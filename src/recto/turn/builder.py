@@ -3,16 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from recto import settings as configuration
-from recto.agents.agent import Agent, apply_agent
+from recto.agents.agent import Agent, apply_agent, with_conversation_settings
 from recto.concurrency import StoreThread
 from recto.errors import Invalid, RectoError
 from recto.providers.catalog import ModelCatalog
 from recto.providers.http import RetryPolicy
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider, accepted
 from recto.providers.registry import open_provider, split_name
-from recto.settings import ContextSettings, Settings
+from recto.settings import Settings
 from recto.sources.selection import OfferedTool, StablePicks
 from recto.sources.tools import Toolbox
 from recto.store.store import Store
@@ -28,13 +29,15 @@ from recto.turn.context import (
     with_parameters,
 )
 from recto.turn.preamble import Instructions, Preamble, build_preamble, with_tools
+from recto.turn.spending import is_priced
 from recto.turn.token_cache import TokenCache
 from recto.window.calibration import learned
 from recto.window.request import Parameters
 
 # The recall tool is not worth a larger share of the room: in a small window everything is near anyway.
 LARGEST_TOOL = 0.04
-STRATEGY = "context.strategy"
+STRATEGY, OPTION = "context.strategy", "option"
+NOTHING_CHOSEN: Mapping[str, Any] = {}
 
 
 class TurnBuilder:
@@ -67,21 +70,22 @@ class TurnBuilder:
         self,
         name: str,
         agent: Agent,
-        strategy: str | None = None,
+        chosen: Mapping[str, Any] = NOTHING_CHOSEN,
         options: CallOptions = NO_OPTIONS,
         conversation: str = "",
     ) -> ResolvedModel:
-        """`strategy` is the one that was chosen for the conversation."""
+        """`chosen` are the settings that the conversation has."""
         provider, model = self.provider(name), await self.model(name)
         token_cache = await self._calibrated(await self._token_cache(provider, model), conversation)
-        settings = self._context_settings(model, agent, strategy, options.strategy)
+        settings, notes = self._in_force(model, agent, chosen, options.strategy)
         asked = with_parameters(self._parameters(model, provider), options.parameters)
         parameters, left_out = accepted(asked, model)
-        return ResolvedModel(provider, token_cache, parameters, settings, agent, self._prompt(agent), left_out)
+        about = (agent, self._prompt(agent), left_out, settings.spend, notes)
+        return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
 
-    async def bare(self, name: str) -> TurnContext:
+    async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:
         """A model that is asked for something beside the conversation, without any sources."""
-        return await self.build(await self.resolve(name, Agent()), StablePicks())
+        return await self.build(await self.resolve(name, Agent(), chosen), StablePicks())
 
     async def build(self, resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
         """`compaction` is the number of the Compaction in force, for which the tools were picked."""
@@ -118,20 +122,24 @@ class TurnBuilder:
     def _notes(self, resolved: ResolvedModel) -> Iterator[str]:
         model = resolved.model
         yield from self._settings.notes.values()
+        yield from resolved.notes
         if not resolved.is_known:
             yield _unknown_window(model)
+        if (resolved.spend.conversation or resolved.spend.day) and not is_priced(model):
+            yield _unknown_price(model)
         for name in resolved.left_out:
             yield f"{model.name} takes no {name.replace('_', ' ')}: it is not sent"
 
-    def _context_settings(
-        self, model: Model, agent: Agent, conversation: str | None, call: str | None
-    ) -> ContextSettings:
-        """The closest choice of a strategy wins: the call's, then the conversation's, agent's, model's, settings'."""
-        settings = apply_agent(self._settings, agent)
-        by_option = settings.context.strategy if settings.origin(STRATEGY) == "option" else None
-        by_agent = settings.context.strategy if STRATEGY in agent.context else None
-        chosen = call or by_option or conversation or by_agent or model.strategy
-        return configuration.changed(settings, {STRATEGY: chosen} if chosen else {}, "strategy").context
+    def _in_force(
+        self, model: Model, agent: Agent, chosen: Mapping[str, Any], call: str | None
+    ) -> tuple[Settings, tuple[str, ...]]:
+        """The settings of a turn: those of the conversation go over the agent's, and options over both. The closest
+        choice of a strategy wins: the call's, the option's, then the conversation's, agent's, model's, settings'."""
+        below = apply_agent(self._settings, agent)
+        if model.strategy and STRATEGY not in agent.context and below.origin(STRATEGY) != OPTION:
+            below = configuration.changed(below, {STRATEGY: model.strategy}, model.name)
+        settings, notes = with_conversation_settings(below, chosen)
+        return (configuration.changed(settings, {STRATEGY: call}, "strategy") if call else settings), notes
 
     async def model(self, name: str) -> Model:
         """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""
@@ -204,6 +212,13 @@ class TurnBuilder:
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()
+
+
+def _unknown_price(model: Model) -> str:
+    return (
+        f"the price of {model.name} is unknown: what it costs counts for no limit of spending; "
+        "set `prices` in models.toml"
+    )
 
 
 def _unknown_window(model: Model) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from recto.agents.agent import Agent
 from recto.chat.conversation import View
 from recto.providers.model import ASSUMED_WINDOW, Model, Provider
-from recto.settings import ContextSettings
+from recto.settings import ContextSettings, SpendSettings
 from recto.sources.selection import StablePicks
 from recto.sources.source import Tool
 from recto.sources.tools import Toolbox
@@ -51,6 +51,8 @@ class ResolvedModel(Struct, frozen=True):
     prompt: str
     left_out: tuple[str, ...] = ()
     """Parameters that were asked for and that the model does not take."""
+    spend: SpendSettings = SpendSettings()
+    notes: tuple[str, ...] = ()
 
     @property
     def model(self) -> Model:

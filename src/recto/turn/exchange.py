@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from recto.background import FOREGROUND
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
-from recto.chat.message import Message, Role, Tokens, Usage
+from recto.chat.message import Message, Role, Status, Tokens, Usage
 from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import ProviderError, RectoError, StoreError
 from recto.events import (
@@ -39,6 +39,7 @@ from recto.turn.message_tokens import add_results, message_tokens
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
 from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence
+from recto.turn.spending import broken_off, priced
 from recto.turn.tool_round import Approvals, close_calls, run_calls
 from recto.window.calibration import is_believable
 from recto.window.request import Request
@@ -209,6 +210,8 @@ class Exchange:
         blocks = await self._with_references(incoming.blocks)
         tokens, uses = await self._tokens("assistant", blocks), await self._used(incoming.blocks)
         learn = self._learn(usage.input) if usage else None
+        counted = Usage(self.turn.window.total, tokens.own or 0, reported=False)
+        spent = priced(self.context.model, usage or counted)
 
         def also() -> None:
             if uses:
@@ -220,8 +223,8 @@ class Exchange:
             "pending" if any(map(self.context.toolbox.is_callers, calls)) else "done",
             blocks=blocks,
             tokens=tokens,
-            usage=usage or Usage(self.turn.window.total, tokens.own or 0, reported=False),
-            outcome=outcome | _told_uses(uses),
+            usage=spent,
+            outcome=outcome | _told_uses(uses) | {"cost_usd": spent.cost_usd},
             also=also,
         )
         assert message is not None
@@ -315,12 +318,17 @@ class Exchange:
         stopped = isinstance(why, asyncio.CancelledError | GeneratorExit)
         error = None if stopped else why.message if isinstance(why, RectoError) else repr(why)
         not_sent = isinstance(why, ProviderError) and not why.sent
-        outcome = self._outcome("stopped" if stopped else "error", error, not_sent=not_sent)
+        # what broke off while it was answered is paid for, what failed before that is not
+        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text | Thinking))
+        spent = broken_off(self.context.model, self.turn.window.total, text) if stopped or incoming.message else None
+        cost = {"cost_usd": spent.cost_usd if spent else 0.0}
+        outcome = self._outcome("stopped" if stopped else "error", error, not_sent=not_sent) | cost
         # a store that fails here has most likely failed before: the first error is the one to report
         with suppress(StoreError):
             found = self.citations.block() if incoming.blocks else None
             blocks = (*incoming.blocks, found) if found else None
-            kept = await incoming.finish("stopped" if stopped else "error", blocks=blocks, error=error, outcome=outcome)
+            status: Status = "stopped" if stopped else "error"
+            kept = await incoming.finish(status, blocks=blocks, usage=spent, error=error, outcome=outcome)
             if not kept:
                 await self.store_thread.do(self.store.records.outcome, self.request.id, **outcome)
 

@@ -147,6 +147,11 @@ async def queue_message(
     return await store_thread.do(store.waiting.add, session.conversation, blocks)
 
 
+async def is_waiting(store: Store, store_thread: StoreThread, session: ChatSession) -> bool:
+    """Whether a message can enter now. Calls that were handed back to the caller are answered first."""
+    return session.pending is None and bool(await store_thread.do(store.waiting.of, session.conversation))
+
+
 async def stored_blocks(store: Store, store_thread: StoreThread, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The blocks with the bytes of images and files in the store."""
     has_data = any(isinstance(block, Image | File) and block.base64 for block in blocks)

@@ -2,9 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct, field
 
@@ -19,6 +19,8 @@ from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
 
 T = TypeVar("T")
+SETTINGS = "settings"
+"""Where a conversation's details hold the settings that were chosen for it, by key."""
 ASK_AGAIN_S = 0.005
 
 
@@ -49,7 +51,7 @@ class SessionChanges(TypedDict, total=False):
     model: str
     vault: Vault | None
     document: str | None
-    strategy: str | None
+    chosen: Mapping[str, Any]
     request: str
     loaded: dict[TokenCache, LoadedView]
     settings: ContextSettings
@@ -87,8 +89,8 @@ class ChatSession(Struct):
     document: str | None = None
     """What the user has open beside the chat, by its path in the vault."""
     agent: str = "default"
-    strategy: str | None = None
-    """The strategy that was chosen for the conversation."""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    """The settings that were chosen for the conversation, by key."""
     branch: Branched | None = None
     """Where this client's path left the conversation's own; None as long as they are one."""
     request: str | None = None

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from recto.chat.blocks import Made, Text
 from recto.chat.message import now
 from recto.concurrency import StoreThread
-from recto.errors import ProviderError, RectoError, StoreError, Unreachable
+from recto.errors import NoKey, ProviderError, RectoError, Refused, SpendLimit, StoreError, Unreachable
 from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, TextPart, accepted
 from recto.sources.source import Pick
@@ -22,6 +22,7 @@ from recto.text import clean
 from recto.turn.context import TurnContext
 from recto.turn.preamble import Preamble, list_pieces
 from recto.turn.session import ChatSession
+from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.token_cache import Counted
 from recto.window.account import RequestAccount
 from recto.window.calibration import is_believable
@@ -110,24 +111,40 @@ async def call_model(
         async with asyncio.timeout(timeout_s):
             texts, called, done = await _gather(question.context, request, attempts)
     except TimeoutError as why:
-        await store_thread.do(store.records.outcome, request.id, finish="error", error="timed out", attempts=attempts)
+        late, cost = {"finish": "error", "error": "timed out", "attempts": attempts}, _broken_off(question)
+        await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **late))
         raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
         told = {"finish": "error" if error else "stopped", "error": error, "attempts": attempts}
         was_refused = isinstance(why, ProviderError) and not why.sent
         unsent = {"not_sent": True} if was_refused or not has_left else {}
+        has_begun = has_left and (error is None or (isinstance(why, ProviderError) and why.partial))
+        cost = _broken_off(question) if has_begun else 0.0
         with suppress(StoreError):
-            await store_thread.do(store.records.outcome, request.id, **told, **unsent)
+            await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **told, **unsent))
         raise
-    usage = asdict(done.usage) if done.usage and is_believable(done.usage) else None
     text = clean("".join(texts))[0]
+    usage, cost = _reported(question, done, text)
     took = round(asyncio.get_running_loop().time() - started, 3)
     later = {"called": called, "duration_s": took} if question.ahead else {}
-    facts = {"finish": done.finish, "usage": usage, "text": text, "attempts": attempts, **later}
-    await store_thread.do(lambda: store.records.outcome(request.id, **facts))
+    facts: dict[str, object] = {"finish": done.finish, "usage": usage, "text": text, "attempts": attempts, **later}
+    await store_thread.do(lambda: store.records.outcome(request.id, cost_usd=cost, **facts))
     made = Made(question.context.provider.name, question.context.model.name, took)
     return SideAnswer(text, done.finish, called, made)
+
+
+def _reported(question: SideCall, done: Done, text: str) -> tuple[dict[str, object] | None, float | None]:
+    """The usage that the provider reported, and the cost of it, or of our own count where it reported none."""
+    model = question.context.model
+    if done.usage is None or not is_believable(done.usage):
+        return None, broken_off(model, question.tokens, text).cost_usd
+    usage = priced(model, done.usage)
+    return asdict(usage), usage.cost_usd
+
+
+def _broken_off(question: SideCall) -> float | None:
+    return broken_off(question.context.model, question.tokens, "").cost_usd
 
 
 async def _gather(
@@ -163,6 +180,7 @@ def _request(question: SideCall, session: ChatSession, message: str | None, purp
         created=now(),
         stable=len(pieces) - 2,
         mark_bytes=context.token_cache.format.mark_bytes,
+        at_most_usd=at_most(context.model, question.tokens, question.parameters.max_tokens or 0),
     )
 
 
@@ -196,6 +214,7 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
 
 def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:
     with store.database.write():
+        check_limits(store, context.resolved.spend, request)
         context.token_cache.save()
         # a line about a document shares no prefix with the conversation
         base = None if request.purpose == "gist" else session.request or store.records.latest(session.conversation)
@@ -206,6 +225,6 @@ async def count_texts(context: TurnContext, texts: Sequence[str]) -> list[Counte
     return await context.token_cache.count([Entry("user", (Text(text),)) for text in texts])
 
 
-def is_hopeless(why: ProviderError) -> bool:
+def is_hopeless(why: Exception) -> bool:
     """Whether the same call would fail again."""
-    return why.type in ("NoKey", "Refused")
+    return isinstance(why, NoKey | Refused | SpendLimit)

@@ -24,7 +24,7 @@ from recto.chat.message import Message, now
 from recto.concurrency import StoreThread
 from recto.errors import RectoError
 from recto.mcp.servers import McpServers, ToolOffer
-from recto.settings import ToolSettings
+from recto.settings import FIXED, ContextSettings, ToolSettings
 from recto.sources.chooser import ChoiceLimits, Chooser, PastTurn, ScoredSource, SourceChoice
 from recto.sources.mentions import mentioned_sources, without_mentions
 from recto.sources.overrides import SourceList, SourceOverrides, SourceState, overrides_from_json
@@ -42,6 +42,7 @@ from recto.sources.source import (
 )
 from recto.sources.tools import RECALL, RECALL_TOOL, CallerTool, LocalTool, RunnableTool
 from recto.store.store import Store
+from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession, LastTools, last_tools
@@ -86,6 +87,7 @@ class SessionSources(Struct):
     ) -> TurnInput:
         """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
         overrides, compaction = await (state or self.store_thread.submit(self.state, session))
+        resolved = replace(resolved, agent=await self.agent_of(session, resolved.agent, resolved.settings))
         agent, notes = resolved.agent, list[str]()
         if message is not None:
             mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
@@ -101,6 +103,12 @@ class SessionSources(Struct):
     def state(self, session: ChatSession) -> SourceState:
         block = self.store.tree.compaction_block(session.head) if session.head else None
         return self.overrides(session.conversation), block.compaction_number if block else None
+
+    async def agent_of(self, session: ChatSession, agent: Agent, settings: ContextSettings) -> Agent:
+        """The agent with the sources that this conversation has of it."""
+        if settings.session != FIXED or not session.conversation:
+            return agent
+        return await self.store_thread.do(as_it_began, self.store, session.conversation, agent)
 
     # -- what the user changed
 

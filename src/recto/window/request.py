@@ -211,6 +211,8 @@ class Request(Struct, frozen=True):
     """How many pieces precede those that change with every message."""
     mark_bytes: bytes = b""
     """The format's mark, inserted where a piece has one."""
+    at_most_usd: float | None = None
+    """The most that it can cost; None where the price is not known."""
 
     @property
     def body(self) -> bytes:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from recto.cli.show import counted, visible
 from recto.reports.conversation_stats import MAKE_ROOM, ConversationStats, RecallStats, RequestTotals, SaidStats
+from recto.text import dollars
 
 Json = Mapping[str, Any]
 SOURCE_KINDS = ("rule", "reference", "tool")
@@ -194,4 +195,7 @@ def _recalled(recalled: RecallStats) -> str:
 
 
 def _cost(totals: RequestTotals) -> str:
-    return "unknown: no prices" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
+    if totals.cost_usd is None:
+        return "unknown: no prices" if totals.requests else dollars(0)
+    missing = f", without {counted(totals.unpriced, 'request')} of unknown price" if totals.unpriced else ""
+    return dollars(totals.cost_usd) + missing

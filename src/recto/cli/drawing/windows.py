@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from recto.cli.drawing.picks import badge, draw_considered, draw_sources, is_source
-from recto.cli.show import counted, visible
+from recto.cli.show import counted, literal, visible
 
 if TYPE_CHECKING:
-    from recto.settings import ContextSettings
+    from recto.settings import ContextSettings, Settings
     from recto.window.plan import Plan
     from recto.window.window import Window
 
@@ -69,6 +69,10 @@ def compacting_in_words(plan: Json) -> str:
 def _some(plan: Json, key: str) -> Json | None:
     range: Json = plan.get(key) or {}
     return range if range.get("count") else None
+
+
+def setting_in_words(key: str, settings: "Settings") -> str:
+    return f"{key} = {literal(settings.get(key))} [{settings.origin(key)}]"
 
 
 def strategy_in_words(chosen: str | None, used: str | None) -> str:

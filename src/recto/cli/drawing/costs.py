@@ -1,0 +1,92 @@
+"""What requests cost, in words: of a conversation, of today, by model or day, with the limits of the user."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from recto.cli.show import counted, shortened
+from recto.text import dollars
+
+if TYPE_CHECKING:
+    from recto.blocking import Desk, Talk
+    from recto.settings import SpendSettings
+    from recto.store.spending import Spent, SpentBy
+
+
+# Conversations that are named by number and title; older ones by their ids.
+LISTED, LONGEST_TITLE = 1000, 24
+
+
+def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
+    """$0.42 of $1.00, 12 requests; the price of 2 is unknown"""
+    if spent.unpriced == spent.requests > 0:
+        return f"price unknown, {counted(spent.requests, 'request')}"
+    of = f" of {dollars(limit)}" if limit else ""
+    told = [f"{dollars(spent.cost_usd)}{of}, {counted(spent.requests, 'request')}"]
+    if spent.unpriced:
+        told.append(f"the price of {spent.unpriced:,} is unknown, and not in the sum")
+    if spent.open_usd:
+        told.append(f"up to {dollars(spent.open_usd)} more for what has not ended")
+    return "; ".join(told)
+
+
+def cost_lines(talk: "Talk", desk: "Desk") -> Iterator[tuple[str, str]]:
+    """What a conversation cost, by model where it had several, and what the day has cost."""
+    limits = talk.settings.spend
+    if talk.id is not None:
+        (whole,) = desk.spending("total", conversation=talk.id)
+        yield talk.name, spent_in_words(whole, limits.conversation)
+        models = desk.spending("model", conversation=talk.id)
+        for each in models if len(models) > 1 else ():
+            yield f"  {each.name}", spent_in_words(each)
+        purposes = desk.spending("purpose", conversation=talk.id)
+        if others := [each for each in purposes if each.name != "reply"]:
+            yield (
+                "  beside replies",
+                ", ".join(f"{dollars(each.cost_usd)} for {PURPOSES[each.name]}" for each in others),
+            )
+    yield today_line(desk, limits)
+
+
+def today_line(desk: "Desk", limits: "SpendSettings") -> tuple[str, str]:
+    (today,) = desk.spending("total", since=date.today())
+    return "today", spent_in_words(today, limits.day)
+
+
+def status_of_cost(talk: "Talk", desk: "Desk") -> str:
+    """For the status line; empty where nothing was spent and no limit is set."""
+    limits, told = talk.settings.spend, []
+    (spent,) = desk.spending("total", conversation=talk.id) if talk.id is not None else (None,)
+    if spent and (spent.cost_usd or spent.unpriced or limits.conversation):
+        known = dollars(spent.cost_usd) if spent.cost_usd or not spent.unpriced else ""
+        unknown = "price unknown" if spent.unpriced else ""
+        of = f" of {dollars(limits.conversation)}" if limits.conversation and known else ""
+        told.append(" + ".join(filter(None, (known + of, unknown))))
+    if limits.day:
+        (today,) = desk.spending("total", since=date.today())
+        told.append(f"today {dollars(today.cost_usd)} of {dollars(limits.day)}")
+    return ", ".join(told)
+
+
+def cost_table(desk: "Desk", by: "SpentBy", groups: "Sequence[Spent]", total: "Spent") -> Iterator[tuple[str, str]]:
+    titles = {each.id: each for each in desk.conversations(limit=LISTED)} if by == "conversation" else {}
+    for each in groups:
+        known = titles.get(each.name)
+        name = (
+            shortened(f"#{known.number} {known.title}", LONGEST_TITLE) if known else PURPOSES.get(each.name, each.name)
+        )
+        yield name, spent_in_words(each)
+    yield "in all", spent_in_words(total)
+
+
+def costs_to_json(by: "SpentBy", groups: "Sequence[Spent]", total: "Spent", limits: "SpendSettings") -> dict[str, Any]:
+    caps = {"conversation": limits.conversation, "day": limits.day}
+    return {"by": by, "total": total.to_json(), "groups": [each.to_json() for each in groups], "limits": caps}
+
+
+PURPOSES = {
+    "reply": "replies",
+    "summary": "summaries",
+    "ahead": "summaries written ahead",
+    "gist": "lines about documents",
+}

@@ -1,0 +1,150 @@
+"""KeyStore: keys of providers that the user stored: in the system's keyring where there is one, else in a file that
+only the user can read. Environment variables win over both.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from recto.errors import Invalid, RectoError
+from recto.home_files import KEYS_FILE, private_home, write_json
+
+log = logging.getLogger(__name__)
+
+KeyPlace = Literal["environment", "keyring", "file"]
+SERVICE = "recto"
+"""Under which the keyring has our keys, each by the name of its variable."""
+ENDING = "_API_KEY"
+# Backends of the keyring package for systems that have none.
+NO_BACKENDS = ("keyring.backends.fail", "keyring.backends.null")
+READ: set[str] = set()
+"""The keys that this process has read: no log may show them."""
+
+
+class KeyStore:
+    def __init__(self, home: Path) -> None:
+        self._home, self._path = home, home / KEYS_FILE
+
+    def places(self) -> dict[str, KeyPlace]:
+        """Where each stored key is, by the name of its variable. Reads no key from the keyring."""
+        return {name: "keyring" if key is None else "file" for name, key in self._read().items()}
+
+    def get(self, variable: str) -> str | None:
+        known = self._read()
+        if variable not in known:
+            return None
+        key = known[variable] if known[variable] is not None else _from_keyring(variable)
+        if key:
+            READ.add(key)
+        return key
+
+    def put(self, variable: str, key: str) -> KeyPlace:
+        """Stores a key in place of the one before, and says where. Raises Invalid for what no key can be."""
+        key = key.strip()
+        if not key or not (key.isascii() and key.isprintable()) or " " in key:
+            raise Invalid("a key is one line of letters, digits and signs, without spaces; copy it again")
+        is_in_keyring = _to_keyring(variable, key)
+        self._write(self._read() | {variable: None if is_in_keyring else key})
+        return "keyring" if is_in_keyring else "file"
+
+    def remove(self, variable: str) -> bool:
+        """False where no such key is stored."""
+        known = self._read()
+        if variable not in known:
+            return False
+        if known.pop(variable) is None:
+            _forget(variable)
+        self._write(known)
+        return True
+
+    def _read(self) -> dict[str, str | None]:
+        """Key by variable; None for one that is in the keyring."""
+        try:
+            data: Any = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as why:
+            raise Invalid(f"cannot read {self._path}: it is no JSON; mend or delete it", path=str(self._path)) from why
+        if not isinstance(data, dict) or not all(key is None or isinstance(key, str) for key in data.values()):
+            raise Invalid(f"{self._path} does not hold keys; mend or delete it", path=str(self._path))
+        return data
+
+    def _write(self, keys: dict[str, str | None]) -> None:
+        try:
+            with private_home(self._home):
+                write_json(self._path, keys)
+        except OSError as why:
+            raise RectoError(f"cannot write {self._path}: {why.strerror or why}", path=str(self._path)) from why
+
+
+class KeyedEnvironment(Mapping[str, str]):
+    """The environment, with stored keys for variables that it does not set. Only the variables are listed."""
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        self._store, self._environment = KeyStore(home), environment
+        self._keys: dict[str, str | None] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if not name.endswith(ENDING) or self._environment.get(name, "").strip():
+            return self._environment[name]
+        if name not in self._keys:  # asked for once for every model of a list
+            self._keys[name] = self._store.get(name)
+        return self._keys[name] or self._environment[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environment)
+
+    def __len__(self) -> int:
+        return len(self._environment)
+
+
+def _keyring() -> Any:
+    """The keyring package, where it is installed and has a backend; else None."""
+    try:
+        found = import_module("keyring")
+        backend = found.get_keyring()
+    except ImportError:
+        return None
+    except Exception:  # a desktop that is only half there
+        log.exception("the keyring cannot be opened")
+        return None
+    return None if type(backend).__module__.startswith(NO_BACKENDS) else found
+
+
+def _from_keyring(variable: str) -> str | None:
+    if (keyring := _keyring()) is None:
+        return None
+    try:
+        key: str | None = keyring.get_password(SERVICE, variable)
+    except Exception:  # locked, refused, or gone: the provider then says that it has no key
+        log.exception("the keyring cannot be read")
+        return None
+    return key
+
+
+def _to_keyring(variable: str, key: str) -> bool:
+    """Whether the keyring has it now; some take a key and keep nothing."""
+    if (keyring := _keyring()) is None:
+        return False
+    try:
+        keyring.set_password(SERVICE, variable, key)
+        return bool(keyring.get_password(SERVICE, variable) == key)
+    except Exception:  # locked, or refused: the file takes it
+        log.exception("the keyring takes no key")
+        return False
+
+
+def _forget(variable: str) -> None:
+    if (keyring := _keyring()) is None:
+        raise RectoError(
+            f"the key of {variable} is in the system's keyring, which cannot be opened; remove it there "
+            f"(service {SERVICE}), and from {os.path.join('RECTO_HOME', KEYS_FILE)}"
+        )
+    try:
+        keyring.delete_password(SERVICE, variable)
+    except Exception:  # nothing is left to delete, or the user is told by the keyring itself
+        log.exception("the keyring has not deleted a key")

@@ -1,0 +1,111 @@
+"""Spending: what requests cost, summed over conversations, days, models or purposes."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, Select, case, func, select
+
+from recto.chat.message import stored_time
+from recto.store.database import Database
+from recto.store.rows import AnyRow
+from recto.store.schema import conversations, requests
+
+SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
+UNKNOWN_MODEL = "unknown"
+
+
+class Spent(Struct, frozen=True):
+    """What some requests cost together, in US dollars."""
+
+    name: str = ""
+    """The day (2026-01-31, as the user's clock has it), model, conversation (its id) or purpose that they share."""
+    requests: int = 0
+    cost_usd: float = 0.0
+    """Of the requests whose price was known."""
+    unpriced: int = 0
+    """Requests whose price was not known: their cost is missing in the sum."""
+    open_usd: float = 0.0
+    """The most that the requests cost which have not ended, or never will since their process died."""
+
+    def to_json(self) -> dict[str, Any]:
+        costs = {"cost_usd": round(self.cost_usd, 9), "unpriced": self.unpriced, "open_usd": round(self.open_usd, 9)}
+        return {"name": self.name, "requests": self.requests, **costs}
+
+
+class Spending:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def total(self, conversation: str | None = None, since: str | None = None) -> Spent:
+        """Of a conversation (by its id), of all requests since a stored time, or of both."""
+        with self._database.read() as connection:
+            query = select().add_columns(*SUMS)
+            return _spent(connection.execute(_within(query, conversation, since)).one())
+
+    def by(self, group: SpentBy, conversation: str | None = None, since: str | None = None) -> list[Spent]:
+        """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum."""
+        if group == "total":
+            return [self.total(conversation, since)]
+        with self._database.read() as connection:
+            if group == "day":
+                # no database knows the days of the user's clock
+                query = _within(select(requests.c.created, _cost, _bound), conversation, since)
+                return list(_by_day(connection.execute(query.order_by(requests.c.created))))
+            name = COLUMNS[group]
+            query = _within(select(name.label("name"), *SUMS), conversation, since).group_by(name)
+            if group == "conversation":
+                query = query.join(conversations, conversations.c.n == requests.c.conversation)
+            found = [_spent(row, row.name or UNKNOWN_MODEL) for row in connection.execute(query)]
+        return sorted(found, key=lambda each: (-each.cost_usd, -each.requests, each.name))
+
+
+def today() -> str:
+    """When the user's day began, as stored times are written."""
+    return stored_time(date.today().isoformat())
+
+
+def _by_day(rows: Iterable[AnyRow]) -> Iterator[Spent]:
+    """From rows in the order of their times."""
+    day, end, requests, cost, unpriced, open = "", "", 0, 0.0, 0, 0.0
+    for created, known, bound in rows:
+        if created >= end:
+            if requests:
+                yield Spent(day, requests, cost, unpriced, open)
+            begun = datetime.fromisoformat(created).astimezone().date()
+            day, end = begun.isoformat(), stored_time((begun + timedelta(days=1)).isoformat())
+            requests, cost, unpriced, open = 0, 0.0, 0, 0.0
+        requests += 1
+        cost += known or 0.0
+        unpriced += known is None and bound is None
+        open += (bound or 0.0) if known is None else 0.0
+    if requests:
+        yield Spent(day, requests, cost, unpriced, open)
+
+
+def _spent(row: AnyRow, name: str = "") -> Spent:
+    return Spent(name, row.requests, row.cost or 0.0, row.unpriced or 0, row.open or 0.0)
+
+
+def _within(query: Select[Any], conversation: str | None, since: str | None) -> Select[Any]:
+    if conversation is not None:
+        home = select(conversations.c.n).where(conversations.c.id == conversation).scalar_subquery()
+        query = query.where(requests.c.conversation == home)
+    return query if since is None else query.where(requests.c.created >= since)
+
+
+_cost, _bound = requests.c.cost, requests.c.cost_bound
+_unpriced = case((_cost.is_(None) & _bound.is_(None), 1), else_=0)
+_open = case((_cost.is_(None), _bound), else_=0.0)
+SUMS = (
+    func.count(requests.c.n).label("requests"),
+    func.sum(_cost).label("cost"),
+    func.sum(_unpriced).label("unpriced"),
+    func.sum(_open).label("open"),
+)
+COLUMNS: dict[SpentBy, ColumnElement[Any]] = {
+    "model": requests.c.model,
+    "conversation": conversations.c.id,
+    "purpose": requests.c.purpose,
+}

@@ -1,0 +1,76 @@
+"""Settings of one conversation at the command line and in the chat: set, shown with their origin, taken back."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Run, failure, one, rows
+from tests.conftest import Script
+
+REPLY = {"text": "Yes."}
+
+
+def test_a_setting_is_kept_shown_with_its_origin_and_taken_back(run: Run, script: Script, home: Path) -> None:
+    model = script(REPLY, limit=4000)
+    run("config", "set", "model", model)
+    run("ask", "hello")
+    run("ask", "and another")
+    assert run("context", "set", "max_prompt_tokens", "3000", "-c", "1").stdout == (
+        "context.max_prompt_tokens = 3000 [conversation #1]\n"
+    )
+    assert one(run("context", "show", "1", "--json"))["limit"] == 3000
+    assert one(run("context", "show", "1", "--json"))["settings"] == {"context.max_prompt_tokens": 3000}
+    assert "context.max_prompt_tokens = 3000 [conversation #1]" in run("context", "show", "1").stdout
+    assert one(run("context", "show", "2", "--json"))["limit"] == 4000
+    told = {each["key"]: (each["value"], each["from"]) for each in rows(run("config", "show", "-c", "1", "--json"))}
+    assert told["context.max_prompt_tokens"] == (3000, "conversation #1")
+    assert told["model"] == (model, str(home / "config.toml"))
+    got = one(run("config", "get", "context.max_prompt_tokens", "-c", "1", "--json"))
+    assert (got["value"], got["from"]) == (3000, "conversation #1")
+    assert one(run("ask", "-c", "1", "and?", "--json"))["tokens"]["limit"] == 3000
+    wins = run("ask", "-c", "1", "and?", "--set", "context.max_prompt_tokens=2000", "--json")
+    assert one(wins)["tokens"]["limit"] == 2000
+    unset = one(run("context", "unset", "max_prompt_tokens", "-c", "1", "--json"))
+    assert (unset["key"], unset["value"], unset["from"]) == ("context.max_prompt_tokens", 0, "default")
+    assert one(run("context", "show", "1", "--json"))["limit"] == 4000
+
+
+def test_a_strategy_can_be_set_like_any_other(run: Run, script: Script) -> None:
+    run("ask", "-m", script(REPLY), "hello")
+    run("context", "strategy", "hybrid")
+    assert one(run("context", "show", "--json"))["settings"] == {"context.strategy": "hybrid"}
+    run("context", "set", "strategy", "discard")
+    assert one(run("context", "strategy", "--json"))["chosen"] == "discard"
+
+
+def test_what_is_wrong_is_said_in_one_sentence(run: Run, script: Script) -> None:
+    assert "there is no conversation yet" in failure(run("context", "set", "threshold", "0.5"))
+    run("ask", "-m", script(REPLY), "hello")
+    assert "conversation #1: model is not kept with a conversation" in failure(run("context", "set", "model", "x:y"))
+    assert "it takes a number from 0.1 to 1" in failure(run("context", "set", "threshold", "5"))
+    assert "there is no setting threshhold" in failure(run("context", "set", "threshhold", "5"))
+
+
+def test_the_chat_sets_lists_and_takes_back(run: Run, script: Script) -> None:
+    lines = [
+        "hello",
+        "/set",
+        "/set threshold 0.6",
+        "/set threshold",
+        "/set",
+        "/unset threshold",
+        "/set model x",
+        "/unset",
+    ]
+    result = run("chat", "-m", script(REPLY), input="\n".join(lines) + "\n")
+    told = result.stdout
+    assert "this conversation has no settings of its own; /set KEY VALUE keeps one" in told
+    assert told.count("context.threshold = 0.6 [conversation #1]") == 3
+    assert "context.threshold = 0.85 [default]" in told
+    assert "model is not kept with a conversation" in result.stderr
+    assert "/unset takes the KEY of a setting" in result.stderr
+
+
+def test_an_option_of_the_chat_wins_and_that_is_said(run: Run, script: Script) -> None:
+    chat = ("chat", "-m", script(REPLY), "--set", "context.threshold=0.7")
+    told = run(*chat, input="hello\n/set threshold 0.6\n").stdout
+    assert "the option that this chat was started with wins over context.threshold for now" in told
+    assert one(run("config", "get", "context.threshold", "-c", "1", "--json"))["value"] == 0.6

@@ -1,0 +1,127 @@
+"""What was spent, as the command line tells it: after a reply, for a conversation, a day and a model."""
+
+import io
+from datetime import date
+
+import pytest
+from rich.console import Console
+from tests.cli.conftest import Run, failure, one
+from tests.conftest import Open, Script
+
+from recto.cli.chat_state import ChatState
+from recto.cli.slash import COMMANDS
+
+DEAR = {"input": 1000, "output": 10_000}
+REPLY = {"text": "Yes.", "usage": {"input": 100, "output": 10}}
+
+
+def shown(chat: ChatState) -> str:
+    return " ".join("".join(part[1] for part in chat.toolbar()).split())
+
+
+def console() -> Console:
+    return Console(file=io.StringIO(), width=100)
+
+
+def test_an_answer_tells_its_cost_as_json(run: Run, script: Script) -> None:
+    assert one(run("ask", "-m", script(REPLY, prices=DEAR), "hello", "--json"))["cost_usd"] == pytest.approx(0.2)
+    assert one(run("ask", "-m", script(REPLY), "hello", "--json"))["cost_usd"] is None
+    assert one(run("request", "show", "--json"))["cost_usd"] is None
+
+
+def test_stats_tell_what_was_known_then(run: Run, script: Script) -> None:
+    run("chat", "-m", script(REPLY, prices=DEAR), input="hello\nagain\n")
+    numbers = one(run("context", "stats", "--json"))
+    assert (numbers["cost_usd"], numbers["unpriced"]) == (pytest.approx(0.4), 0)
+    assert [each["cost_usd"] for each in numbers["models"]] == [pytest.approx(0.4)]
+    run("ask", "--continue", "-m", script(REPLY), "and now?")
+    assert "$0.40, without 1 request of unknown price" in run("context", "stats").stdout
+
+
+def test_the_cost_of_a_conversation_by_model(run: Run, script: Script) -> None:
+    dear, cheap = script(REPLY, prices=DEAR), script(REPLY, prices={"input": 1, "output": 1})
+    run("ask", "-m", dear, "hello")
+    run("ask", "--continue", "-m", cheap, "hello")
+    found = one(run("context", "cost", "--json"))
+    assert [(each["name"], each["requests"]) for each in found["groups"]] == [(dear, 1), (cheap, 1)]
+    assert found["total"]["cost_usd"] == pytest.approx(0.2 + 0.00011)
+    assert found["limits"] == {"conversation": 0, "day": 0}
+    told = run("context", "cost").stdout
+    assert "conversation #1" in told
+    assert f"{dear}  $0.20, 1 request" in told
+    assert "today" in told
+
+
+def test_the_cost_of_all_conversations_by_day_and_by_conversation(run: Run, script: Script) -> None:
+    model = script(REPLY, prices=DEAR)
+    for text in ("Boats and masts", "Sails"):
+        run("ask", "-m", model, text)
+    found = one(run("context", "cost", "--all", "--json"))
+    assert (found["conversation"], found["by"]) == (None, "day")
+    assert [(each["name"], each["requests"]) for each in found["groups"]] == [(date.today().isoformat(), 2)]
+    told = run("context", "cost", "--all", "--by", "conversation").stdout
+    assert "#1 Boats and masts" in told
+    assert "in all                    $0.40, 2 requests" in told
+    assert one(run("context", "cost", "--all", "--since", "2999-01-01", "--json"))["total"]["requests"] == 0
+    assert "not both" in failure(run("context", "cost", "1", "--all"), 2)
+
+
+def test_a_limit_is_one_sentence_and_the_message_is_kept(run: Run, script: Script) -> None:
+    model = script(REPLY, prices=DEAR)
+    run("config", "set", "spend.day", "0.3")
+    asked = ("ask", "-m", model, "--set", "reply.max_tokens=5")
+    assert run(*asked, "hello").exit_code == 0
+    told = failure(run(*asked, "Where is the boat?"))
+    assert told.count("\n") == 1
+    assert told.startswith("recto: this call could cost $0.")
+    assert "of the $0.30 for today (spend.day) $0.20 is spent" in told
+    assert "your message is kept in conversation #2" in told
+    assert "Where is the boat?" in run("conversations", "show", "2").stdout
+    assert "$0.20 of $0.30, 1 request" in run("context", "cost").stdout
+    assert run("ask", "-c", "2", "-m", model, "--set", "spend.day=9", "And now?").exit_code == 0
+
+
+def test_the_status_line_and_the_slash_command_tell_the_cost(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, prices=DEAR))
+    talk = at.conversation()
+    talk.ask("hello")
+    chat = ChatState(at, talk, console())
+    assert "$" not in shown(chat)
+    chat.update_cost()
+    assert "tokens $0.20 scripted:" in shown(chat)
+    COMMANDS["cost"].run(chat, "")
+    told = chat.console.file.getvalue()  # type: ignore[attr-defined]
+    assert "conversation #1  $0.20, 1 request\n" in told
+    assert "today            $0.20, 1 request\n" in told
+
+
+def test_the_status_line_tells_limits_and_unknown_prices(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, prices=DEAR), spend__conversation=9, spend__day=90)
+    talk = at.conversation()
+    talk.ask("hello")
+    chat = ChatState(at, talk, console())
+    chat.update_cost()
+    assert "tokens $0.20 of $9.00, today $0.20 of $90.00 scripted:" in shown(chat)
+    talk.use(script(REPLY))
+    talk.ask("hello")
+    chat.update_cost()
+    assert "$0.20 of $9.00 + price unknown" in shown(chat)
+
+
+def test_a_free_model_shows_no_cost(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "Yes."}, prices={"input": 0, "output": 0}))
+    talk = at.conversation()
+    talk.ask("hello")
+    chat = ChatState(at, talk, console())
+    chat.update_cost()
+    assert chat.cost == ""
+
+
+def test_another_model_shows_its_window_at_once(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "Yes."}, limit=4000))
+    talk = at.conversation()
+    talk.ask("hello")
+    chat = ChatState(at, talk, console())
+    assert "of 4,000 tokens" in shown(chat)
+    COMMANDS["model"].run(chat, script({"text": "Yes."}, limit=9000))
+    assert "of 9,000 tokens" in shown(chat)
