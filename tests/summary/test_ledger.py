@@ -208,8 +208,7 @@ def test_what_binds_comes_before_figures_and_figures_before_names() -> None:
         ("user", "We agreed that Redis is out."),
     )
     assert ledger(*said, limit=16) == ["#3: We agreed that Redis is out"]
-    assert [line[:2] for line in ledger(*said, limit=30)] == ["#1", "#3"]
-    assert [line[:2] for line in ledger(*said)] == ["#1", "#2", "#3"]
+    assert [line[:2] for line in ledger(*said)] == ["#1", "#3"], "a first name alone is no line, whatever the room"
 
 
 def test_a_figure_that_a_summary_loses_is_in_the_ledger_while_there_is_room() -> None:
@@ -309,8 +308,8 @@ def test_a_condition_is_quoted_with_what_holds_then() -> None:
     assert ledger(("user", text), limit=90) == [f"#1: {text.rstrip('.')}"]
 
 
-def test_what_the_user_states_without_a_cue_is_an_item_too() -> None:
-    assert ledger(("user", "Lea hates buffets.")) == ["#1: Lea hates buffets"]
+def test_room_that_is_left_is_no_reason_to_list_remarks() -> None:
+    assert ledger(("user", "Lea hates buffets."), ("user", "My colleague Kofi likes the old harbour.")) == []
 
 
 def test_the_assistant_repeating_the_user_is_no_item() -> None:
@@ -329,15 +328,14 @@ def test_a_line_names_its_message() -> None:
     lines = ledger_lines(found.lost, 1000, len)
     assert lines[0].startswith("#1: ")
     assert "The budget is 12,000 €" in lines[0]
-    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [1, 2, 3, 4]
-    assert "12 passed" in lines[2]
+    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [1, 2, 4]
 
 
 def test_a_ledger_is_carried_over_and_yields_only_to_better_lines() -> None:
     former = FormerSummary("", ("#3: we deploy on 2024-05-01", "#9: Grace Hopper knows the code"))
     found = verify_summary("Nothing.", covered((("tool", "12 passed"),)), former)
     lines = ledger_lines(found.lost, 1000, len)
-    assert set(ledger_items(former.ledger)) < set(ledger_items(lines))
+    assert set(ledger_items(former.ledger)) <= set(ledger_items(lines))
     assert ledger_lines(found.lost, 75, len) == former.ledger
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_passing
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
@@ -66,7 +66,7 @@ _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
-_ADVICE_FACTOR = 0.5
+_ADVICE_FACTOR = 0.2
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4
@@ -84,6 +84,8 @@ _MIN_BINDING_SCORE = 0.6
 _MAX_ANSWER_SENTENCES = 2
 # An assistant's sentence with so many of the user's terms is about what the user talks about.
 _MIN_SHARED_TERMS = 2
+# A reply says nothing new if this much of it is the user's, by terms of so many letters.
+_REPEATED_SHARE, _MIN_TERM = 0.6, 4
 _SERIES_FACTOR = 0.7
 _MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
@@ -196,12 +198,15 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
     is_worth = line.is_task or (
         not sentence.is_code
         and not _is_rejected(sentence.text, line)
+        and not _is_repeated(sentence, line)
+        and not (line.is_small_talk and sentence_priority(start) != BINDING)
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
             is_settled=line.is_settled,
             is_quoted=sentence.speaker is not None,
             is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
+            is_accepted=line.is_accepted or line.is_former,
         )
     )
     if not is_worth:
@@ -228,6 +233,13 @@ def _is_rejected(text: str, line: SourceLine) -> bool:
     if line.label != ASSISTANT or not line.chosen:
         return False
     return any(at not in line.chosen and option[:_MAX_SHORT_HEADING] in text for at, option in enumerate(line.options))
+
+
+def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
+    """Whether an assistant only says what the user has just said."""
+    content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
+    known = content & line.repeated
+    return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
