@@ -4,6 +4,7 @@ People's facts come in their own words; greetings and words without a topic are 
 was pasted, only a little counts.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,6 +60,8 @@ _REPLY_START = 200
 _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
+# Every fact but a decision has one of these.
+_MAY_TELL = re.compile(r"[^\x00-\x7f]|[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
 # These need a sentence that is worth telling, even the user's.
 _WEAK = ("number", "date", "time", "quote", "name", "request")
 
@@ -77,11 +80,8 @@ def entries_of_prose(
     together with it."""
     parts = spoken_parts(text)
     written, lines = lines, mark_quoted(mark_pasted(text, lines), parts)
-    if before and before.role != message.role:
-        yield from _settled(text, before, is_at_work=bool(message.calls))
+    yield from entries_settled(text, message, before)
     is_user = message.role == "user"
-    if not is_user and is_draft(text):
-        return
     told = _Told(text, is_user)
     is_answer = is_user and len(text) <= _MAX_ANSWER
     answered = before.question if is_answer and before and before.role == "assistant" else None
@@ -134,6 +134,24 @@ def entries_of_prose(
             yield LedgerEntry(fact, fact.text, message.said, role="user")
 
 
+def has_entries(text: str, lines: LineKinds) -> bool:
+    """Whether an assistant's text may hold anything that a reader would miss."""
+    if is_draft(text):
+        return False
+    has_output = len(lines.starts) != lines.kinds.count(PROSE)
+    return has_output or any(
+        (_MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
+        and is_worth_telling(sentence, is_assistant=True)
+        for _, sentence in sentences_of(text).positions
+    )
+
+
+def entries_settled(text: str, message: Message, before: AskedBefore | None) -> Iterator[LedgerEntry]:
+    """What was asked in the message before this one, and is settled or said to be open by it."""
+    if before and before.role != message.role:
+        yield from _settled(text, before, is_at_work=bool(message.calls))
+
+
 class _Told:
     """Which sentences of a text are worth telling."""
 
@@ -169,13 +187,13 @@ class _Told:
 def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
-    is_done, is_answered = is_at_work or settles(text), answers(text)
-    is_small_talk = is_small_talk_reply(text)
-    requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
-    for entry in before.entries if before.role == "user" else ():
-        is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
-        if is_past and (entry.fact.kind == "decision" or not entry.lasts):
-            yield entry._replace(is_settled=True)
+    if before.role == "user" and before.entries:
+        is_done, is_answered, is_small_talk = is_at_work or settles(text), answers(text), is_small_talk_reply(text)
+        requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
+        for entry in before.entries:
+            is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
+            if is_past and (entry.fact.kind == "decision" or not entry.lasts):
+                yield entry._replace(is_settled=True)
     if (
         asked
         and before.is_asked

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -53,7 +53,6 @@ LEADING_SENTENCES = 3
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
-_MAX_BONUS = _PRIORITY_BONUS[BINDING] + _BOLD_BONUS
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
@@ -145,30 +144,62 @@ def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(text for text, n in Counter(texts).items() if n >= _MIN_REPETITIONS)
 
 
+class Promise(NamedTuple):
+    """What a sentence scores at most: enough to tell that most cannot be in a summary."""
+
+    highest: float
+    base: float = 0.0
+    facts: int | None = 0
+    label: str = ""
+
+
+def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -> Promise:
+    """By its terms, its facts and its priority, before anything lowers it."""
+    text = sentence.text
+    if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
+        return Promise(NOISE_SCORE * line.weight)
+    start = text[:_MAX_INSPECTED]
+    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
+    facts = _count_facts(sentence, start)
+    # the 3 keeps a lone word from being the most central of all
+    base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
+    factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
+    highest = line.weight * factor * (base + _highest_bonus(start, line, label)) / _length(text)
+    return Promise(highest, base, facts, label)
+
+
+def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
+    if label == TOOL:
+        return _EVENT_BONUS
+    priority = rate_sentence(start)
+    bonus = _PRIORITY_BONUS.get(priority, 0.0) + (_BOLD_BONUS if "**" in start else 0.0)
+    if label == ASSISTANT:
+        return bonus
+    replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
+    return bonus + replies + (_OPEN_BONUS if priority != BINDING else 0.0)
+
+
+def _length(text: str) -> float:
+    return math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+
+
 def score_sentence(
     sentence: LineSentence,
     line: SourceLine,
     weights: TermWeights,
     frequent: frozenset[str] = frozenset(),
-    *,
-    least: float = 0.0,
+    promise: Promise | None = None,
 ) -> float:
-    """The score of a sentence of this line; of one that cannot reach `least`, any score below that."""
-    text = sentence.text
-    if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
-        return NOISE_SCORE * line.weight
-    start = text[:_MAX_INSPECTED]
-    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
-    facts = _count_facts(sentence, start)
-    # the 3 keeps a lone word from being the most central of all
-    score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
-    length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
-    if line.chosen or line.is_answer:
-        least = 0.0
-    ceiling = line.weight * (_SELF_FACTOR if label == ASSISTANT else 1.0) / length
-    if (highest := ceiling * (score + _MAX_BONUS)) < least:
-        return highest
+    """The score of a sentence of this line, which is not above its promise."""
+    text, start = sentence.text, sentence.text[:_MAX_INSPECTED]
+    highest, score, facts, label = promise or promise_of(sentence, line, weights)
+    if not label and not score:
+        return highest  # noise
     is_quoted = sentence.speaker is not None
+    worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
+    if worth == _UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
+        worth = _SMALL_TALK_FACTOR if rate_sentence(start) == CHATTER else worth
+        return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
@@ -177,20 +208,15 @@ def score_sentence(
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score += _reply_bonus(sentence, line)
-    is_own_task = line.is_task and label != TOOL and not is_quoted
-    if not is_own_task and (highest := ceiling * score) < least:
-        return highest  # what follows only lowers it
-    if label != TOOL:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-        if score > MIN_USEFUL_SCORE:
-            score *= _worth_factor(sentence, line, start, label)
-    score *= _form_factor(sentence, start, facts, is_own_task)
+        score *= worth
+    score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
-    return line.weight * score / length
+    return line.weight * score / _length(text)
 
 
 def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:

@@ -147,10 +147,9 @@ def is_worth_telling(
     if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)):
         return False
     if is_assistant:
-        if not is_accepted and estimates(text):
+        if is_quoted or not _is_news(text)[is_on_topic]:
             return False
-        is_understood = stands_alone(text) or _SPECIFIC.search(text) is not None
-        return not is_quoted and is_understood and _is_news(text, priority, is_on_topic=is_on_topic)
+        return _SPECIFIC.search(text) is not None or (stands_alone(text) and (is_accepted or not estimates(text)))
     if priority == BINDING:
         return True
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
@@ -193,6 +192,7 @@ def is_advice(text: str) -> bool:
     return _PROPOSES.search(lower) is not None or _ADVISES.search(lower) is not None
 
 
+@text_cache(8192)
 def estimates(text: str) -> bool:
     """Whether an assistant says what something usually is or costs: it can be asked again."""
     return _ESTIMATES.search(text.lower()) is not None and not _SPECIFIC.search(text)
@@ -209,24 +209,25 @@ def is_about_self(text: str) -> bool:
     return _SPEAKS_OF_SELF.search(lower) is not None and _ADVISES.search(lower) is None
 
 
-def _is_news(text: str, priority: int, *, is_on_topic: bool) -> bool:
-    """Whether an assistant's sentence holds more than advice."""
+@text_cache(8192)  # the summary and the ledger ask
+def _is_news(text: str) -> tuple[bool, bool]:
+    """Whether an assistant's sentence holds more than advice: for itself, and where it speaks of what the user does."""
+    priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
-        return False
+        return False, False
     if _SPECIFIC.search(text):
-        return True
-    topics = count_topic_words(text)
+        return True, True
+    topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or _DIGIT.search(text):
-        return topics >= _MIN_TOPIC + (_FOLLOWS.match(text) is not None)
-    topics = 0 if _FOLLOWS.match(text) and not is_on_topic else topics
-    if is_reaction(text) or topics < _MIN_EXPLAINED:
-        return False
-    if is_on_topic and not _ADVISES.search(text.lower()):
-        return True
-    if is_about_self(text):
-        return True
-    if _FULL_NAME.search(text):
-        return True
-    names = 0 if is_german(text) else len(_NAME.findall(text))
-    return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
+        is_told = topics >= _MIN_TOPIC + follows
+        return is_told, is_told
+    if topics < _MIN_EXPLAINED or is_reaction(text):
+        return False, False
+    tells = is_about_self(text) or _FULL_NAME.search(text) is not None or _has_names(text)
+    return tells and not follows, tells or not _ADVISES.search(text.lower())
+
+
+def _has_names(text: str) -> bool:
+    names = len(_NAME.findall(text))
+    return _MIN_NAMES <= names <= _MAX_NAMES_SHARE * len(text.split()) and not is_german(text)
