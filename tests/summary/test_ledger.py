@@ -388,3 +388,49 @@ def test_a_question_that_the_summary_tells_is_not_told_again() -> None:
     asked = "How long may an abstract be?"
     told = ledger(("assistant", asked), ("user", "300 words"), summary=f"Assistant: {asked}")
     assert told == ["#2: 300 words"]
+
+
+def test_a_new_value_comes_with_the_sentence_that_says_of_what() -> None:
+    said: tuple[Said, ...] = (("user", "exam 19 jan"), ("user", "exam got moved!! its 24 jan now, 10 am, hall B"))
+    assert ledger(*said) == ["#2: exam got moved!! its 24 jan now, 10 am, hall B"]
+    (line,) = ledger(("user", "Termin verschoben! jetzt 22.4. weil Dämmtec Material fehlt"))
+    assert line == "#1: Termin verschoben! jetzt 22.4. weil Dämmtec Material fehlt"
+
+
+@pytest.mark.parametrize(
+    ("remark", "reply"),
+    [
+        ("did you know that croissants have 27 layers", "That's a neat fact! Three folds of three layers."),
+        ("Hab heute 3 Stunden im Stau gestanden, A7 wieder dicht", "Das klingt nervig. Die A7 ist oft ein Problem."),
+        ("por cierto qué calor hace, aquí 38 grados y sin aire", "¡Uf! Bebe mucha agua."),
+        ("le match hier, 3-2 à la dernière minute", "Je ne peux pas regarder les matchs, dommage !"),
+        ("back. had 2 sad sandwiches, the pizza place was closed", "Oh no. Shall we open the report of Ines?"),
+    ],
+)
+def test_what_the_reply_takes_for_small_talk_is_no_line(remark: str, reply: str) -> None:
+    assert ledger(("user", remark), ("assistant", reply)) == []
+
+
+def test_what_the_reply_pities_and_takes_up_is_a_line() -> None:
+    said = "movers rang, they moved us from the 14th to the 17 March"
+    assert ledger(("user", said), ("assistant", "Oh no. So the move is on 17 March now."))[0] == f"#1: {said}"
+
+
+def test_a_letter_that_the_assistant_drafts_and_the_order_for_it_are_no_lines() -> None:
+    letter = "Sehr geehrter Herr Naumann, ab Februar mindere ich die Miete um 15 Prozent, bis der Mangel beseitigt ist."
+    order = "schreib das bitte dem Naumann, sachlich, ohne Drohung"
+    assert ledger(("user", order), ("assistant", letter)) == []
+
+
+def test_an_assistant_is_listed_with_what_it_reports_not_with_what_it_knows() -> None:
+    said = "After-school clubs are usually £10 to £16. I found the form in docs/form.pdf. The test took 14 seconds."
+    (line,) = ledger(("assistant", said))
+    assert "docs/form.pdf" in line
+    assert "14 seconds" in line
+    assert "£10" not in line
+
+
+def test_what_stays_open_is_listed_only_with_what_it_is() -> None:
+    assert ledger(("user", "queda pendiente")) == []
+    (line,) = ledger(("user", "Alles raus: Wanne, Fliesen, Heizung, nur das Klo bleibt"))
+    assert line == "#1: Alles raus: Wanne, Fliesen, Heizung, nur das Klo bleibt"

@@ -31,6 +31,7 @@ from recto.summary.quotation import (
 )
 from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions
 from recto.summary.statements import (
+    acknowledges,
     agrees,
     answers,
     asks_for_text,
@@ -96,7 +97,8 @@ def entries_of_prose(
     has_facts = False
     for fact, (item, short) in _quote_prose(text, facts, lines, answer_end=end, is_user=is_user):
         is_reply = fact.kind in VALUE_KINDS and fact.end <= end
-        is_understood = asked or is_reply or says_little(item) or told.is_understood(fact, item)
+        is_correction = is_user and corrects(item)
+        is_understood = asked or is_reply or says_little(item) or is_correction or told.is_understood(fact, item)
         if not is_understood and (fact.kind in _WEAK or not is_user):
             continue
         if message.role == "assistant" and len(text) <= MAX_REPEATED and repeats_question(item, before):
@@ -117,7 +119,7 @@ def entries_of_prose(
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
         is_placed = is_understood or rate_by_cues(item) == BINDING if is_user else told.is_reported(fact)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
-        lowered -= is_user and fact.kind in VALUE_KINDS and corrects(item)  # what it corrects may be worded otherwise
+        lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
     is_taken = says_little(text) and not agrees(text)
     if answered and ((not has_facts and rate_sentence(text) != CHATTER) or agrees(text) if asked else is_taken):
@@ -170,13 +172,19 @@ class _Told:
         sentence = self.sentences.positions[at][1]
         before = self.sentences.positions[at - 1][1] if at else ""
         if before and item.startswith(before):
-            return ANTECEDENT.search(before) is not None if self.is_user else not needs_context(item)
+            return self._names_topic(before) if self.is_user else not needs_context(item)
         if needs_context(item):
             return False
         if at not in self.known:
             is_quoted = at in self.quoted
             self.known[at] = is_worth_telling(sentence, is_assistant=not self.is_user, is_quoted=is_quoted)
         return self.known[at]
+
+    def _names_topic(self, before: str) -> bool:
+        """Whether the sentence before a fact tells what it is about: "exam got moved!! its 24 jan now"."""
+        return ANTECEDENT.search(before) is not None or (
+            is_worth_telling(before, is_assistant=False) and not acknowledges(before)
+        )
 
     def is_reported(self, fact: Fact) -> bool:
         """Whether an assistant tells something that happened or that can be looked up, rather than what it knows."""

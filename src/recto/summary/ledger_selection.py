@@ -51,9 +51,10 @@ def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     def is_weighty(entry: LedgerEntry) -> bool:
         if entry.role == "tool":
             return entry.fact.kind in _OF_TOOLS
-        if entry.lasts or entry.is_open:
+        if entry.lasts:
             return entry.lowered < UNLISTED
-        return entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY and not is_passing(entry.text)
+        is_high = entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY
+        return is_high and (entry.is_open or not is_passing(entry.text))
 
     return [entry for entry in entries if is_weighty(entry)]
 

@@ -77,6 +77,8 @@ _PRONOUN = re.compile(
     r"|lo|este|esta)\b",
     re.IGNORECASE,
 )
+# What it is about stands before it: "Termin verschoben! jetzt 22.4."
+_GOES_ON = re.compile(r"(?:its?|it['’]s|now|new|jetzt|nun|neuer?|ahora|nuev[oa]|maintenant|nouve\w+)\b", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _END = " \t\n,;:.!。–—*_"
 _CLOSING = ("`", '"', "”", "»", ")")
@@ -136,14 +138,15 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
         if wide_start < clause_start or wide_end > clause_end:
             item = _item(text[wide_start:wide_end], fact_ends=fact.end - wide_start)
             return Quoted(item, item)
-    if len(text) <= _SHORT_MESSAGE and count_topic_words(text[start:end].replace(fact.text, " ", 1)) < _THIN:
+    whole = text[start:end]
+    is_thin = count_topic_words(whole.replace(fact.text, " ", 1)) < _THIN or _GOES_ON.match(whole) is not None
+    if len(text) <= _SHORT_MESSAGE and is_thin:
         # "He goes to a startup in Gdańsk. Last day is 14 November"
         before = sentences.before(start)
         is_joined = before is not None and "\n" not in text[before[1] : start]
         item = _item(text[before[0] if before and is_joined else start : end], most=_SHORT_MESSAGE)
         return Quoted(item, item)
     short = _quote_shortly(fact, text, clause_start, clause_end)
-    whole = text[start:end]
     if len(whole) <= _SHORT_SENTENCE and not (leans_back(whole) or leans_on_another(whole)):
         item = _item(text[start:end], fact_ends=fact.end - start, most=_SHORT_SENTENCE)
         return Quoted(item, item)
