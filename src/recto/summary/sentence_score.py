@@ -93,7 +93,12 @@ _LONG_SENTENCE = 240
 
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
-_EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
+_EVENT = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ures?)?|exceptions?|warnings?|pass(?:ed|es)?|success\w*|found|total|results?)\b",
+    re.IGNORECASE,
+)
+# The sentence of a document that has such a word reports nothing.
+_OF_DOCUMENT = re.compile(r"[A-ZÄÖÜÉ](?:\S+ ){11,}\S+[.!?]$")
 _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
@@ -336,7 +341,7 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    if len(start) <= _MAX_EVENT and _EVENT.search(start):
+    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
         score += _EVENT_BONUS
     else:
         score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR

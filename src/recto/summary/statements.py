@@ -153,7 +153,8 @@ def is_empty_offer(question: str) -> bool:
 
 
 _OF_UNNAMED = re.compile(
-    r"[^\W\d_]+(?:['’]t)? (?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b", re.IGNORECASE
+    r"(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
+    re.IGNORECASE,
 )
 
 
@@ -177,6 +178,7 @@ _UNMARKED = re.compile(
     r"|können|soll|sollen|muss|wird|kostet"
     r"|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
     r"|(?:antes de |desde |para |de |a |con )?(?:qué|quién(?:es)?|cuánt[oa]s?|cuándo|dónde|cómo|cuál(?:es)?)\b"
+    r"(?! va\b)[^,]*$"
     r"|est[- ]ce que\b|(?:qu['’]est|combien|pourquoi|comment|où|qui (?:fait|s['’]en|va|prend)|il faut quoi|lequel"
     r"|laquelle)\b)",
     re.IGNORECASE,
