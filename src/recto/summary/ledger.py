@@ -218,7 +218,8 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
     """The facts in an item that says who said it."""
     match = _PLACE.fullmatch(place)
     role, item = (match[1], match[2]) if match else ("user", place)
-    found = parse_item(item, number, role)
+    # a question that a summary told may be settled since
+    found = [entry for entry in parse_item(item, number, role) if entry.fact.kind != "question"]
     # what stood in a summary for want of better lines is not worth one of the ledger
     is_worth = role == "tool" or (is_worth_telling(item, is_assistant=role == "assistant") and not needs_context(item))
     return found if is_worth else [entry for entry in found if entry.lasts]

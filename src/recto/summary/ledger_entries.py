@@ -63,6 +63,8 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 _PEOPLES = ("name", "quote", "identifier")
 # Every fact but a decision has one of these.
 _MAY_TELL = re.compile(r"[^\x00-\x7f]|[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
+# What a user gives to be used is listed, however it is worded.
+_GIVEN = (*_SELF_EVIDENT, "version", "identifier")
 # These need a sentence that is worth telling, even the user's.
 _WEAK = ("number", "date", "time", "quote", "name", "request")
 
@@ -117,7 +119,8 @@ def entries_of_prose(
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
-        is_placed = is_understood or rate_by_cues(item) == BINDING if is_user else told.is_reported(fact)
+        is_given = is_understood or fact.kind in _GIVEN or rate_by_cues(item) == BINDING
+        is_placed = is_given if is_user else told.is_reported(fact)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
@@ -129,7 +132,9 @@ def entries_of_prose(
         return
     output = [fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED)]
     output = [fact for fact in output if fact.kind not in VALUE_KINDS or lines.at(fact.start) == OUTCOME]
-    for fact, item in (*_quote_output(text, output), *_quote_others(text, facts, parts)):
+    for fact, item in _quote_output(text, output):
+        yield LedgerEntry(fact, item, message.said, role=message.role, lowered=UNLISTED)
+    for fact, item in _quote_others(text, facts, parts):
         yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
         for fact in _rows(text, written, lines):
