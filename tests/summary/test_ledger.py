@@ -208,8 +208,7 @@ def test_what_binds_comes_before_figures_and_figures_before_names() -> None:
         ("user", "We agreed that Redis is out."),
     )
     assert ledger(*said, limit=16) == ["#3: We agreed that Redis is out"]
-    assert [line[:2] for line in ledger(*said, limit=30)] == ["#1", "#3"]
-    assert [line[:2] for line in ledger(*said)] == ["#1", "#2", "#3"]
+    assert [line[:2] for line in ledger(*said)] == ["#1", "#3"], "a first name alone is no line, whatever the room"
 
 
 def test_a_figure_that_a_summary_loses_is_in_the_ledger_while_there_is_room() -> None:
@@ -309,8 +308,8 @@ def test_a_condition_is_quoted_with_what_holds_then() -> None:
     assert ledger(("user", text), limit=90) == [f"#1: {text.rstrip('.')}"]
 
 
-def test_what_the_user_states_without_a_cue_is_an_item_too() -> None:
-    assert ledger(("user", "Lea hates buffets.")) == ["#1: Lea hates buffets"]
+def test_room_that_is_left_is_no_reason_to_list_remarks() -> None:
+    assert ledger(("user", "Lea hates buffets."), ("user", "My colleague Kofi likes the old harbour.")) == []
 
 
 def test_the_assistant_repeating_the_user_is_no_item() -> None:
@@ -329,15 +328,14 @@ def test_a_line_names_its_message() -> None:
     lines = ledger_lines(found.lost, 1000, len)
     assert lines[0].startswith("#1: ")
     assert "The budget is 12,000 €" in lines[0]
-    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [1, 2, 3, 4]
-    assert "12 passed" in lines[2]
+    assert [int(re.findall(r"\d+", line)[0]) for line in lines] == [1, 2, 4]
 
 
 def test_a_ledger_is_carried_over_and_yields_only_to_better_lines() -> None:
     former = FormerSummary("", ("#3: we deploy on 2024-05-01", "#9: Grace Hopper knows the code"))
     found = verify_summary("Nothing.", covered((("tool", "12 passed"),)), former)
     lines = ledger_lines(found.lost, 1000, len)
-    assert set(ledger_items(former.ledger)) < set(ledger_items(lines))
+    assert set(ledger_items(former.ledger)) <= set(ledger_items(lines))
     assert ledger_lines(found.lost, 75, len) == former.ledger
 
 
@@ -390,3 +388,49 @@ def test_a_question_that_the_summary_tells_is_not_told_again() -> None:
     asked = "How long may an abstract be?"
     told = ledger(("assistant", asked), ("user", "300 words"), summary=f"Assistant: {asked}")
     assert told == ["#2: 300 words"]
+
+
+def test_a_new_value_comes_with_the_sentence_that_says_of_what() -> None:
+    said: tuple[Said, ...] = (("user", "exam 19 jan"), ("user", "exam got moved!! its 24 jan now, 10 am, hall B"))
+    assert ledger(*said) == ["#2: exam got moved!! its 24 jan now, 10 am, hall B"]
+    (line,) = ledger(("user", "Termin verschoben! jetzt 22.4. weil Dämmtec Material fehlt"))
+    assert line == "#1: Termin verschoben! jetzt 22.4. weil Dämmtec Material fehlt"
+
+
+@pytest.mark.parametrize(
+    ("remark", "reply"),
+    [
+        ("did you know that croissants have 27 layers", "That's a neat fact! Three folds of three layers."),
+        ("Hab heute 3 Stunden im Stau gestanden, A7 wieder dicht", "Das klingt nervig. Die A7 ist oft ein Problem."),
+        ("por cierto qué calor hace, aquí 38 grados y sin aire", "¡Uf! Bebe mucha agua."),
+        ("le match hier, 3-2 à la dernière minute", "Je ne peux pas regarder les matchs, dommage !"),
+        ("back. had 2 sad sandwiches, the pizza place was closed", "Oh no. Shall we open the report of Ines?"),
+    ],
+)
+def test_what_the_reply_takes_for_small_talk_is_no_line(remark: str, reply: str) -> None:
+    assert ledger(("user", remark), ("assistant", reply)) == []
+
+
+def test_what_the_reply_pities_and_takes_up_is_a_line() -> None:
+    said = "movers rang, they moved us from the 14th to the 17 March"
+    assert ledger(("user", said), ("assistant", "Oh no. So the move is on 17 March now."))[0] == f"#1: {said}"
+
+
+def test_a_letter_that_the_assistant_drafts_and_the_order_for_it_are_no_lines() -> None:
+    letter = "Sehr geehrter Herr Naumann, ab Februar mindere ich die Miete um 15 Prozent, bis der Mangel beseitigt ist."
+    order = "schreib das bitte dem Naumann, sachlich, ohne Drohung"
+    assert ledger(("user", order), ("assistant", letter)) == []
+
+
+def test_an_assistant_is_listed_with_what_it_reports_not_with_what_it_knows() -> None:
+    said = "After-school clubs are usually £10 to £16. I found the form in docs/form.pdf. The test took 14 seconds."
+    (line,) = ledger(("assistant", said))
+    assert "docs/form.pdf" in line
+    assert "14 seconds" in line
+    assert "£10" not in line
+
+
+def test_what_stays_open_is_listed_only_with_what_it_is() -> None:
+    assert ledger(("user", "queda pendiente")) == []
+    (line,) = ledger(("user", "Alles raus: Wanne, Fliesen, Heizung, nur das Klo bleibt"))
+    assert line == "#1: Alles raus: Wanne, Fliesen, Heizung, nur das Klo bleibt"

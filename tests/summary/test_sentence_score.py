@@ -11,6 +11,7 @@ from recto.summary.sentence_score import (
     TermWeights,
     frequent_sentences,
     numeric_terms,
+    promise_of,
     score_sentence,
 )
 from recto.summary.source_lines import ASSISTANT, TOOL, USER, LineReader, LineSentence, SourceLine
@@ -75,12 +76,9 @@ def test_numeric_terms_are_digits_characters_and_dates() -> None:
     assert numeric_terms({"12", "v1.2", "april", "五月", "budget", "may"}) == {"12", "v1.2", "april", "五月"}
 
 
-@given(fragments, st.sampled_from([USER, ASSISTANT, TOOL]), st.booleans(), st.floats(0.0, 3.0))
-def test_a_sentence_that_cannot_reach_the_least_score_stays_below_it(
-    text: str, label: str, is_settled: bool, least: float
-) -> None:
-    line = SourceLine(label, text, 1.3, is_settled=is_settled)
+@given(fragments, st.sampled_from([USER, ASSISTANT, TOOL]), st.booleans(), st.booleans())
+def test_no_sentence_scores_above_its_promise(text: str, label: str, is_settled: bool, is_task: bool) -> None:
+    line = SourceLine(label, text, 1.3, is_task, is_settled=is_settled, is_answer=is_settled)
     for sentence in LineReader([line]).sentences(0):
-        whole = score_sentence(sentence, line, TermWeights())
-        found = score_sentence(sentence, line, TermWeights(), least=least)
-        assert found == whole if whole >= least else found < least
+        promise = promise_of(sentence, line, TermWeights())
+        assert score_sentence(sentence, line, TermWeights(), promise=promise) <= promise.highest

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from tests.summary.samples import texts
 
-from recto.summary.sentences import sentences, terms
+from recto.summary.sentences import is_question, sentences, terms
 
 
 def without_whitespace(text: str) -> str:
@@ -97,3 +97,23 @@ def test_terms_are_stems_numbers_and_pairs() -> None:
 
 def test_the_same_log_line_a_second_later_has_the_same_terms() -> None:
     assert terms("2024-05-01 10:00:01 disk is full") == terms("2024-05-01 10:00:02 disk is full")
+
+
+@pytest.mark.parametrize(
+    "text", ["wir machen am Samstag den 11. weiter, bis 16 uhr", "er kommt am 17.01. zwischen 13 und 15 Uhr"]
+)
+def test_a_day_within_a_sentence_does_not_end_it(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what do I need to tell the council", "y cuánto cuesta", "wie lang soll die Frist sein", "combien ça fait"],
+)
+def test_a_question_is_one_without_its_mark(text: str) -> None:
+    assert is_question(text)
+
+
+@pytest.mark.parametrize("text", ["what I need is a van", "Was wir brauchen, ist Zeit.", "Qué va, es en Teruel"])
+def test_a_sentence_that_begins_as_a_question_may_be_none(text: str) -> None:
+    assert not is_question(text)

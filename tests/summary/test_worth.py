@@ -218,7 +218,7 @@ def test_an_assistant_that_speaks_of_what_the_user_asked_is_told() -> None:
     assert "An outsider" not in told
 
 
-@pytest.mark.parametrize("text", ["No hace falta llamar al doctor Ibarra.", "No seafood for Priya Nair on 3 May."])
+@pytest.mark.parametrize("text", ["No llames nunca al doctor Ibarra.", "No seafood for Priya Nair on 3 May."])
 def test_a_no_is_never_cut_off(text: str) -> None:
     lines = ledger_lines(list(covered((("user", text),)).entries.values()), 200, quarter)
     assert lines
@@ -446,7 +446,7 @@ def test_praise_and_agreement_are_not_told(text: str) -> None:
 
 
 def ledger_of(*messages: tuple[Role, str], limit: int = 200) -> tuple[str, ...]:
-    return ledger_lines(mark_corrections(covered(messages).entries.values()), limit, quarter, only_weighty=True)
+    return ledger_lines(mark_corrections(covered(messages).entries.values()), limit, quarter)
 
 
 def test_a_short_sentence_is_quoted_whole_in_the_ledger() -> None:

@@ -85,7 +85,7 @@ class SummaryCheck(Struct, frozen=True):
         while found.invented and await self._as_sent(found.text) > self.most:
             shorter = cut_to_fit(found.text, len(found.text) * 9 // 10, len)
             found = await self._compared(shorter, is_trusted=False)
-        lines = await self._ledger(found, only_weighty=written.made_by == "extractive")
+        lines = await self._ledger(found)
         checks = written.checks | found.counts(lines)
         former, known, by_sentence = self.source.before, self.source.set_aside, written.made_by != "model"
         aside = await asyncio.to_thread(find_dropped, former, found, lines, known, by_sentence=by_sentence)
@@ -101,13 +101,13 @@ class SummaryCheck(Struct, frozen=True):
         former = replace(before, ledger=(*before.ledger, *self.returned)) if self.returned else before
         return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
-    async def _ledger(self, found: VerifiedSummary, *, only_weighty: bool) -> tuple[str, ...]:
+    async def _ledger(self, found: VerifiedSummary) -> tuple[str, ...]:
         """As many lines as fit: estimated, then counted, until the room is used or nothing is left."""
         base = await self._as_sent(found.text, [""])
         room = aim = self.most - base
         best: tuple[str, ...] = ()
         for _ in range(TRIES if room >= LEAST and found.lost else 0):
-            lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count, only_weighty=only_weighty)
+            lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count)
             used = await self._as_sent(found.text, lines) - base if lines else 0
             if used <= room:
                 best = lines if len("".join(lines)) >= len("".join(best)) else best

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recto.chat.message import Message
+from recto.chat.priority import BINDING, sentence_priority
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.ledger import AskedQuestion, LedgerEntry
 from recto.summary.quotation import count_topic_words, quote_words, sentences_of
 from recto.summary.sentences import is_question, terms
-from recto.summary.statements import accepts, is_empty_offer
+from recto.summary.statements import accepts, asks_of_unnamed, is_empty_offer
 
 _MAX_QUESTION, _MAX_ANSWER = 140, 80
 # What a statement must name to be taken up by a reply.
@@ -25,7 +26,7 @@ class AskedBefore(NamedTuple):
     """At its end; anywhere, if it is the user's. Where it asks nothing, what it says in bold or last."""
     is_asked: bool = True
     entries: tuple[LedgerEntry, ...] = ()
-    """The user's requests, and facts that only come up in a question, a request, or among the options."""
+    """What of the user's does not outlast the reply if that settles it, or what an assistant lists as options."""
     content: frozenset[str] = frozenset()
     """What the user says, in terms: a reply often repeats it."""
     number: int = 0
@@ -35,7 +36,7 @@ class AskedBefore(NamedTuple):
 def asked_in(text: str, message: Message, found: Sequence[LedgerEntry]) -> AskedBefore | None:
     """What a message asks; `found` are its entries."""
     if message.role == "user":
-        entries = tuple(entry for entry in found if entry.fact.kind == "request" or entry.text.endswith(("?", "？")))
+        entries = tuple(entry for entry in found if not entry.lasts or sentence_priority(entry.text) != BINDING)
         questions = [sentence for _, sentence in sentences_of(text).positions if is_question(sentence)]
         return AskedBefore("user", _asked_question(questions[-1:], message), entries=entries, content=_content(text))
     asked = _asked_at_end(text, message)
@@ -60,8 +61,8 @@ def _asked_at_end(text: str, message: Message) -> AskedBefore | None:
 def _asked_question(questions: Sequence[str], message: Message) -> AskedQuestion | None:
     for sentence in questions:
         item = quote_words(sentence)
-        is_offer = message.role == "assistant" and is_empty_offer(sentence)
-        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_offer:
+        is_useless = message.role == "assistant" and (is_empty_offer(sentence) or asks_of_unnamed(sentence))
+        if len(sentence) <= _MAX_QUESTION and item.endswith(("?", "？")) and not is_useless:
             return AskedQuestion(message.said, item)
     return None
 

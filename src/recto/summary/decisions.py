@@ -25,13 +25,14 @@ from recto.summary.sentences import (
     word_set,
 )
 from recto.summary.source_lines import ScoredSentence, SentenceKey
+from recto.summary.statements import leaves_open
 from recto.text import text_cache
 
 _MAX_READ = 20_000
 _MIN_SENTENCE, _MIN_UNSPACED, _MAX_SENTENCE = 6, 3, 400
 # A decision that starts later than this in a sentence is reported without what precedes it.
 _LATE_START = 30
-_MIN_CLAUSE, _FEW_WORDS = 16, 4
+_MIN_CLAUSE, _FEW_WORDS, _MIN_DECIDED = 16, 4, 2
 _MAX_CORRECTION = 90
 _MAX_ANSWER, _MAX_ANSWER_WORDS = 40, 3
 _CLAUSE_END = re.compile(r"(?:,? (?:because|since|so that|which|weil|damit|parce que|porque)\b|, so |[;(–—]|: )")
@@ -50,7 +51,8 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
-    r"\b(?:no|not|never|don['’]t|avoid|nothing|nie|niemals|nicht|keine?n?|nichts|ohne|verboten|untersagt|nunca|jamás|nada|sin"
+    r"\b(?:no|not|never|don['’]t|avoid|nothing|nie|niemals|nicht|keine?n?|nichts|ohne|verboten|untersagt|nunca|jamás"
+    r"|nada|sin"
     r"|prohibid[oa]s?|pas|jamais|sans|interdite?s?|forbidden|prohibited|banned)\b",
     re.IGNORECASE,
 )
@@ -98,11 +100,15 @@ def _decision(sentence: str, start: int) -> list[Fact]:
     """The sentence, from where it decides if that comes late. An explicit decision needs only one content word."""
     decides_at = decision_start(sentence)
     skipped = decides_at if decides_at is not None and decides_at > _LATE_START else 0
+    if skipped and len(content_terms(sentence[skipped:])) < _MIN_DECIDED:  # "Alles raus: Wanne, Fliesen, Klo bleibt"
+        skipped = 0
     content = content_terms(sentence[skipped:])
     if len(content) < 2:  # "use Go instead of C"
         content |= {word for word in terms(sentence[skipped:]) if len(word) > 1 and word not in _SMALL_TERMS}
     is_vague = decides_at is None and len(sentence.split()) < _FEW_WORDS and not _FORBIDS.search(sentence)
     if len(content) < (2 if is_vague and not IS_UNSPACED.search(sentence) else 1):
+        return []
+    if leaves_open(sentence) and len(sentence.split()) < _FEW_WORDS:  # "queda pendiente": what?
         return []
     return [Fact("decision", sentence[skipped:], " ".join(sorted(content)), start + skipped, start + len(sentence))]
 

@@ -48,7 +48,8 @@ _NO_CONTENT = word_set(
 )
 _LABEL = re.compile(r"^[\s*>#•-]*(?:[^\W\d_][\w ]{0,30}:\**\s+)?")
 _CLAUSE_END = re.compile(
-    r"[;()–—…]|[,:](?!\d)|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern|und|oder|weil"
+    r"[;()–—…]|[,:](?!\d)|\s-\s|\b(?:but|and|or|because|since|while|although|so|which|instead|rather|aber|sondern"
+    r"|und|oder|weil"
     r"|obwohl|stattdessen|statt|pero|sino|porque|aunque|mais|parce|car)\b"
 )
 _SENTENCES = re.compile(r"[^.!?。！？]+(?:[.!?](?!\s)[^.!?。！？]*)*[.!?。！？]*")

@@ -53,8 +53,8 @@ _MIN_SENTENCE, _MAX_SENTENCE = 15, 80
 _MAX_FILLINGS = 12
 # With less room than this, in characters, it is not divided into thirds; with fewer sentences, none brings context.
 _MIN_DIVIDED, _MIN_WITH_CONTEXT = 75, 5
-# A sentence that has to be cut shorter than this share of it is told only if nothing else can be.
-_MIN_REST, _MAX_WHOLE = 0.6, 240
+# A sentence that is no longer than this is told whole, or cut if nothing else can be told.
+_MAX_WHOLE = 240
 
 
 @dataclass(slots=True)
@@ -235,7 +235,7 @@ def _rank(
     required = frozenset(selection.pool[at].key for at in selection.selected)
     selection.complete(size)
     selection.fill(size)
-    share = room // max(3, first) if size >= _MIN_DIVIDED else room
+    share = room // 3 if size >= _MIN_DIVIDED else room
     ranked: list[ScoredSentence] = []
     stumps: list[ScoredSentence] = []
     for number, at in enumerate(selection.selected):
@@ -243,8 +243,12 @@ def _rank(
         cautious = density * (0.25 if number < first else 0.7)
         whole = selection.pool[at]
         cut = _cut_sentence(whole, lines, share, count, cautious)
-        is_stump = len(cut.text) < _MIN_REST * len(whole.text) and not lines[whole.line].is_task
-        (stumps if is_stump and len(whole.text) <= _MAX_WHOLE else ranked).append(_readable(cut, lines))
+        if cut is whole or lines[whole.line].is_task or len(whole.text) > _MAX_WHOLE:
+            ranked.append(_readable(cut, lines))
+            continue
+        stumps.append(_readable(cut, lines))
+        if len(whole.text) <= size:
+            ranked.append(_readable(whole, lines))
     ranked = [sentence for sentence in ranked if sentence.text]
     if not ranked and not known:
         ranked = [sentence for sentence in stumps if sentence.text]

@@ -18,7 +18,7 @@ from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import asks_politely, says_little
-from recto.summary.worth import is_worth_telling, needs_context
+from recto.summary.worth import is_worth_telling, needs_context, reports
 from recto.text import text_cache
 
 _LINE = re.compile(r"#(\d+)(?: (assistant|tool))?: (.+)")
@@ -48,6 +48,10 @@ _OFTEN = 4
 FIGURES = ("number", "date", "time")
 VALUE_KINDS = (*FIGURES, "version")
 _MAX_ANSWER, _MAX_ANSWER_WORDS = 80, 3
+UNLISTED = 3
+"""By how many ranks that is lowered which no ledger lists."""
+# Of an assistant, these are listed as they are.
+_SPECIFIC = ("path", "url", "command", "error", "version")
 
 
 class AskedQuestion(NamedTuple):
@@ -107,17 +111,27 @@ class LedgerEntry(NamedTuple):
     @property
     def rank(self) -> float:
         """Entries of a higher rank go first, whatever they cost."""
+        return self.weight + _ROLE_RANKS.get(self.role, 0)
+
+    @property
+    def weight(self) -> float:
+        """The rank without who says it."""
         kind = _KIND_RANKS.get(self.fact.kind, _USUAL_RANK)
         if self.fact.kind == "identifier" and not any(char.isdigit() for char in self.fact.text):
             kind -= 1
         if self.fact.kind == "name" and (" " in self.fact.text or self.mentions >= _OFTEN):
             kind += 1
-        return kind + _ROLE_RANKS.get(self.role, 0) + self.is_correction + bool(self.question) - self.lowered
+        return kind + self.is_correction + bool(self.question) - self.lowered
 
     @property
     def lasts(self) -> bool:
         """Whether it outlives the request that it came up in."""
         return self.fact.kind in _LASTING and not self.text.endswith(("?", "？"))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody waits for it."""
+        return self.fact.kind in ("question", "request")
 
     @property
     def share(self) -> float:
@@ -181,12 +195,17 @@ def parse_item(item: str, number: int, role: str = "assistant") -> list[LedgerEn
     found = [*find_decisions(item), *asked, *facts] or [Fact(rest, item, item.lower(), 0, len(item))]
     lowered = int(item.endswith(("?", "？")) and not asked) + 2 * is_labelled(item)
     raised = role == "user" and corrects(item)  # as when it was said
-    return [
-        LedgerEntry(
-            fact, item, number, role=role, is_listed=True, lowered=lowered - (raised and fact.kind in VALUE_KINDS)
-        )
-        for fact in found
-    ]
+
+    def lowered_by(fact: Fact) -> int:
+        is_known = role == "assistant" and not is_reported(fact.kind, item)
+        return lowered - (raised and fact.kind in VALUE_KINDS) + UNLISTED * is_known
+
+    return [LedgerEntry(fact, item, number, role=role, is_listed=True, lowered=lowered_by(fact)) for fact in found]
+
+
+def is_reported(kind: str, sentence: str) -> bool:
+    """Whether an assistant's fact can be looked up, or is one that it reports rather than knows."""
+    return kind in _SPECIFIC or reports(sentence)
 
 
 def _asked(item: str) -> list[Fact]:
@@ -199,7 +218,8 @@ def parse_place(place: str, number: int) -> list[LedgerEntry]:
     """The facts in an item that says who said it."""
     match = _PLACE.fullmatch(place)
     role, item = (match[1], match[2]) if match else ("user", place)
-    found = parse_item(item, number, role)
+    # a question that a summary told may be settled since
+    found = [entry for entry in parse_item(item, number, role) if entry.fact.kind != "question"]
     # what stood in a summary for want of better lines is not worth one of the ledger
     is_worth = role == "tool" or (is_worth_telling(item, is_assistant=role == "assistant") and not needs_context(item))
     return found if is_worth else [entry for entry in found if entry.lasts]
@@ -222,7 +242,9 @@ def mark_corrections(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return [
         entry._replace(is_correction=True) if (entry.number, entry.text) in correcting else entry
         for entry in ordered
-        if (entry.number, entry.text) not in corrections and (entry.lasts or (entry.number, entry.text) not in settled)
+        if (entry.number, entry.text) not in corrections
+        and not entry.is_settled
+        and (entry.lasts or (entry.number, entry.text) not in settled)
     ]
 
 

@@ -4,16 +4,18 @@ People's facts come in their own words; greetings and words without a topic are 
 was pasted, only a little counts.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from recto.chat.message import Message
-from recto.chat.priority import CHATTER
+from recto.chat.priority import BINDING, CHATTER
+from recto.chat.priority import sentence_priority as rate_by_cues
 from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, repeats_question, taken_option
 from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
-from recto.summary.ledger import VALUE_KINDS, LedgerEntry
+from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
 from recto.summary.model_orders import SOMEBODY, is_order
 from recto.summary.pasted_text import SpokenPart, is_personal, mark_quoted, quotation_runs, quoted_lines, spoken_parts
@@ -27,21 +29,16 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import (
-    IS_UNSPACED,
-    is_heading,
-    is_question,
-    leans_back,
-    rate_sentence,
-    refers_back,
-    sentence_positions,
-)
+from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions
 from recto.summary.statements import (
+    acknowledges,
     agrees,
     answers,
+    asks_for_text,
     asks_politely,
-    is_reaction,
+    is_draft,
     is_request,
+    is_small_talk_reply,
     leaves_open,
     says_little,
     settles,
@@ -57,15 +54,19 @@ _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
 _BARE_ORDER = 2
-_STATEMENT_TOPIC, _MAX_STATEMENT, _MIN_UNSPACED = 2, 140, 5
+_STATEMENT_TOPIC = 2
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # These are understood by themselves.
 _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
-# These need a sentence that is worth telling, even the user's; what binds and a path do not.
-_WEAK = ("number", "date", "time", "quote", "name", "statement", "request")
+# Every fact but a decision has one of these.
+_MAY_TELL = re.compile(r"[^\x00-\x7f]|[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
+# What a user gives to be used is listed, however it is worded.
+_GIVEN = (*_SELF_EVIDENT, "version", "identifier")
+# These need a sentence that is worth telling, even the user's.
+_WEAK = ("number", "date", "time", "quote", "name", "request")
 
 
 def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Iterator[LedgerEntry]:
@@ -82,8 +83,7 @@ def entries_of_prose(
     together with it."""
     parts = spoken_parts(text)
     written, lines = lines, mark_quoted(mark_pasted(text, lines), parts)
-    if before and before.role != message.role:
-        yield from _settled(text, before, is_at_work=bool(message.calls))
+    yield from entries_settled(text, message, before)
     is_user = message.role == "user"
     told = _Told(text, is_user)
     is_answer = is_user and len(text) <= _MAX_ANSWER
@@ -96,40 +96,67 @@ def entries_of_prose(
         yield from (entry._replace(is_settled=True) for entry in before.entries if entry.text not in taken.text)
         asked = answered = None
     end = len(text) if asked else answer_end(text, before) if is_user and before else 0
+    has_facts = False
     for fact, (item, short) in _quote_prose(text, facts, lines, answer_end=end, is_user=is_user):
-        is_weak = fact.kind in _WEAK or not is_user
         is_reply = fact.kind in VALUE_KINDS and fact.end <= end
-        if is_weak and not (asked or is_reply or says_little(item)) and not told.is_understood(fact, item):
+        is_correction = is_user and corrects(item)
+        is_understood = asked or is_reply or says_little(item) or is_correction or told.is_understood(fact, item)
+        if not is_understood and (fact.kind in _WEAK or not is_user):
             continue
         if message.role == "assistant" and len(text) <= MAX_REPEATED and repeats_question(item, before):
             continue
         is_alone = (fact.kind == "decision" and count_topic_words(item) > 0) or (
-            fact.kind not in _SELF_EVIDENT and _is_understood(fact, item)
+            fact.kind not in _SELF_EVIDENT and _is_understood(fact, item) and not needs_context(item)
         )
         needed = None if is_alone else asked
         if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
             needed = before.question
         if says_little(item) and (needed := answered) is None:
             continue
+        has_facts = True
         # the middle of a long text was hardly written for this message
         is_own = min(fact.start, len(text) - fact.end) < _MAX_OWN or len(text) < _MIN_DOCUMENT
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
-        lowered += not is_user and is_advice(item)
-        lowered -= is_user and fact.kind in VALUE_KINDS and corrects(item)  # what it corrects may be worded otherwise
+        # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
+        is_given = is_understood or fact.kind in _GIVEN or rate_by_cues(item) == BINDING
+        is_placed = is_given if is_user else told.is_reported(fact)
+        lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
+        lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise
         yield LedgerEntry(fact, item, message.said, role=message.role, question=needed, short=short, lowered=lowered)
-    if answered and not asked and says_little(text) and not agrees(text):
+    is_taken = says_little(text) and not agrees(text)
+    if answered and ((not has_facts and rate_sentence(text) != CHATTER) or agrees(text) if asked else is_taken):
         fact = Fact("quote", text, normalize_fact_text(text), 0, len(text))
         yield LedgerEntry(fact, quote_words(text.rstrip(".!")), message.said, role="user", question=answered)
     if len(lines.starts) == lines.kinds.count(PROSE):
         return
     output = [fact for fact in facts if lines.at(fact.start) not in (PROSE, ROW, QUOTED)]
     output = [fact for fact in output if fact.kind not in VALUE_KINDS or lines.at(fact.start) == OUTCOME]
-    for fact, item in (*_quote_output(text, output), *_quote_others(text, facts, parts)):
+    for fact, item in _quote_output(text, output):
+        yield LedgerEntry(fact, item, message.said, role=message.role, lowered=UNLISTED)
+    for fact, item in _quote_others(text, facts, parts):
         yield LedgerEntry(fact, item, message.said, role=message.role, lowered=2)
     if message.role == "user":
         for fact in _rows(text, written, lines):
             yield LedgerEntry(fact, fact.text, message.said, role="user")
+
+
+def has_entries(text: str, lines: LineKinds) -> bool:
+    """Whether an assistant's text may hold anything that a reader would miss."""
+    if is_draft(text):
+        return False
+    has_output = len(lines.starts) != lines.kinds.count(PROSE)
+    return has_output or any(
+        (_MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
+        and is_worth_telling(sentence, is_assistant=True)
+        for _, sentence in sentences_of(text).positions
+    )
+
+
+def entries_settled(text: str, message: Message, before: AskedBefore | None) -> Iterator[LedgerEntry]:
+    """What was asked in the message before this one, and is settled or said to be open by it."""
+    if before and before.role != message.role:
+        yield from _settled(text, before, is_at_work=bool(message.calls))
 
 
 class _Told:
@@ -143,27 +170,43 @@ class _Told:
 
     def is_understood(self, fact: Fact, item: str) -> bool:
         """Whether the sentence of a fact is worth telling and names what it is about, or the item brings the one before
-        it."""
+        it that does."""
         at = self.sentences.number(fact.start)
-        brings_before = at is not None and at > 0 and item.startswith(self.sentences.positions[at - 1][1])
-        if brings_before and (self.is_user or not needs_context(item)):
+        if at is None:
             return True
-        if at is None or needs_context(item):
-            return at is None
+        sentence = self.sentences.positions[at][1]
+        before = self.sentences.positions[at - 1][1] if at else ""
+        if before and item.startswith(before):
+            return self._names_topic(before) if self.is_user else not needs_context(item)
+        if needs_context(item):
+            return False
         if at not in self.known:
-            sentence = self.sentences.positions[at][1]
             is_quoted = at in self.quoted
             self.known[at] = is_worth_telling(sentence, is_assistant=not self.is_user, is_quoted=is_quoted)
         return self.known[at]
+
+    def _names_topic(self, before: str) -> bool:
+        """Whether the sentence before a fact tells what it is about: "exam got moved!! its 24 jan now"."""
+        return ANTECEDENT.search(before) is not None or (
+            is_worth_telling(before, is_assistant=False) and not acknowledges(before)
+        )
+
+    def is_reported(self, fact: Fact) -> bool:
+        """Whether an assistant tells something that happened or that can be looked up, rather than what it knows."""
+        at = self.sentences.number(fact.start)
+        return at is None or is_reported(fact.kind, self.sentences.positions[at][1])
 
 
 def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
-    is_done, is_answered = is_at_work or settles(text), answers(text)
-    for entry in before.entries if before.role == "user" else ():
-        if is_done if entry.fact.kind == "request" else is_answered:
-            yield entry._replace(is_settled=True)
+    if before.role == "user" and before.entries:
+        is_done, is_answered, is_small_talk = is_at_work or settles(text), answers(text), is_small_talk_reply(text)
+        requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
+        for entry in before.entries:
+            is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
+            if is_past and (entry.fact.kind == "decision" or not entry.lasts):
+                yield entry._replace(is_settled=True)
     if (
         asked
         and before.is_asked
@@ -186,7 +229,7 @@ def _quote_prose(
         item = quote_decision(decision, text, sentences, shorten_decision(decision.text))
         binding[sentences.around(decision.start) or (decision.start, decision.end)] = item
         if not is_order(decision.text):
-            yield decision, item
+            yield decision._replace(kind="request") if is_user and asks_for_text(decision.text) else decision, item
     if is_user:
         yield from _requests(sentences, lines, binding)
         yield from _open_questions(sentences, lines, binding)
@@ -206,9 +249,6 @@ def _quote_prose(
                 yield fact, quoted
     for fact in find_answers(text, "user") if answer_end == len(text) else ():
         yield fact, Quoted(quote_words(fact.text), "")
-    if is_user and len(text) < _MIN_DOCUMENT:
-        told = {sentences.around(fact.start) for fact in first.values()} | binding.keys()
-        yield from _statements(sentences, lines, told)
 
 
 def _requests(
@@ -237,27 +277,6 @@ def _open_questions(
             if count_topic_words(item) >= (_STATEMENT_TOPIC if is_question(sentence) else _REQUEST_TOPIC):
                 binding[place] = Quoted(item, item)
                 yield Fact("question", sentence, normalize_fact_text(sentence), *place), binding[place]
-
-
-def _statements(
-    sentences: Sentences, lines: LineKinds, told: Container[tuple[int, int] | None]
-) -> Iterator[tuple[Fact, Quoted]]:
-    """What else the user states, without any fact or cue: "Lea hates buffets". It comes last."""
-    for start, sentence in sentences.positions:
-        place = (start, start + len(sentence))
-        if place in told or len(sentence) > _MAX_STATEMENT or is_question(sentence) or lines.at(start) != PROSE:
-            continue
-        item = quote_words(sentence.rstrip(".!。！"))
-        enough = len(item) >= _MIN_UNSPACED if IS_UNSPACED.search(item) else count_topic_words(item) >= _STATEMENT_TOPIC
-        is_else = (
-            is_reaction(sentence)
-            or is_heading(sentence)
-            or is_request(sentence)
-            or refers_back(sentence)
-            or leaves_open(sentence)
-        )
-        if enough and rate_sentence(sentence) != CHATTER and not is_else:
-            yield Fact("statement", sentence, normalize_fact_text(sentence), *place), Quoted(item, item)
 
 
 def _is_understood(fact: Fact, item: str) -> bool:

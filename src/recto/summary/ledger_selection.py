@@ -2,28 +2,25 @@
 message takes all of the room. Items of a former ledger compete with new ones.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from recto.summary.facts import find_facts, is_passing
-from recto.summary.ledger import FIGURES, LedgerEntry, topic_terms
+from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
 from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
 
-_WEIGHTY_RANK, _USUAL_COST, _MAX_REPEATED = 3.0, 24, 2
+_WEIGHTY, _USUAL_COST, _MAX_REPEATED = 2.0, 24, 2
+_OF_TOOLS = ("error", "url")
 
 
-def ledger_lines(
-    entries: Sequence[LedgerEntry], limit: int, count: CountTokens, *, only_weighty: bool = False
-) -> tuple[str, ...]:
-    """The best entries as lines in order of time, which take at most `limit` tokens together. `only_weighty` beside a
-    summary in the words of the originals, which tells the rest where it is worth telling."""
+def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens) -> tuple[str, ...]:
+    """The best entries that are weighty, as lines in order of time, which take at most `limit` tokens together. Room
+    that is left over is no reason to list more."""
     draft = _Draft(limit, count)
-    entries = [entry for entry in entries if entry.question or not says_little(entry.text)]
-    entries = _weighty(entries) if only_weighty else _without_passing(entries)
+    entries = _weighty([entry for entry in entries if entry.question or not says_little(entry.text)])
     shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]
@@ -47,29 +44,19 @@ def _rank_entries(entries: Sequence[LedgerEntry], count: CountTokens) -> list[Le
 
 
 def _weighty(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """What lasts, and what ranks high although others say the like."""
+    """What lasts, and what ranks high for its speaker although others say the like. What tools were used for and how it
+    came out stands in a work log."""
     later = _repetitions(entries)
-    return [
-        entry
-        for entry in entries
-        if entry.lasts
-        or (entry.rank - later.get((entry.number, entry.text), 0) >= _WEIGHTY_RANK and not is_passing(entry.text))
-    ]
 
+    def is_weighty(entry: LedgerEntry) -> bool:
+        if entry.role == "tool":
+            return entry.fact.kind in _OF_TOOLS
+        if entry.lasts:
+            return entry.lowered < UNLISTED
+        is_high = entry.weight - later.get((entry.number, entry.text), 0) >= _WEIGHTY
+        return is_high and (entry.is_open or not is_passing(entry.text))
 
-def _without_passing(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Without what an assistant says again and again, of which the latest is enough, and without passing remarks of one
-    kind."""
-    later = _repetitions(entries)
-    topics = Counter(_words_alike(text) for _, text in {(entry.number, entry.text) for entry in entries})
-
-    def is_told(entry: LedgerEntry) -> bool:
-        if entry.role == "user":
-            is_alike = topics[_words_alike(entry.text)] > 1
-            return not (is_alike and (entry.fact.kind == "statement" or is_passing(entry.text)))
-        return not later.get((entry.number, entry.text))
-
-    return [entry for entry in entries if is_told(entry)]
+    return [entry for entry in entries if is_weighty(entry)]
 
 
 def _words_alike(text: str) -> frozenset[str]:

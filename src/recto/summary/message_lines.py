@@ -13,12 +13,13 @@ from recto.chat.priority import CHATTER
 from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
-from recto.summary.sentences import is_question, rate_sentence, sentences
+from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import accepts, answers, is_empty_offer, settles
+from recto.summary.statements import accepts, answers, is_draft, is_empty_offer, is_small_talk_reply, settles
+from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
-_TASK_WEIGHT, _ACCEPTED_WEIGHT = 1.6, 1.3
+_TASK_WEIGHT, _ACCEPTED_WEIGHT, _DRAFT_WEIGHT = 1.6, 1.3, 0.1
 # What was said last holds more often than what was said first.
 _RECENCY = 0.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
@@ -64,7 +65,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
         around = topics[max(0, at - 1) : at + 2] if message.role == "assistant" else []
         is_accepted = _is_accepted(messages, at)
-        weight *= _ACCEPTED_WEIGHT if is_accepted else 1
+        weight *= _ACCEPTED_WEIGHT if is_accepted else _DRAFT_WEIGHT if _is_draft(message) else 1
         options, chosen = _choice(messages, at)
         lines.append(
             SourceLine(
@@ -80,6 +81,8 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 options=options,
                 chosen=chosen,
                 is_answer=_is_answer(messages, at),
+                is_small_talk=_is_small_talk(messages, at),
+                repeated=_said_before(messages, at),
             )
         )
     return lines
@@ -98,6 +101,29 @@ def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
     if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("assistant", "user"):
         return False
     return accepts(next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), ""))
+
+
+def _is_draft(message: PlainMessage) -> bool:
+    return message.role == "assistant" and is_draft(message.text)
+
+
+def _is_small_talk(messages: Sequence[PlainMessage], at: int) -> bool:
+    """Whether it is a reply to small talk, or the reply to it takes it for that."""
+    if messages[at].role == "assistant":
+        return is_small_talk_reply(messages[at].text)
+    if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("user", "assistant"):
+        return False
+    return is_small_talk_reply(messages[at + 1].text)
+
+
+def _said_before(messages: Sequence[PlainMessage], at: int) -> frozenset[str]:
+    """The terms of the user's message that an assistant's answers: a reply often repeats it. Where the user says hardly
+    anything, the reply says it better."""
+    if not at or (messages[at - 1].role, messages[at].role) != ("user", "assistant"):
+        return frozenset()
+    said = messages[at - 1].text
+    is_statement = len(said) <= _MAX_NEAR and not is_question(said) and not needs_context(said)
+    return frozenset(terms(said)) if is_statement else frozenset()
 
 
 def _choice(messages: Sequence[PlainMessage], at: int) -> tuple[tuple[str, ...], tuple[int, ...]]:

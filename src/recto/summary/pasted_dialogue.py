@@ -31,7 +31,8 @@ _HEADED = re.compile(
 )
 _PLAIN = re.compile(rf"(?:#{{1,4}}\s)?[*_]{{0,2}}{_NAME}[*_]{{0,2}}\s?(?::[*_]{{0,2}}(?:\s+|$)|：\s*)")
 _ROLE = re.compile(
-    r"(?:user|assistant|system|human|ai|bot|chatbot|chatgpt|claude|gemini|copilot|gpt-?\S*|nutzer(?:in)?|benutzer(?:in)?"
+    r"(?:user|assistant|system|human|ai|bot|chatbot|chatgpt|claude|gemini|copilot|gpt-?\S*|nutzer(?:in)?"
+    r"|benutzer(?:in)?"
     r"|assistent(?:in)?|mensch|ki|usuari[oa]|asistente|sistema|humano|utilisat(?:eur|rice)|assistante|système|humain"
     r"|用户|助手|系统|(?:you|chatgpt|claude|gemini) said|(?:du|sie) sagten?)$",
     re.IGNORECASE,
@@ -51,9 +52,11 @@ heure lieu statut étape résultat erreur rappel règle debug trace fatal warn f
 """)
 _PARTICLES = word_set("von van de del der den la le di da al el bin y und and")
 _PERSONAL = re.compile(
-    r"[?!¿¡？！]|\b(?:i|i['’](?:m|ll|ve|d)|we|we['’](?:re|ll|ve)|you|your|me|my|our|us|let['’]s|ich|wir|du|ihr|mir|mich|dir|"
+    r"[?!¿¡？！]|\b(?:i|i['’](?:m|ll|ve|d)|we|we['’](?:re|ll|ve)|you|your|me|my|our|us|let['’]s|ich|wir|du|ihr|mir"
+    r"|mich|dir|"
     r"dich|uns|euch|mein\w*|dein\w*|unser\w*|yo|tú|te|nos|mi|mis|nosotros|usted|vamos|je|tu|nous|vous|moi|toi|mon|mes|"
-    r"notre|votre)\b|\bj['’]|^(?:yes|no|yeah|ok|okay|hi|hey|hello|thanks|sure|ja|nein|hallo|danke|klar|gut|sí|hola|vale|"
+    r"notre|votre)\b|\bj['’]|^(?:yes|no|yeah|ok|okay|hi|hey|hello|thanks|sure|ja|nein|hallo|danke|klar|gut|sí|hola"
+    r"|vale|"
     r"gracias|claro|oui|non|salut|merci|d['’]accord|bien)\b|[我你您们吗]",
     re.IGNORECASE,
 )

@@ -120,7 +120,8 @@ def quoted_lines(text: str, parts: Sequence[SpokenPart]) -> Iterator[QuotedLine]
 
 
 _FIRST_PERSON = re.compile(
-    r"\b(?:i|i['’](?:m|ll|ve|d)|we|we['’](?:re|ll|ve)|me|my|our|us|ich|wir|mir|mich|uns|mein\w*|unser\w*|yo|nos|mi|mis|me|"
+    r"\b(?:i|i['’](?:m|ll|ve|d)|we|we['’](?:re|ll|ve)|me|my|our|us|ich|wir|mir|mich|uns|mein\w*|unser\w*|yo|nos|mi"
+    r"|mis|me|"
     r"nosotros|nuestr\w+|je|nous|moi|mon|ma|mes|notre|nos)\b|\bj['’]|我",
     re.IGNORECASE,
 )

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recto.summary.facts import Fact
-from recto.summary.sentences import refers_back, sentence_positions, word_set
+from recto.summary.sentences import leans_back, leans_on_another, refers_back, sentence_positions, word_set
 from recto.summary.truncation import cut_text
 from recto.text import text_cache
 
@@ -18,7 +18,7 @@ _MAX_WHOLE = 100
 # A clause of this length is quoted as a whole.
 _SHORT_CLAUSE = 72
 # A sentence that is no longer than this is quoted whole.
-_SHORT_SENTENCE = 64
+_SHORT_SENTENCE = 140
 # In a message of this length, a sentence with fewer words of meaning comes with the one before it.
 _SHORT_MESSAGE, _THIN = 160, 3
 _ALONE = ("path", "url", "command")
@@ -40,7 +40,9 @@ _NO_TOPIC = DANGLING_WORDS | word_set(
     "there's here's he's she's bis est ist sind hat haben wird il elle nous good great nice thanks thank hello well "
     "already still yet ago agree wir ich sie uns mir mich dir dich ihr ihm ihn habe hatte hatten war waren bin "
     "nos hemos han había somos estoy está están ils elles vous avons avez ont était sont pas plus "
-    "encore sais sait noch nicht weiß todavía aún"
+    "encore sais sait noch nicht weiß todavía aún back again zurück wieder monday tuesday wednesday thursday friday "
+    "saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag lunes martes miércoles jueves viernes "
+    "sábado domingo lundi mardi mercredi jeudi vendredi samedi dimanche"
 )
 _BOLD = "**"
 _TOPIC_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
@@ -70,10 +72,13 @@ _OF_WHAT = re.compile(
     r" (?:of (?:the |all |our )?[a-z]{3,}|(?:slower|faster|more|less|fewer|higher|lower|cheaper|larger|smaller))\b"
 )
 _PRONOUN = re.compile(
-    r"(?:which|that|who|it|this|these|those|they|he|she|its|das|dies\w*|es|er|sie|qui|ce|c['’]est|cela|ça|il|elle|eso|esto"
+    r"(?:which|that|who|it|this|these|those|they|he|she|its|das|dies\w*|es|er|sie|qui|ce|c['’]est|cela|ça|il|elle"
+    r"|eso|esto"
     r"|lo|este|esta)\b",
     re.IGNORECASE,
 )
+# What it is about stands before it: "Termin verschoben! jetzt 22.4."
+_GOES_ON = re.compile(r"(?:its?|it['’]s|now|new|jetzt|nun|neuer?|ahora|nuev[oa]|maintenant|nouve\w+)\b", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _END = " \t\n,;:.!。–—*_"
 _CLOSING = ("`", '"', "”", "»", ")")
@@ -133,14 +138,17 @@ def quote_fact(fact: Fact, text: str, sentences: Sentences) -> Quoted:
         if wide_start < clause_start or wide_end > clause_end:
             item = _item(text[wide_start:wide_end], fact_ends=fact.end - wide_start)
             return Quoted(item, item)
-    if len(text) <= _SHORT_MESSAGE and count_topic_words(text[start:end].replace(fact.text, " ", 1)) < _THIN:
+    whole = text[start:end]
+    is_thin = count_topic_words(whole.replace(fact.text, " ", 1)) < _THIN or _GOES_ON.match(whole) is not None
+    if len(text) <= _SHORT_MESSAGE and is_thin:
         # "He goes to a startup in Gdańsk. Last day is 14 November"
         before = sentences.before(start)
-        item = _item(text[before[0] if before else start : end], most=_SHORT_MESSAGE)
+        is_joined = before is not None and "\n" not in text[before[1] : start]
+        item = _item(text[before[0] if before and is_joined else start : end], most=_SHORT_MESSAGE)
         return Quoted(item, item)
     short = _quote_shortly(fact, text, clause_start, clause_end)
-    if end - start <= _SHORT_SENTENCE and fact.kind not in _ALONE:
-        item = _item(text[start:end], fact_ends=fact.end - start)
+    if len(whole) <= _SHORT_SENTENCE and not (leans_back(whole) or leans_on_another(whole)):
+        item = _item(text[start:end], fact_ends=fact.end - start, most=_SHORT_SENTENCE)
         return Quoted(item, item)
     if clause_end - clause_start > _SHORT_CLAUSE:
         clause_start, clause_end = _narrow(text, clause_start, clause_end, fact, _SHORT_CLAUSE)
@@ -288,7 +296,8 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
     before = sentences.before(decision.start)
     short = _item(clause, most=_MAX_BINDING)
     after = sentences.around(decision.end + 1)
-    if after and count_topic_words(short) <= _ENOUGH_TOPIC and after[1] - decision.start <= _MAX_QUOTED:
+    is_thin = count_topic_words(short) <= _ENOUGH_TOPIC
+    if after and is_thin and after[1] - decision.start <= _MAX_QUOTED and text[after[1] - 1] != "?":
         # "I must correct. It was 204 readers"
         whole = _item(text[decision.start : after[1]], most=_MAX_BINDING)
         return Quoted(whole, whole)

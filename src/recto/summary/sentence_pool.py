@@ -4,7 +4,6 @@ Knows how much each sentence matters; does not know which of them are chosen.
 """
 
 import heapq
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -15,12 +14,12 @@ from recto.summary.sentence_score import (
     TermWeights,
     frequent_sentences,
     lower_series,
+    promise_of,
     score_sentence,
     term_weights,
 )
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
 
-_FIGURE = re.compile(r"\d")
 _MAX_SAMPLED_LINES = 2000
 _MAX_PERIODS = 12
 # Sentences are compared with each other only within the pool, which has at least and at most this many.
@@ -64,30 +63,22 @@ def _best(
     weights: TermWeights,
     frequent: frozenset[str],
 ) -> Iterator[ScoredSentence]:
-    """The best of a period. Most sentences cannot be among them, and are scored only so far that this is certain."""
+    """The best of a period. Once there are enough, those that promise less are not scored."""
+    promised = [(promise_of(sentence, lines[at], weights), at, sentence) for at, sentence in sentences]
+    promised.sort(key=lambda found: -found[0].highest - _task_bonus(lines[found[1]], found[2]))
     ranks: list[float] = []
     scored: list[tuple[float, float, int, LineSentence]] = []
-    # the sooner good ones are found, the sooner the others are certain
-    for at, sentence in sorted(sentences, key=lambda found: -_promise(found[1], lines[found[0]])):
+    for promise, at, sentence in promised:
         line = lines[at]
-        least = ranks[0] if len(ranks) == most and not line.is_task else 0.0
-        score = score_sentence(sentence, line, weights, frequent, least=least)
-        rank = score + _task_bonus(line, sentence)
-        if len(ranks) < most:
-            heapq.heappush(ranks, rank)
-        elif rank > ranks[0]:
-            heapq.heapreplace(ranks, rank)
-        else:
-            continue
-        scored.append((rank, score, at, sentence))
+        bonus = _task_bonus(line, sentence)
+        if len(ranks) == most and promise.highest + bonus <= ranks[0]:
+            break
+        score = score_sentence(sentence, line, weights, frequent, promise)
+        (heapq.heappush if len(ranks) < most else heapq.heappushpop)(ranks, score + bonus)
+        scored.append((score + bonus, score, at, sentence))
     scored.sort(key=lambda found: (found[2], found[3].position))  # of equals, the earlier
     for _, score, at, found in heapq.nlargest(most, scored, lambda found: found[0]):
         yield ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
-
-
-def _promise(sentence: LineSentence, line: SourceLine) -> float:
-    """About how well a sentence will score. Only the time that this takes depends on it."""
-    return line.weight * (1.5 if _FIGURE.search(sentence.text) else 1.0)
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING
+from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
 from recto.summary.facts import is_passing
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
@@ -53,7 +53,6 @@ LEADING_SENTENCES = 3
 # Tuned by eye on chats and agent runs; the order of the numbers matters more than their values.
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
-_MAX_BONUS = _PRIORITY_BONUS[BINDING] + _BOLD_BONUS
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
 _EVENT_BONUS = 0.3
 _TASK_START_FACTOR = 1.6
@@ -66,7 +65,7 @@ _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
-_ADVICE_FACTOR = 0.5
+_ADVICE_FACTOR = 0.2
 # Where an assistant tells of itself, it is a person or tells what it did.
 _SELF_FACTOR = 1.4
 _REACTION_FACTOR = 0.4
@@ -84,6 +83,8 @@ _MIN_BINDING_SCORE = 0.6
 _MAX_ANSWER_SENTENCES = 2
 # An assistant's sentence with so many of the user's terms is about what the user talks about.
 _MIN_SHARED_TERMS = 2
+# A reply says nothing new if this much of it is the user's, by terms of so many letters.
+_REPEATED_SHARE, _MIN_TERM = 0.6, 4
 _SERIES_FACTOR = 0.7
 _MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
@@ -92,7 +93,12 @@ _LONG_SENTENCE = 240
 
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
-_EVENT = re.compile(r"\b(?:error|fail|exception|warning|pass|success|found|total|result)", re.IGNORECASE)
+_EVENT = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ures?)?|exceptions?|warnings?|pass(?:ed|es)?|success\w*|found|total|results?)\b",
+    re.IGNORECASE,
+)
+# The sentence of a document that has such a word reports nothing.
+_OF_DOCUMENT = re.compile(r"[A-ZÄÖÜÉ](?:\S+ ){11,}\S+[.!?]$")
 _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
@@ -143,30 +149,62 @@ def frequent_sentences(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(text for text, n in Counter(texts).items() if n >= _MIN_REPETITIONS)
 
 
+class Promise(NamedTuple):
+    """What a sentence scores at most: enough to tell that most cannot be in a summary."""
+
+    highest: float
+    base: float = 0.0
+    facts: int | None = 0
+    label: str = ""
+
+
+def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -> Promise:
+    """By its terms, its facts and its priority, before anything lowers it."""
+    text = sentence.text
+    if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
+        return Promise(NOISE_SCORE * line.weight)
+    start = text[:_MAX_INSPECTED]
+    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
+    facts = _count_facts(sentence, start)
+    # the 3 keeps a lone word from being the most central of all
+    base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
+    factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
+    highest = line.weight * factor * (base + _highest_bonus(start, line, label)) / _length(text)
+    return Promise(highest, base, facts, label)
+
+
+def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
+    if label == TOOL:
+        return _EVENT_BONUS
+    priority = rate_sentence(start)
+    bonus = _PRIORITY_BONUS.get(priority, 0.0) + (_BOLD_BONUS if "**" in start else 0.0)
+    if label == ASSISTANT:
+        return bonus
+    replies = _CHOICE_BONUS if line.chosen else _ANSWER_BONUS if line.is_answer else 0.0
+    return bonus + replies + (_OPEN_BONUS if priority != BINDING else 0.0)
+
+
+def _length(text: str) -> float:
+    return math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
+
+
 def score_sentence(
     sentence: LineSentence,
     line: SourceLine,
     weights: TermWeights,
     frequent: frozenset[str] = frozenset(),
-    *,
-    least: float = 0.0,
+    promise: Promise | None = None,
 ) -> float:
-    """The score of a sentence of this line; of one that cannot reach `least`, any score below that."""
-    text = sentence.text
-    if is_noise(text) or (line.label == TOOL and _PROMPT.fullmatch(text)):
-        return NOISE_SCORE * line.weight
-    start = text[:_MAX_INSPECTED]
-    label = TOOL if line.label != TOOL and is_machine_made(start) else line.label
-    facts = _count_facts(sentence, start)
-    # the 3 keeps a lone word from being the most central of all
-    score = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
-    length = math.sqrt(max(1.0, len(text) / _LONG_SENTENCE))
-    if line.chosen or line.is_answer:
-        least = 0.0
-    ceiling = line.weight * (_SELF_FACTOR if label == ASSISTANT else 1.0) / length
-    if (highest := ceiling * (score + _MAX_BONUS)) < least:
-        return highest
+    """The score of a sentence of this line, which is not above its promise."""
+    text, start = sentence.text, sentence.text[:_MAX_INSPECTED]
+    highest, score, facts, label = promise or promise_of(sentence, line, weights)
+    if not label and not score:
+        return highest  # noise
     is_quoted = sentence.speaker is not None
+    worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
+    if worth == _UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
+        worth = _SMALL_TALK_FACTOR if rate_sentence(start) == CHATTER else worth
+        return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
@@ -175,20 +213,15 @@ def score_sentence(
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score += _reply_bonus(sentence, line)
-    is_own_task = line.is_task and label != TOOL and not is_quoted
-    if not is_own_task and (highest := ceiling * score) < least:
-        return highest  # what follows only lowers it
-    if label != TOOL:
         is_repeated = text in frequent and _MIN_BOILERPLATE <= len(text) < len(line.text) / 2
         score *= _BOILERPLATE_FACTOR ** (is_repeated + is_prompt_frame(start))
-        if score > MIN_USEFUL_SCORE:
-            score *= _worth_factor(sentence, line, start, label)
-    score *= _form_factor(sentence, start, facts, is_own_task)
+        score *= worth
+    score *= _form_factor(sentence, start, facts, line.is_task and label != TOOL and not is_quoted)
     if label != line.label:
         score *= _PASTED_OUTPUT_FACTOR
     if is_order(start, speaker=SOMEBODY if line.label == TOOL and not sentence.speaker else sentence.speaker):
         score *= _ORDER_FACTOR
-    return line.weight * score / length
+    return line.weight * score / _length(text)
 
 
 def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:
@@ -196,12 +229,15 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
     is_worth = line.is_task or (
         not sentence.is_code
         and not _is_rejected(sentence.text, line)
+        and not _is_repeated(sentence, line)
+        and not (line.is_small_talk and sentence_priority(start) != BINDING)
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
             is_settled=line.is_settled,
             is_quoted=sentence.speaker is not None,
             is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
+            is_accepted=line.is_accepted or line.is_former,
         )
     )
     if not is_worth:
@@ -228,6 +264,13 @@ def _is_rejected(text: str, line: SourceLine) -> bool:
     if line.label != ASSISTANT or not line.chosen:
         return False
     return any(at not in line.chosen and option[:_MAX_SHORT_HEADING] in text for at, option in enumerate(line.options))
+
+
+def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
+    """Whether an assistant only says what the user has just said."""
+    content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
+    known = content & line.repeated
+    return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)
 
 
 def is_binding(sentence: ScoredSentence) -> bool:
@@ -298,7 +341,7 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    if len(start) <= _MAX_EVENT and _EVENT.search(start):
+    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
         score += _EVENT_BONUS
     else:
         score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR

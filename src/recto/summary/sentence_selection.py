@@ -40,7 +40,7 @@ _MIN_REQUIRED = 0.4
 # Selects more than fits, because the caller leaves some out.
 _OVERFILL = 1.5
 # How much of the room is filled even with what is hardly worth telling, and how many characters at most.
-_MIN_FILLED, _MAX_FILLED = 0.2, 500
+_MIN_FILLED, _MAX_FILLED = 0.2, 200
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from functools import cache
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.machine_output import FENCES
-from recto.summary.statements import forbids, sets_deadline
+from recto.summary.statements import asks_unmarked, forbids, sets_deadline
 from recto.text import text_cache
 
 # Scripts without spaces between words: pairs of characters serve as words there.
@@ -54,6 +54,8 @@ _GERMAN_MONTH = re.compile(r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt
 _BEFORE_ORDINALS = word_set(
     "der die das den des dem im beim zur jede jeder jedes jeden ihre seine unsere meine deine eure"
 )
+# "am Samstag, den 11. weiter", "bis 14. oder 15."
+_BEFORE_DAYS = _BEFORE_ORDINALS | word_set("am vom zum ab bis seit und oder")
 # "z. B. Holz", "p. ej. pan", "i. d. R. morgens"
 _SPACED_LETTERS = re.compile(r"\s+(?:[^\W\d_]|ej|ex)\.")
 
@@ -157,6 +159,8 @@ def _is_full_stop(line: str, at: int, following: re.Match[str]) -> bool:
     if word.isdigit() and (_is_numbering(before[:-1]) or _is_ordinal(before, line, following)):
         return False
     if len(word) == 1 and word.isalpha() and _is_spaced_abbreviation(before, line, following):
+        return False
+    if following[1].islower() and word[-1:].isdigit() and ("." in word or _BEFORE_DAYS.intersection(before[-2:-1])):
         return False
     # people who start a line in lower case start sentences in lower case too
     return not following[1].islower() or (line[0].islower() and word not in _SELDOM_LAST)
@@ -290,7 +294,7 @@ _IMPERSONAL = re.compile(
     r"it(?:['’]s| is| was| would be| will be) (?:\w+ )?(?:to|that|for|time|possible|important|clear|likely)\b"
     r"|there(?:['’]s| is| are| was| were| will| has| have| should)\b|it (?:takes|seems|looks like|rains|turns out)\b"
 )
-_ANTECEDENT = re.compile(
+ANTECEDENT = re.compile(
     r"\b(?i:the|an?|my|our|your|his|her|their|this|these|some|any|every|each|no|all|der|die|das|den|dem|ein\w*|mein\w*"
     r"|unser\w*|el|la|los|las|una?|mi|nuestr[oa]s?|le|les|une|mon|ma|notre|nos|ce|cette) [^\W\d_]{2}"
     r"|(?<=[^.!?] )[A-ZÄÖÜÉ]\w|\d|`|\w/\w"
@@ -358,7 +362,8 @@ def rate_sentence(sentence: str) -> int:
 
 def is_question(sentence: str) -> bool:
     end = sentence[-12:].rstrip(_CLOSING)
-    return end.endswith(("?", "？", "؟")) or (not end.isascii() and _UNSPACED_QUESTION.search(end) is not None)
+    is_unspaced = not end.isascii() and _UNSPACED_QUESTION.search(end) is not None
+    return end.endswith(("?", "？", "؟")) or is_unspaced or asks_unmarked(sentence)
 
 
 def is_heading(sentence: str) -> bool:
@@ -392,4 +397,4 @@ def leans_back(sentence: str) -> bool:
     pronoun = _PRONOUN.search(lower)
     if pronoun is None or _IMPERSONAL.match(lower, pronoun.start()):
         return False
-    return _ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None
+    return ANTECEDENT.search(sentence[: pronoun.start()].removeprefix("I ")) is None

@@ -28,7 +28,7 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
-from recto.summary.statements import accepts, acknowledges, is_empty_offer, is_reaction, says_little
+from recto.summary.statements import accepts, acknowledges, is_draft, is_empty_offer, is_reaction, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
 from recto.summary.worth import stands_alone
 
@@ -68,6 +68,7 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
+_FIGURE = re.compile(r"[\d.,:]+\D{0,3}$")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
 
 
@@ -97,6 +98,10 @@ class SourceLine(Struct, frozen=True):
     """Which of these the user takes."""
     is_answer: bool = False
     """Whether the message before it asks something."""
+    is_small_talk: bool = False
+    """Whether the reply takes it for that, or it is such a reply."""
+    repeated: frozenset[str] = frozenset()
+    """The terms of the user's message before an assistant's."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
 
@@ -252,7 +257,9 @@ class SentenceContext(Struct):
         is_short_answer = _is_elliptic(text) or (source.is_answer and count_topic_words(text) <= _MAX_ANSWER_TOPICS)
         said = self._question(sentence) if sentence.speaker is None and is_short_answer else None
         if is_bare and sentence.speaker is None and not said:
-            said = self._corrected(sentence) or self._said_before(sentence)
+            said = self._corrected(sentence)
+            # a figure alone answers a question, or is one of many
+            said = said or (self._said_before(sentence) if not _FIGURE.match(text) else None)
         if said:
             yield said
 
@@ -287,7 +294,7 @@ class SentenceContext(Struct):
         if line is None:
             return None
         first = self.reader.cached_sentences(line)[:_MAX_SENTENCES_TO_ANSWER]
-        own = [found for found in first if found.speaker is None]
+        own = [found for found in first if found.speaker is None and not is_draft(self.reader.lines[line].text)]
         answer = next((found for found in own if _is_meaningful(found) and not found.is_code), None)
         return _unscored(line, answer) if answer and not is_question(answer.text) else None
 
@@ -314,7 +321,7 @@ class SentenceContext(Struct):
         said = [found for found in said if _is_meaningful(found) and not found.is_code and _tells(found.text)]
         topic = {term for term in sentence.terms if len(term) >= _MIN_TOPIC}
         found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
-        if line is None or found is None or is_empty_offer(found.text):
+        if line is None or found is None or is_empty_offer(found.text) or is_draft(self.reader.lines[line].text):
             return None
         return _unscored(line, found) if _names_something(found.text) or topic & found.terms else None
 

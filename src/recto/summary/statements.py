@@ -16,7 +16,8 @@ def _words(words: str) -> frozenset[str]:
 _NO_NOUN = re.compile(
     r"(?:^|[,;:.!(–—] ?|\b(?:and|but|also|so|please|und|aber|also|y|et|mais|pero) )(?:"
     r"no (?!(?:problems?|worry|worries|idea|need|one|rush|way|doubt|matter|wonder|clue|thanks?|longer|more|kidding|big"
-    r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo|quiero|creo|hay"
+    r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo"
+    r"|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
     r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+)?"
     r"(?=\s*(?:[,.;!)]|$)| (?:on|in|at|before|after|during|for|with|without|or|from|inside|please|whatsoever)\b)"
@@ -26,8 +27,10 @@ _NO_NOUN = re.compile(
     re.IGNORECASE,
 )
 _WEEKDAY_OR_MONTH = (
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lunes|martes"
-    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|tomorrow|tonight|noon"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lunes"
+    r"|martes"
+    r"|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|tomorrow|tonight"
+    r"|noon"
     r"|midnight|january|february|march|april|may|june|july|august|september|october|november|december|morgen|übermorgen"
     r"|heute|mittag|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|mañana|demain|midi|mediodía"
 )
@@ -76,7 +79,8 @@ _ASKS = re.compile(
 )
 _ORDERS = re.compile(
     r"(?:(?:ok|okay|so|and|now|then|also|und|y|et|jetzt|ahora)[,.]? )?"
-    r"(?:explain|tell|show|describe|summari[sz]e|list|give|write|help|elaborate|compare|translate|draft|find|check|suggest"
+    r"(?:explain|tell|show|describe|summari[sz]e|list|give|write|help|elaborate|compare|translate|draft|find|check"
+    r"|suggest"
     r"|recommend|continue|define|read|look|run|fix|add|make|create|rewrite|rephrase|shorten|expand|go on|describe|do"
     r"|erklär\w*|erzähl\w*|zeig\w*|schreib\w*|gib|hilf|nenn\w*|fass\w*|übersetz\w*|vergleich\w*|such\w*|mach\w*"
     r"|explica\w*|cuénta\w*|muéstra\w*|dime|dame|escribe|ayúda\w*|resume|traduce|compara|busca|haz"
@@ -148,9 +152,43 @@ def is_empty_offer(question: str) -> bool:
     return _OFFER.match(question) is not None and named.search(question) is None
 
 
+_OF_UNNAMED = re.compile(
+    r"(?:[^\W\d_]+(?:['’]t)? )?(?:it|they|he|she|er|es|ihn)\b|[^\W\d_]+-(?:ils?|elles?|t-ils?|t-elles?)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_of_unnamed(question: str) -> bool:
+    """Whether nobody knows what it asks about: "Was it granted?", "Funktioniert er noch?"."""
+    return _OF_UNNAMED.match(question) is not None
+
+
 def is_announcement(text: str) -> bool:
     """Whether it says what the speaker does next."""
     return _ANNOUNCEMENT.match(text) is not None
+
+
+# In chats people leave the mark out: "what do I need to tell the council", "y cuánto cuesta".
+_UNMARKED = re.compile(
+    r"(?:(?:ok|okay|so|and|also|but|now|und|also|aber|y|pero|e|et|mais|donc|btw)[, ]+)*(?:"
+    r"(?:what|who|where|when|why|which|how)(?:['’]s| (?:is|are|was|do|does|did|can|could|should|would|will|about"
+    r"|much|many|long|one)\b)"
+    r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
+    r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
+    r"|können|soll|sollen|muss|wird|kostet"
+    r"|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
+    r"|(?:antes de |desde |para |de |a |con )?(?:qué|quién(?:es)?|cuánt[oa]s?|cuándo|dónde|cómo|cuál(?:es)?)\b"
+    r"(?! va\b)[^,]*$"
+    r"|est[- ]ce que\b|(?:qu['’]est|combien|pourquoi|comment|où|qui (?:fait|s['’]en|va|prend)|il faut quoi|lequel"
+    r"|laquelle)\b)",
+    re.IGNORECASE,
+)
+_MAX_UNMARKED = 80
+
+
+def asks_unmarked(sentence: str) -> bool:
+    """Whether it is a question without its mark."""
+    return len(sentence) <= _MAX_UNMARKED and sentence[-1:] not in ".:!" and _UNMARKED.match(sentence) is not None
 
 
 def is_request(sentence: str) -> bool:
@@ -201,6 +239,68 @@ def _without_offer(reply: str) -> str:
     start = max(reply.rfind(stop, 0, -1) for stop in (". ", ".\n", "! ", "!\n", "\n", "。", "！")) + 1
     question = reply[start:].strip()
     return reply[:start].strip() if start > _MAX_PUT_OFF or (start and is_empty_offer(question)) else reply
+
+
+# -- small talk, and texts that one writes for the other
+
+# Amusement and pity; praise is no sign, since people also praise what matters.
+_SYMPATHIZES = re.compile(
+    r"[¡\W]*(?:oh[,!]? (?:no|je|nein|non|dear|wow)|ouch|oof|uf+|a+w+|(?:ha|ja|he){2,}h?|lol|vaya|ay|zut|mince|poor "
+    r"|pobre |das tut mir leid"
+    r"|(?:i['’]m |so )?sorry\b|lo siento|désolée?|gute besserung|enjoy|enjoy!|glück gehabt|dommage|qué (?:pena"
+    r"|lástima|divertido|rico)"
+    r"|quel dommage|mejor así|umso besser|take care|hope (?:you|she|he|they) feel"
+    r"|(?:that|this)(?:['’]s| is| was| must be| must have been)? (?:a |an |so |such an? |really |pretty |quite |very )*"
+    r"(?:sounds?|early|hard|tough|rough|annoying|intense|funny|neat|cute|sweet|lovely|fun|awful|terrible|exhausting"
+    r"|stressful)"
+    r"|das (?:klingt|hört sich)|wie (?:schön|ärgerlich|nervig)|(?:eso )?suena|ça (?:devait|doit|a l['’]air))\b",
+    re.IGNORECASE,
+)
+# A model has no weekend and sees no match.
+_HAS_NO_LIFE = re.compile(
+    r"i (?:don['’]t have (?:weekends|feelings|hobbies|a body|access)|can['’]t (?:watch|taste|feel|check the weather))"
+    r"|(?:das )?(?:kann ich (?:leider )?nicht (?:sehen|sagen)|ich habe (?:leider )?(?:keinen zugriff|kein wochenende))"
+    r"|no (?:tengo (?:fines de semana|acceso)|puedo (?:ver|sentir|probar))|je n(?:e peux pas (?:regarder|voir"
+    r"|goûter)|['’]ai pas (?:de week|accès))",
+    re.IGNORECASE,
+)
+_MAX_SYMPATHY, _FIGURE = 160, re.compile(r"(?<!\w)\d")
+_SALUTATION = re.compile(
+    r"(?:subject|betreff|asunto|objet)\s?:|(?:dear|to whom) |(?:hi|hello|hey)(?: [^\W\d_]+){1,3},|sehr geehrte"
+    r"|guten tag (?:frau|herr)|lieber? [^\W\d_]+"
+    r"|hallo(?: [^\W\d_]+){1,3},|estimad[oa]s?\b|querid[oa]s?\b|¡?hola (?:a tod|[^\W\d_]+[,:!])|muy señor|madame[, ]"
+    r"|monsieur[, ]|ch(?:er|ère)s?\b"
+    r"|(?:bonjour|salut) (?:à tous|[^\W\d_]+ ?[,!])|je soussigné|yo, |hiermit ",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(
+    r"\b(?:write|draft|rewrite|rephrase|compose|reply|schreib\w*|formulier\w*|entwirf|verfass\w*|redact\w+|escrib\w+"
+    r"|rédig\w+|écri[st]\w*"
+    r"|(?:make|do|give|hacer?|haz|mach\w*|fais|faites)(?:-moi)? (?:me |mir |us )?(?:an? |una? |un |ne "
+    r"|eine[nr]? )?(?:\w+ )?"
+    r"(?:mail|e-?mail|letter|text|texto|list|liste|lista|message|mensaje|brief|courrier|note|notice))\b"
+)
+
+
+def is_small_talk_reply(reply: str) -> bool:
+    """Whether a reply is amused or sorry, and no more: what it answers was told in passing."""
+    if len(reply) > _MAX_SYMPATHY:
+        return False
+    start = max(reply.rfind(". "), reply.rfind("! ")) + 2
+    reply = reply[:start] if start > 1 and _OFFER.match(reply, start) else reply
+    if "?" in reply or _FIGURE.search(reply):
+        return False
+    return _SYMPATHIZES.match(reply) is not None or _HAS_NO_LIFE.match(reply) is not None
+
+
+def is_draft(text: str) -> bool:
+    """Whether it is a letter or a message that one has written for the other."""
+    return _SALUTATION.match(text.lstrip('*"“„«> \n')) is not None
+
+
+def asks_for_text(sentence: str) -> bool:
+    """Whether it asks the other to write something. Once written, how it was to be written is past."""
+    return is_request(sentence) and _WRITES.search(sentence.lower()) is not None
 
 
 # -- words that say nothing alone

@@ -17,7 +17,7 @@ from recto.summary.entities import LETTER
 from recto.summary.evidence import Assertion, Evidence, assertions_of
 from recto.summary.facts import Fact, facts_on_lines, find_facts, normalize_fact_text
 from recto.summary.ledger import LedgerEntry, ledger_items, mark_corrections, parse_ledger, parse_place
-from recto.summary.ledger_entries import entries_of_output, entries_of_prose
+from recto.summary.ledger_entries import entries_of_output, entries_of_prose, entries_settled, has_entries
 from recto.summary.machine_output import MACHINE, PROSE, classify_lines, readable_output
 from recto.summary.quotation import fact_end
 from recto.summary.sentences import sentence_positions
@@ -47,7 +47,8 @@ class CoveredFacts(Struct):
     """Texts of the user that have the words of a mark themselves."""
     _before: AskedBefore | None = None
     _evidence: Evidence = field(default_factory=Evidence)
-    _waiting: list[tuple[str, list[Fact]]] = field(default_factory=list)
+    _waiting: list[tuple[str, list[Fact] | None]] = field(default_factory=list)
+    """Texts with their facts, where these were needed."""
     _waiting_size: int = 0
 
     @property
@@ -70,17 +71,22 @@ class CoveredFacts(Struct):
         is_long = len(text) > _MAX_SEARCHED
         searched = f"{text[: _MAX_SEARCHED // 2]}\n{text[-_MAX_SEARCHED // 2 :]}" if is_long else text
         lines = classify_lines(searched, author=author)
-        facts = facts_on_lines(searched, lines)
-        self._wait(text, facts)
-        if author == MACHINE:
-            found = list(entries_of_output(searched, facts, message))
+        if author != MACHINE and message.role == "assistant" and not has_entries(searched, lines):
+            self._wait(text, None)
+            found = list(entries_settled(searched, message, self._before))
         else:
-            found = list(entries_of_prose(searched, facts, lines, message, self._before))
+            facts = facts_on_lines(searched, lines)
+            self._wait(text, facts)
+            if author == MACHINE:
+                found = list(entries_of_output(searched, facts, message))
+            else:
+                found = list(entries_of_prose(searched, facts, lines, message, self._before))
+        if author != MACHINE:
             self._before = asked_in(searched, message, found)
         for entry in found:
             _merge_entry(self.entries, entry)
 
-    def _wait(self, text: str, facts: list[Fact]) -> None:
+    def _wait(self, text: str, facts: list[Fact] | None) -> None:
         self._waiting.append((text, facts))
         self._waiting_size += len(text)
         if self._waiting_size > _MAX_WAITING:

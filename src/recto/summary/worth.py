@@ -7,6 +7,7 @@ Knows one sentence at a time.
 
 import re
 
+from recto.chat.cues import cues_in
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.quotation import count_topic_words
 from recto.summary.relative_dates import is_german
@@ -15,6 +16,7 @@ from recto.summary.statements import (
     accepts,
     acknowledges,
     agrees,
+    asks_for_text,
     is_announcement,
     is_reaction,
     is_request,
@@ -32,7 +34,7 @@ _POINTS_BACK = re.compile(
     r"|(?:Es[eao]s?|Est[eao]s?) (?:es|son|era\w*|fue\w*|está\w*|va|puede\w*|suena)\b"
     r"|(?:C['’]est|Ça|Cela|Ceci) "
     r"|(?i:der|die|das|er|sie) [a-zäöüß]{2,}t\b"
-    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)[a-zé]{2,}"
+    r"|(?i:ils?|elles?) (?!(?:faut|y|est (?:important|possible|temps))\b)[a-zé]['’a-zé]+"
     r"|[Qq]ue (?:l[oae]s?|eran?|son|es) )"
 )
 # Such a sentence names what it is about: "It's 795 chairs".
@@ -66,8 +68,35 @@ _PROPOSES = re.compile(
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
     r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
     r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
-    r"|use|check|ask|don['’]t|start|begin|take|look for|think about"
-    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande))"
+    r"|use|check|ask|don['’]t|start|begin|take|look for|think about|tell|call|claim|compare|include|send|write|put"
+    r"|plan|set|show|choose|pick"
+    r"|(?:achte|denk|frag|sag|prüf|notier|zeig|fordere|zahl|schau|rechne|teil|nehm|leg|plan|lass|stell|kläre?|halte?"
+    r"|räum)(?:e|t|et)? "
+    r"|(?:nimm|gib|hilf|ruf|sprich|vergiss) "
+    r"|(?:pide|pregunta|guarda|prepara|confirma|mira|usa|adjunta|avisa|bebe|evita|ten|haz|pon|lleva|declara"
+    r"|decláralo|compara|comunícaselo"
+    r"|mejor|conviene) "
+    r"|(?:pensez|prévoyez|demandez|n['’]oubliez|évitez|donnez|mentionnez|ajoutez|vérifiez|pense|prévois|demande"
+    r"|vérifie) "
+    r"|te (?:recomiendo|recomendaría|sugiero)|je te (?:conseille|recommande))\b"
+)
+_ESTIMATES = re.compile(
+    r"\b(?:usually|typically|generally|normally|often|most people|as a rule|expect (?:about|around|between)|around"
+    r"|roughly|approximately|about"
+    r"|between|some|üblich\w*|meistens?|in der regel|normalerweise|oft|etwa|rund|circa|ca\.|ungefähr|zwischen"
+    r"|suelen?|normalmente"
+    r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
+    r"|compter|à peu près)"
+    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d[\d.,]* ?"
+    r"(?:[€$£%]|euros?|pounds|dollars|prozent|percent|years|jahre|años|ans|days|tage|días|jours|weeks|wochen|hours"
+    r"|stunden)"
+    r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
+    r"|généralement)\b"
+)
+_REPORTS = re.compile(
+    r"\b(?:was|were|took|had|been|found|failed|passed|ran|measured|returned|showed|counted|came to|wurden?|waren?"
+    r"|hatten?|dauerte"
+    r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|été|a (?:pris|donné|coûté))\b|\*\*[^*\n]{0,40}\d"
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
@@ -104,16 +133,23 @@ _MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_JOKE = 2, 2, 3, 3, 4
 
 
 def is_worth_telling(
-    text: str, *, is_assistant: bool, is_settled: bool = False, is_quoted: bool = False, is_on_topic: bool = False
+    text: str,
+    *,
+    is_assistant: bool,
+    is_settled: bool = False,
+    is_quoted: bool = False,
+    is_on_topic: bool = False,
+    is_accepted: bool = False,
 ) -> bool:
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
-    an assistant speaks of what the user speaks of, or that the user took it."""
+    an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
     priority = rate_sentence(text)
-    if priority == CHATTER or agrees(text):
+    if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)):
         return False
     if is_assistant:
-        is_understood = stands_alone(text) or _SPECIFIC.search(text) is not None
-        return not is_quoted and is_understood and _is_news(text, priority, is_on_topic=is_on_topic)
+        if is_quoted or not _is_news(text)[is_on_topic]:
+            return False
+        return _SPECIFIC.search(text) is not None or (stands_alone(text) and (is_accepted or not estimates(text)))
     if priority == BINDING:
         return True
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
@@ -156,30 +192,42 @@ def is_advice(text: str) -> bool:
     return _PROPOSES.search(lower) is not None or _ADVISES.search(lower) is not None
 
 
+@text_cache(8192)
+def estimates(text: str) -> bool:
+    """Whether an assistant says what something usually is or costs: it can be asked again."""
+    return _ESTIMATES.search(text.lower()) is not None and not _SPECIFIC.search(text)
+
+
+def reports(text: str) -> bool:
+    """Whether an assistant tells what was done, found or measured, or what happened to it."""
+    return "outcome" in cues_in(text) or is_about_self(text) or _REPORTS.search(text.lower()) is not None
+
+
 def is_about_self(text: str) -> bool:
     """Whether somebody tells of himself, as both do where two people chat."""
     lower = text.lower()
     return _SPEAKS_OF_SELF.search(lower) is not None and _ADVISES.search(lower) is None
 
 
-def _is_news(text: str, priority: int, *, is_on_topic: bool) -> bool:
-    """Whether an assistant's sentence holds more than advice."""
+@text_cache(8192)  # the summary and the ledger ask
+def _is_news(text: str) -> tuple[bool, bool]:
+    """Whether an assistant's sentence holds more than advice: for itself, and where it speaks of what the user does."""
+    priority = rate_sentence(text)
     is_plan = priority < BINDING and is_announcement(text)
     if is_question(text) or is_plan or acknowledges(text) or says_little(text):
-        return False
+        return False, False
     if _SPECIFIC.search(text):
-        return True
-    topics = count_topic_words(text)
+        return True, True
+    topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or _DIGIT.search(text):
-        return topics >= _MIN_TOPIC + (_FOLLOWS.match(text) is not None)
-    topics = 0 if _FOLLOWS.match(text) and not is_on_topic else topics
-    if is_reaction(text) or topics < _MIN_EXPLAINED:
-        return False
-    if is_on_topic and not _ADVISES.search(text.lower()):
-        return True
-    if is_about_self(text):
-        return True
-    if _FULL_NAME.search(text):
-        return True
-    names = 0 if is_german(text) else len(_NAME.findall(text))
-    return names >= _MIN_NAMES and names <= _MAX_NAMES_SHARE * len(text.split())
+        is_told = topics >= _MIN_TOPIC + follows
+        return is_told, is_told
+    if topics < _MIN_EXPLAINED or is_reaction(text):
+        return False, False
+    tells = is_about_self(text) or _FULL_NAME.search(text) is not None or _has_names(text)
+    return tells and not follows, tells or not _ADVISES.search(text.lower())
+
+
+def _has_names(text: str) -> bool:
+    names = len(_NAME.findall(text))
+    return _MIN_NAMES <= names <= _MAX_NAMES_SHARE * len(text.split()) and not is_german(text)
