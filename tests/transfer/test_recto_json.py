@@ -412,3 +412,15 @@ def test_what_waits_to_enter_is_exported_too(store: Store, other: Store, tmp_pat
     assert other.waiting.of(home) == [waiting]
     assert other.blobs.get(picture.sha256) == b"picture"
     assert export(other) == export(store)
+
+
+@pytest.mark.parametrize("prices", [{"input": 1000, "output": 1000}, {"input": 0, "output": 0}, None])
+def test_costs_come_along_known_or_not(
+    desk: Open, script: Script, other: Store, tmp_path: Path, prices: dict[str, int] | None
+) -> None:
+    usage = {"input": 100, "output": 10}
+    opened = desk(script({"text": "Yes.", "usage": usage}, **({"prices": prices} if prices else {})))
+    opened.conversation().ask("hello")
+    bring(other, opened.export(tmp_path / "out.jsonl"))
+    assert other.spending.by("model") == opened.store.spending.by("model")
+    assert export(other) == export(opened.store)

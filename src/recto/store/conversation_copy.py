@@ -76,6 +76,9 @@ class StoredRequest(Struct, frozen=True):
     account: dict[str, Any]
     outcome: dict[str, Any]
     sources: tuple[SourceUse, ...]
+    model: str | None = None
+    cost_bound: float | None = None
+    cost: float | None = None
 
 
 StoredItem = StoredBytes | Message | StoredRequest | WaitingMessage
@@ -230,6 +233,9 @@ class _ConversationReader:
             outcome=wire.loads(row.outcome),
             # the numbers of sources differ from store to store
             sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
+            model=row.model,
+            cost_bound=row.cost_bound,
+            cost=row.cost,
         )
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
@@ -373,8 +379,11 @@ class ConversationWriter:
             stable_sha256=bytes.fromhex(request.stable_sha256),
             account=pack_with(encode_account(account), dictionaries[-1]),
             marks=wire.dumps(request.marks) if request.marks is not None else None,
+            model=request.model,
+            cost_bound=request.cost_bound,
+            cost=None,
         )
-        SET_OUTCOME(self.connection, request=request.id, new_outcome=wire.dumps(request.outcome))
+        SET_OUTCOME(self.connection, request=request.id, new_outcome=wire.dumps(request.outcome), new_cost=request.cost)
         self._uses.note(request.id, request.sources)
 
     def _own_pieces(self, request: StoredRequest) -> list[Piece]:

@@ -38,6 +38,7 @@ FORMAT = "recto-conversations"
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
 Id = Annotated[str, Meta(min_length=26, max_length=26)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Dollars = Annotated[float, Meta(ge=0, le=1e12)]
 Priority = Annotated[int, Meta(ge=1, le=10)]
 
 
@@ -178,6 +179,9 @@ class RequestLine(Line, tag="request", frozen=True):
     marks: dict[str, Any] | None = None
     outcome: dict[str, Any] = field(default_factory=dict)
     sources: tuple[UsedSource, ...] = ()
+    model: str | None = None
+    cost_bound: Dollars | None = None
+    cost: Dollars | None = None
 
 
 class WaitingLine(Line, tag="waiting", frozen=True):
@@ -252,7 +256,9 @@ def _request_line(request: StoredRequest) -> RequestLine:
         for use in request.sources
     )
     needed: dict[str, Any] = {"size": 0, "stable": 0, "pieces": (), "account": {}}
-    given = {name: value for name, value in _values(request).items() if value not in (None, 0, (), {})}
+    said = {name: value for name, value in _values(request).items() if value is not None}
+    # a cost of 0 is known, and none is not
+    given = {name: value for name, value in said.items() if name in ("cost", "cost_bound") or value not in (0, (), {})}
     return RequestLine(**needed | given | {"sources": sources})
 
 
