@@ -7,6 +7,9 @@ import os
 import threading
 import time
 
+ID_LENGTH = 26
+# An id can be named by so many of its first characters.
+SHORTEST_START = 4
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 _lock = threading.Lock()
@@ -24,4 +27,11 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    return len(text) == 26 and all(digit in _DIGITS for digit in text)
+    return len(text) == ID_LENGTH and all(digit in _DIGITS for digit in text)
+
+
+def id_start(text: str) -> str | None:
+    """The beginning of an id as it was typed, in capitals; None for what is none, or too short to tell."""
+    typed = text.strip().upper()
+    is_start = SHORTEST_START <= len(typed) <= ID_LENGTH and all(digit in _DIGITS for digit in typed)
+    return typed if is_start and typed[0].isdecimal() else None  # it begins with a time, not with a letter

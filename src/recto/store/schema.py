@@ -20,6 +20,9 @@ conversations = Table(
     Column("updated", TEXT, nullable=False),
     Column("head", Integer),
     Column("details", TEXT, nullable=False),
+    # When it was archived, and when it was moved to the trash.
+    Column("archived", TEXT),
+    Column("deleted", TEXT),
 )
 
 messages = Table(
@@ -89,6 +92,9 @@ requests = Table(
     # {"bytes": a mark, "at": [[piece, place in its data], …]}; pieces are stored without marks.
     Column("marks", TEXT),
     Index("requests_conversation", "conversation"),
+    # for the database itself: without them it reads all requests for each row that is deleted
+    Index("requests_message", "message", sqlite_where=text("message IS NOT NULL")),
+    Index("requests_base", "base", sqlite_where=text("base IS NOT NULL")),
 )
 
 # Which documents messages refer to, for counting; the blocks of a message hold the same and more.

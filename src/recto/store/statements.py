@@ -188,6 +188,9 @@ MOVE_HEAD = Statement(
     .where(conversations.c.n == bindparam("home"))
     .values(head=bindparam("new_head"), updated=bindparam("new_updated"), title=bindparam("new_title"))
 )
+BRING_BACK = Statement(
+    update(conversations).where(conversations.c.n == bindparam("home")).values(archived=None, deleted=None)
+)
 SET_DETAILS = Statement(
     update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("new_details"))
 )
