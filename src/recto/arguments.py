@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from msgspec import Struct
 
+from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
@@ -26,6 +27,8 @@ LONGEST_NAME = 4096
 # What a database can hold, and what is read as a number rather than as an id.
 LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
 SHOWN = 60
+# A century, in days.
+MOST_DAYS = 36_500
 
 
 class ArgumentRule(Struct, frozen=True):
@@ -83,13 +86,17 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("keep", "text", "title"), TEXT),
     **dict.fromkeys(("since", "before"), TIME),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
-    **dict.fromkeys(("anew", "can_ask", "complete", "fresh", "unsent", "vectors", "with_system", "with_tools"), SWITCH),
+    **dict.fromkeys(
+        ("anew", "can_ask", "complete", "deleted", "fresh", "unsent", "vectors", "with_system", "with_tools"), SWITCH
+    ),
     **dict.fromkeys(("names", "requests"), NAMES),
     **dict.fromkeys(("home", "vault", "project"), PLACE),
     "settings": ArgumentRule(
         "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
     ),
     "limit": _whole(1),
+    "older_than": _whole(0, MOST_DAYS),
+    "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),
     "media": _whole(1),
     "priority": _whole(1, 10),

@@ -3,16 +3,16 @@
 Nothing is decided here: every method calls its asynchronous twin of the same name.
 """
 
-from collections.abc import Collection, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from recto.agents.agent import Agent
 from recto.agents.agents import Agents
 from recto.ask_options import AskOptions, Reply
+from recto.blocking_reader import TalkReader
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message
 from recto.desk import AsyncDesk, new_desk
 from recto.engine import Engine
@@ -22,92 +22,28 @@ from recto.mcp.servers import McpServers
 from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
-from recto.reports.conversation_stats import ConversationStats
 from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.source_report import SourceReport
-from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.search.hybrid_index import Progress
-from recto.settings import ContextSettings, Settings
+from recto.settings import Settings
 from recto.source_changes import ApprovalChange, IncludeChange
-from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus
+from recto.sources.overrides import SourceStatus
 from recto.sources.server_config import ServerConfig
-from recto.sources.source import DEFAULT_AGENT, SOURCE_KINDS, SourceKind
+from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.store import Store
 from recto.store_reader import SentText
-from recto.talk import AsyncTalk
-from recto.talk_reader import Wanted
 from recto.turn.messages import Given
-from recto.turn.session import ChatSession
 from recto.vault.vault import Vault
-from recto.vault.vault_search import FoundDocument, VaultHits, VaultSearch
+from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration
-from recto.window.window import Window
 
 T = TypeVar("T")
 
 
-class Talk:
+class Talk(TalkReader):
     """One conversation, from one client's place in it. It is stored with its first message."""
-
-    def __init__(self, talk: AsyncTalk, loop: Loop) -> None:
-        self._talk, self._loop = talk, loop
-
-    @property
-    def asynchronous(self) -> AsyncTalk:
-        """The same conversation for asynchronous code."""
-        return self._talk
-
-    @property
-    def session(self) -> ChatSession:
-        return self._talk.session
-
-    @property
-    def id(self) -> str | None:
-        return self._talk.id
-
-    @property
-    def number(self) -> int | None:
-        return self._talk.number
-
-    @property
-    def name(self) -> str:
-        return self._talk.name
-
-    @property
-    def head(self) -> str | None:
-        return self._talk.head
-
-    @property
-    def agent(self) -> Agent:
-        return self._talk.agent
-
-    @property
-    def model(self) -> str:
-        return self._talk.model
-
-    @property
-    def vault(self) -> Vault | None:
-        return self._talk.vault
-
-    @property
-    def document(self) -> str | None:
-        return self._talk.document
-
-    @property
-    def strategy(self) -> str | None:
-        return self._talk.strategy
-
-    @property
-    def context_settings(self) -> ContextSettings:
-        return self._talk.context_settings
-
-    def strategy_in_force(self, strategy: str | None = None) -> str | None:
-        return self._loop.run(self._talk.strategy_in_force(strategy))
-
-    def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
-        return self._loop.run(self._talk.suggest_documents(limit, progress))
 
     def open_document(self, path: str | None) -> str | None:
         return self._loop.run(self._talk.open_document(path))
@@ -123,12 +59,6 @@ class Talk:
 
     def use_strategy(self, name: str | None) -> None:
         self._loop.run(self._talk.use_strategy(name))
-
-    def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
-        return self._loop.run(self._talk.sources(kinds, fresh=fresh))
-
-    def overrides(self) -> SourceOverrides:
-        return self._loop.run(self._talk.overrides())
 
     def add_source(self, named: str) -> SourceStatus:
         return self._loop.run(self._talk.add_source(named))
@@ -158,42 +88,6 @@ class Talk:
     def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         return self._loop.run(self._talk.ask(given, **options))
 
-    def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
-        return self._loop.run(self._talk.window(given, **options))
-
-    def path(self) -> Iterator[Message]:
-        return self._loop.iterate(self._talk.path())
-
-    def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
-        return self._loop.run(self._talk.messages(**wanted))
-
-    def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
-        return self._loop.run(self._talk.transcript(**wanted))
-
-    def archived(self) -> ArchivedPart:
-        return self._loop.run(self._talk.archived())
-
-    def message(self, named: str) -> Message:
-        return self._loop.run(self._talk.message(named))
-
-    def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
-        return self._loop.run(self._talk.tool_result(message, call=call, media=media))
-
-    def branches(self) -> list[BranchEnd]:
-        return self._loop.run(self._talk.branches())
-
-    def request(self, named: str) -> Record:
-        return self._loop.run(self._talk.request(named))
-
-    def last_request(self) -> Record | None:
-        return self._loop.run(self._talk.last_request())
-
-    def stats(self) -> ConversationStats:
-        return self._loop.run(self._talk.stats())
-
-    def numbered(self, value: T) -> T:
-        return self._loop.run(self._talk.numbered(value))
-
     def undo(self) -> Message:
         return self._loop.run(self._talk.undo())
 
@@ -208,21 +102,6 @@ class Talk:
 
     def compact(self, keep: str = "") -> Compaction:
         return self._loop.run(self._talk.compact(keep))
-
-    def compaction(self) -> Compaction | None:
-        return self._loop.run(self._talk.compaction())
-
-    def summary_block(self) -> Compaction:
-        return self._loop.run(self._talk.summary_block())
-
-    def lost_facts(self) -> list[tuple[int, str]]:
-        return self._loop.run(self._talk.lost_facts())
-
-    def ledger(self) -> list[tuple[int, str]]:
-        return self._loop.run(self._talk.ledger())
-
-    def compactions(self, *, limit: int = 100) -> list[Compaction]:
-        return self._loop.run(self._talk.compactions(limit=limit))
 
     def clear(self) -> Compaction:
         return self._loop.run(self._talk.clear())
@@ -300,8 +179,23 @@ class Desk:
     def rename(self, conversation: str, title: str) -> Conversation:
         return self._loop.run(self._desk.rename(conversation, title))
 
-    def conversations(self, *, limit: int = 100) -> list[Conversation]:
-        return self._loop.run(self._desk.conversations(limit=limit))
+    def archive(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.archive(conversation))
+
+    def unarchive(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.unarchive(conversation))
+
+    def delete(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.delete(conversation))
+
+    def restore(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.restore(conversation))
+
+    def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
+        return self._loop.run(self._desk.empty_trash(older_than, progress))
+
+    def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
+        return self._loop.run(self._desk.conversations(limit=limit, state=state))
 
     def search(
         self,

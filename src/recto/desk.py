@@ -15,7 +15,8 @@ from recto import locations
 from recto import settings as configuration
 from recto.agents.agents import Agents
 from recto.arguments import checked, checked_door
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
+from recto.chat.message import now
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.home_files import private_home
@@ -62,8 +63,8 @@ class AsyncDesk:
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> AsyncTalk:
-        """The conversation of this id or number (`#3`), or a new one of this agent, which is stored with its first
-        message."""
+        """The conversation of this id, number (`#3`) or title, or a new one of this agent, which is stored with its
+        first message."""
         if id is None:
             await asyncio.to_thread(self.agents.check, agent)
             return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
@@ -89,12 +90,47 @@ class AsyncDesk:
         named = " ".join(clean(title)[0].split())
         if not named:
             raise Invalid("the title is empty: write something to call it by")
-        found = await self.engine.store_thread.do(self._reader.conversation, conversation)
-        return await self.engine.store_thread.do(self.store.tree.change, found.id, title=named)
+        return await self.engine.store_thread.do(
+            self.store.tree.change, await self._conversation_id(conversation), title=named
+        )
 
-    async def conversations(self, *, limit: int = 100) -> list[Conversation]:
+    async def archive(self, conversation: str) -> Conversation:
+        """A conversation that is no longer listed, but still searched."""
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.archive, id)
+
+    async def unarchive(self, conversation: str) -> Conversation:
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.archive, id, is_archived=False)
+
+    async def delete(self, conversation: str) -> Conversation:
+        """Moves a conversation to the trash: it is not listed, not searched and not continued."""
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.delete, id)
+
+    async def restore(self, conversation: str) -> Conversation:
+        """Brings a conversation back from the trash, also by its title."""
+        return await self.engine.store_thread.do(self._restore, conversation)
+
+    def _restore(self, conversation: str) -> Conversation:
+        found = self._reader.conversation(conversation, deleted=True)
+        if not found.deleted:
+            raise Invalid(f"conversation #{found.number} is not in the trash", id=found.id)
+        return self.store.tree.delete(found.id, is_deleted=False)
+
+    async def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
+        """Removes for good what has been in the trash for so many days: messages, records, entries of the search index,
+        texts that no other conversation needs. Returns how many conversations were removed."""
+        return await asyncio.to_thread(self._empty_trash, older_than, progress)
+
+    def _empty_trash(self, older_than: int, progress: Progress | None) -> int:
+        removed = self.store.trash.empty(now(days_ago=older_than), progress)
+        self.engine.archive.forget_removed()
+        return removed
+
+    async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
-        return await self.engine.store_thread.do(self._reader.conversations, limit=limit)
+        return await self.engine.store_thread.do(self._reader.conversations, limit=limit, state=state)
 
     async def search(
         self,

@@ -68,10 +68,13 @@ def test_a_new_database_gets_the_whole_schema_and_opens_again(url: str) -> None:
         assert [each.id for each in again.tree.conversations()] == [home]
 
 
+PARTIAL = {"messages_request", "requests_base", "requests_message", "source_uses_learnt"}
+
+
 def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> None:
     with store.database.read() as connection:
         query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
-        assert set(connection.execute(query).scalars()) == {"messages_request", "source_uses_learnt"}
+        assert set(connection.execute(query).scalars()) == PARTIAL
 
 
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
@@ -248,3 +251,32 @@ def test_a_chat_goes_on_after_a_restart_and_its_requests_are_proved(
     assert reply.text == "ok"
     assert {difference for _, difference in again.verify()} == {None}
     assert not list(again.home.glob("recto.db*")), "nothing went into a file"
+
+
+def test_a_database_of_the_last_version_gets_the_columns_of_the_trash(url: str) -> None:
+    with Store(url) as store, store.database.write() as connection:
+        for name in ("archived", "deleted"):
+            connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
+        for name in ("message", "base"):
+            connection.execute(text(f"DROP INDEX requests_{name}"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
+    with Store(url) as store:
+        home, _ = chat(store, "one")
+        assert store.tree.delete(home).deleted
+        assert store.tree.conversations(state="active") == []
+
+
+def test_the_trash_is_emptied_and_other_requests_are_still_proved(
+    desk: Open, script: Script, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECTO_DB", url)
+    at = desk(script({"text": "ok"}))
+    for _ in range(2):
+        talk = at.conversation()
+        for text in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
+            talk.ask(text)
+    at.delete("1")
+    assert at.empty_trash() == 1
+    assert {difference for _, difference in at.verify()} == {None}
+    assert [each.number for each in at.conversations()] == [2]
+    assert at.conversation(talk.id[:24]).id == talk.id if talk.id else False

@@ -8,6 +8,7 @@ from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
+from recto.store.trash import Trash
 from recto.store.tree import Tree
 
 
@@ -22,6 +23,7 @@ class Store:
         self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
         self.source_uses = SourceUses(self.database)
+        self.trash = Trash(self.database)
 
     def close(self) -> None:
         self.database.close()

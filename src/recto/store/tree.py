@@ -267,6 +267,11 @@ class Tree(Conversations):
         with self._database.read() as connection:
             return NEWEST_NUMBER(connection).scalar() or 0
 
+    def all_numbers(self) -> list[int]:
+        """The numbers of all stored messages."""
+        with self._database.read() as connection:
+            return list(connection.execute(select(messages.c.n)).scalars())
+
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
         """The messages stored after this number in all conversations, in that order."""
         with self._database.read() as connection:
