@@ -88,6 +88,20 @@ class Talk(TalkReader):
     def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         return self._loop.run(self._talk.ask(given, **options))
 
+    def stream_edit(
+        self, message: str, text: str, *, can_ask: bool = True, **options: Unpack[AskOptions]
+    ) -> Generator[Event]:
+        return self._loop.stream(self._talk.stream_edit(message, text, can_ask=can_ask, **options))
+
+    def edit(self, message: str, text: str, **options: Unpack[AskOptions]) -> Reply:
+        return self._loop.run(self._talk.edit(message, text, **options))
+
+    def stream_regenerate(self, *, can_ask: bool = True, **options: Unpack[AskOptions]) -> Generator[Event]:
+        return self._loop.stream(self._talk.stream_regenerate(can_ask=can_ask, **options))
+
+    def regenerate(self, **options: Unpack[AskOptions]) -> Reply:
+        return self._loop.run(self._talk.regenerate(**options))
+
     def undo(self) -> Message:
         return self._loop.run(self._talk.undo())
 

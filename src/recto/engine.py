@@ -45,7 +45,7 @@ from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummar
 from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, count_sent
-from recto.turn.messages import FirstReads, Given, UserMessage, append_message, user_message
+from recto.turn.messages import FirstReads, Given, TurnStart, UserMessage, append_message, user_message
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
@@ -117,7 +117,7 @@ class Engine:
         ]
 
     async def send(
-        self, session: ChatSession, given: Given, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
+        self, session: ChatSession, given: TurnStart, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
     ) -> AsyncGenerator[Event, None]:
         """One message, all the way through; two from one session take turns. `can_ask`: the user answers questions."""
         async with session.turn_lock(), aclosing(self._walk(session, given, options, can_ask)) as events:
@@ -128,7 +128,7 @@ class Engine:
                     yield event
 
     async def _walk(
-        self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
+        self, session: ChatSession, given: TurnStart, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending

@@ -273,8 +273,8 @@ def test_the_trash_is_emptied_and_other_requests_are_still_proved(
     at = desk(script({"text": "ok"}))
     for _ in range(2):
         talk = at.conversation()
-        for text in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
-            talk.ask(text)
+        for words in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
+            talk.ask(words)
     at.delete("1")
     assert at.empty_trash() == 1
     assert {difference for _, difference in at.verify()} == {None}

@@ -256,8 +256,8 @@ class Revisions:
             at = page[-1].parent
         raise NotFound("there is nothing to undo: the conversation has no message yet")
 
-    async def fork(self, session: ChatSession, message: str) -> None:
-        """The next message becomes a child of this one."""
+    async def fork(self, session: ChatSession, message: str | None) -> None:
+        """The next message becomes a child of this one; None is before the first."""
         await self._store_thread.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def clear(self, session: ChatSession) -> Compaction:
