@@ -87,7 +87,19 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("since", "before"), TIME),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
     **dict.fromkeys(
-        ("anew", "can_ask", "complete", "deleted", "fresh", "unsent", "vectors", "with_system", "with_tools"), SWITCH
+        (
+            "anew",
+            "as_left",
+            "can_ask",
+            "complete",
+            "deleted",
+            "fresh",
+            "unsent",
+            "vectors",
+            "with_system",
+            "with_tools",
+        ),
+        SWITCH,
     ),
     **dict.fromkeys(("names", "requests"), NAMES),
     **dict.fromkeys(("home", "vault", "project"), PLACE),

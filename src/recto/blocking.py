@@ -180,8 +180,8 @@ class Desk:
     def vault_search(self) -> VaultSearch | None:
         return self._desk.vault_search
 
-    def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> Talk:
-        return Talk(self._loop.run(self._desk.conversation(id, agent=agent)), self._loop)
+    def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT, as_left: bool = False) -> Talk:
+        return Talk(self._loop.run(self._desk.conversation(id, agent=agent, as_left=as_left)), self._loop)
 
     def latest(self, *, unsent: bool = False) -> Talk | None:
         talk = self._loop.run(self._desk.latest(unsent=unsent))
@@ -210,6 +210,9 @@ class Desk:
 
     def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         return self._loop.run(self._desk.conversations(limit=limit, state=state))
+
+    def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
+        return self._loop.run(self._desk.find_conversations(text, limit=limit))
 
     def search(
         self,

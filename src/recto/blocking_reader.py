@@ -52,6 +52,10 @@ class TalkReader:
         return self._talk.name
 
     @property
+    def title(self) -> str:
+        return self._talk.title
+
+    @property
     def head(self) -> str | None:
         return self._talk.head
 

@@ -45,6 +45,9 @@ from recto.window.calibration import TokenCalibration, learned
 # without a handler Python prints warnings to stderr; the application decides where the log goes
 logging.getLogger("recto").addHandler(logging.NullHandler())
 
+# Messages among which conversations are looked for: many may be of one.
+HITS_LOOKED_AT = 100
+
 
 @checked_door
 class AsyncDesk:
@@ -62,13 +65,15 @@ class AsyncDesk:
 
     # -- conversations
 
-    async def conversation(self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT) -> AsyncTalk:
+    async def conversation(
+        self, id: str | int | None = None, *, agent: str = DEFAULT_AGENT, as_left: bool = False
+    ) -> AsyncTalk:
         """The conversation of this id, number (`#3`) or title, or a new one of this agent, which is stored with its
-        first message."""
+        first message. `as_left`: with its own model and vault, even where the desk was opened with others."""
         if id is None:
             await asyncio.to_thread(self.agents.check, agent)
             return AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
-        return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+        return await self._talk(await self.engine.store_thread.do(self._reader.conversation, id), as_left=as_left)
 
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
         """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
@@ -76,8 +81,8 @@ class AsyncDesk:
         found = await self.engine.store_thread.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
-    async def _talk(self, conversation: Conversation) -> AsyncTalk:
-        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation)
+    async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
+        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation, as_left=as_left)
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
@@ -131,6 +136,18 @@ class AsyncDesk:
     async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
         return await self.engine.store_thread.do(self._reader.conversations, limit=limit, state=state)
+
+    async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
+        """First those whose title holds all these words, the latest first; then those with messages that are found."""
+        titled = await self.engine.store_thread.do(self._reader.titled, text)
+        found = {each.id: each for each in titled[:limit]}
+        if len(found) < limit:
+            for hit in await self.search(text, limit=HITS_LOOKED_AT):
+                if hit.conversation not in found and len(found) < limit:
+                    found[hit.conversation] = await self.engine.store_thread.do(
+                        self.store.tree.conversation, hit.conversation
+                    )
+        return list(found.values())
 
     async def search(
         self,
@@ -295,16 +312,17 @@ def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession
     return ChatSession("", None, _named_model(engine), vault, agent=agent)
 
 
-def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation) -> ChatSession:
+def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation, *, as_left: bool) -> ChatSession:
     """A session at the head of a stored conversation, with the model, strategy and vault it was left with."""
     details = conversation.details
-    model = _named_model(engine) or str(details.get("model") or "")
+    own, named = str(details.get("model") or ""), _named_model(engine)
+    model = own or named if as_left else named or own
     session = ChatSession(
         conversation.id, conversation.head, model, vault, agent=conversation.agent, strategy=details.get("strategy")
     )
     session.apply(pending=pending_reply(engine.store, conversation.head))
     # one that is named now wins over the conversation's own, and that over the settings'
-    if engine.settings.origin("vault") != "option" and details.get("vault"):
+    if (as_left or engine.settings.origin("vault") != "option") and details.get("vault"):
         try:
             session.apply(vault=engine.vaults.open(Path(details["vault"])))
         except RectoError as why:

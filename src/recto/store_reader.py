@@ -63,6 +63,12 @@ class StoreReader:
             return found
         return find_conversation(self._store, named, deleted=deleted)
 
+    def titled(self, text: str) -> list[Conversation]:
+        """Those whose title holds all words of a text, archived ones too; the latest first."""
+        words = text.casefold().split()
+        known = [each for each in self._tree.conversations(limit=None) if not each.deleted]
+        return [each for each in known if all(word in each.title.casefold() for word in words)]
+
     def message(self, named: str, conversation: str | None = None) -> tuple[Conversation, Message]:
         """By its id, or the beginning of it, in any conversation, or by its number on the path of one (`#57`; by
         default the latest).

@@ -88,6 +88,11 @@ class AsyncTalkReader:
         return f"conversation #{self._number}" if self._number else "a new conversation"
 
     @property
+    def title(self) -> str:
+        """The title of the conversation; empty as long as nothing is stored."""
+        return self._tree.conversation(self.id).title if self.id else ""
+
+    @property
     def head(self) -> str | None:
         """The last message of the path; the next one follows it."""
         return self.session.head

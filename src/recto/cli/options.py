@@ -111,9 +111,11 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
-        if (conversation is not None) + goes_on + new > 1:
-            raise click.UsageError("Give only one of --conversation, --continue and --new.")
-        if agent and (conversation is not None or goes_on):
+        chooses = named.get("resume", False)  # an option of the chat alone
+        if (conversation is not None) + goes_on + new + chooses > 1:
+            also = ", --resume" if "resume" in named else ""
+            raise click.UsageError(f"Give only one of --conversation, --continue{also} and --new.")
+        if agent and (conversation is not None or goes_on or chooses):
             raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":
