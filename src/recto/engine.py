@@ -219,7 +219,7 @@ class Engine:
             strategy = chosen if chosen.summarizes else SUMMARIZE
             plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
-                raise Invalid("there is nothing to compact: only the latest messages are in the window")
+                raise Invalid(f"there is nothing to compact: {plan.because}")
             run = self._compaction(prepared, replace(turn, plan=plan), is_requested=True)
             run.keep = clean(keep)[0].strip()
             async with aclosing(run.run()) as events:
