@@ -54,7 +54,7 @@ from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
-from recto.window.compaction_block import has_archive
+from recto.window.compaction_block import has_archive, is_held
 from recto.window.planner import compact_now
 from recto.window.request import Request
 from recto.window.window import Window
@@ -352,10 +352,13 @@ class Engine:
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""
-        settings, size = turn.context.settings, turn.window.total
-        if turn.context.compacts and 0 < settings.prepare_at * turn.window.limit <= size:
-            block = turn.loaded.view.compaction
-            number = block.compaction_number if block else None
+        settings, size, view = turn.context.settings, turn.window.total, turn.loaded.view
+        if (
+            turn.context.compacts
+            and 0 < settings.prepare_at * turn.window.limit <= size
+            and not is_held(view.compaction, size)
+        ):
+            number = view.compaction.compaction_number if view.compaction else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:

@@ -860,3 +860,38 @@ def test_a_compaction_that_covers_little_keeps_what_the_former_one_told(desk: Op
 
     assert len(told(first)) >= 20
     assert set(told(first)) <= set(told(block))
+
+
+def test_a_compaction_that_was_taken_back_is_not_made_again_by_the_next_message(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY, limit=4000)).conversation()
+    while talk.compaction() is None:
+        talk.ask("How does the mast stand? " * 16)
+    first = talk.compaction()
+    assert first
+    talk.uncompact()
+    talk.ask("hi")
+    now = talk.compaction()
+    assert now
+    assert (now.action, now.last) == ("undo", None)
+    assert talk.window().plan.cut is None
+    while now.action == "undo":
+        talk.ask("And the boom, how does that stand? " * 10)
+        now = talk.compaction()
+        assert now
+    assert now.context_size_before >= first.context_size_before * 1.1 or now.context_size_before > 4000 * 0.87
+    talk.pin("#1")
+    block = talk.compaction()
+    assert block
+    assert block.restored_size == 0
+
+
+def test_a_window_that_is_slightly_too_full_after_an_undo_leaves_messages_out_once(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY, limit=4000), context__threshold=0.86).conversation()
+    while talk.compaction() is None:
+        talk.ask("How does the mast stand? " * 16)
+    talk.uncompact()
+    talk.ask("And the boom, how does that stand? " * 12)
+    block = talk.compaction()
+    assert block
+    assert block.action == "undo"
+    assert talk.window("What now? " * 30).total <= 4000 - 512

@@ -119,6 +119,9 @@ class BlockRevision(Struct, frozen=True):
             pinned=pinned,
             lifted=lifted,
         )
+        size, _ = self._sizes()
+        grown = max(0, size - taken.context_size_after) if size else 0
+        block = replace(block, restored_size=taken.context_size_before + grown)
         return self._append(replace(block, takes_back=blocks.index(former) if former else len(blocks)))
 
     def forked(self, left: str | None) -> Compaction | None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recto.chat.conversation import View
 from recto.strategy import DISCARD, Strategy
+from recto.window.compaction_block import is_held
 from recto.window.count import (
     NOTICE,
     SMALLEST_SUMMARY,
@@ -64,6 +65,8 @@ def plan_window(
     cut = _cut(strategy, measured, shrinkable=shrinkable)
     if cut is None:
         return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
+    if is_held(view.compaction, measured.size) and not view.older and measured.size <= budget.room * (1 + LITTLE):
+        return _passing(cut, f"{why}, and the user took the last compaction back")
     little = budget.room * LITTLE
     if not measured.is_over:
         # a summary is seldom as long as it may be
@@ -93,8 +96,8 @@ def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[
         return _all_kept(strategy, measured, "no message stands before the last one")
     # a former summary becomes part of the new one, which may well be shorter than both
     if measured.size <= budget.room and not view.compaction and cut.covered.tokens < SMALLEST_SUMMARY:
-        little = f"what stands before the last messages takes {cut.covered.tokens} tokens"
-        return _all_kept(strategy, measured, f"{little}, and a summary of it would take as many")
+        little = f"what stands before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
+        return _all_kept(strategy, measured, f"{little} take as many")
     return cut.plan(strategy, "the user asked for it")
 
 
@@ -145,6 +148,8 @@ def _due(measured: Measured) -> str:
     more = " or more" if measured.view.older else ""
     if measured.view.older or size > budget.room:
         return f"{size}{more} tokens are over the {budget.room} that the window has room for"
+    if is_held(measured.view.compaction, size):
+        return ""
     if budget.trigger is not None and size >= budget.trigger:
         return f"{size} tokens have reached {budget.trigger / budget.limit:.0%} of {budget.limit}"
     if budget.trigger is not None and size - budget.instructions - budget.tools > budget.messages:
