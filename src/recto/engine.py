@@ -352,13 +352,10 @@ class Engine:
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""
-        settings, size, view = turn.context.settings, turn.window.total, turn.loaded.view
-        if (
-            turn.context.compacts
-            and 0 < settings.prepare_at * turn.window.limit <= size
-            and not is_held(view.compaction, size)
-        ):
-            number = view.compaction.compaction_number if view.compaction else None
+        size, block = turn.window.total, turn.loaded.view.compaction
+        is_near = 0 < turn.context.settings.prepare_at * turn.window.limit <= size
+        if turn.context.compacts and is_near and not is_held(block, size):
+            number = block.compaction_number if block else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:
