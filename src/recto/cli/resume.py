@@ -35,9 +35,8 @@ class ConversationCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text
         for each in self._found(typed.strip()):
-            facts = f"{show.when(each.updated)}  {show.counted(each.messages, 'message')}"
-            name = f"#{each.number}  {titled(each)}"
-            yield Completion(f"#{each.number}", -len(typed), show.visible(name), facts)
+            row = f"{show.when(each.updated)}  #{each.number}  {titled(each)}"
+            yield Completion(f"#{each.number}", -len(typed), show.visible(row))
 
     def _found(self, typed: str) -> "list[Conversation]":
         try:
