@@ -16,7 +16,7 @@ from bench.plain import Filled, Plain, timing
 from bench.table import Times, judged, ms, show
 from bench.turn import apart
 from recto.locations import SEARCH_FILE
-from recto.recall.archive import TALK, TOOLS
+from recto.recall.indexed_message import TALK, TOOLS
 from recto.search.finder import Finder, Query
 from recto.search.keyword_index import NO_FILTER, Filter, IndexItem, KeywordIndex
 from recto.search.terms import STOP_WORDS

@@ -67,5 +67,5 @@ def test_what_cannot_be_read_quickly_is_read_from_the_whole_store(home: Path, mo
         raise sqlite3.OperationalError("unable to open database file")
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    assert conversation_list._quickly(home / "recto.db", 10) is None
+    assert conversation_list._quickly(home / "recto.db", 10, "active") is None
     assert latest_conversations(100, home) == expected

@@ -25,7 +25,7 @@ from recto.compaction import summary_writer
 from recto.compaction.summary_input import MOST_READ
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.events import Replied, Sent
-from recto.recall.archive import searchable_text
+from recto.recall.indexed_message import searchable_text
 from recto.store.check import check_store
 from recto.store.records import Record
 from recto.store.store import Store

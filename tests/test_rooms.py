@@ -40,6 +40,7 @@ ORDER = [
     {"talk_reader"},
     {"talk"},
     {"desk", "loop"},
+    {"blocking_reader"},
     {"blocking_talk"},
     {"blocking"},
     {"cli"},

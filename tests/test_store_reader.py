@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import Talk
-from recto.errors import NotFound
+from recto.errors import Invalid, NotFound
 from recto.store_reader import open_reader
 
 
@@ -82,3 +82,47 @@ def test_a_look_up_starts_no_engine(talk: Talk) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_ids_can_be_named_by_their_beginning(talk: Talk) -> None:
+    assert talk.id
+    first = talk.messages()[0]
+    with open_reader() as reader:
+        assert reader.conversation(talk.id[:20].lower()).id == talk.id
+        assert reader.message(first.id[:24])[1] == first
+        reply = talk.messages()[1]
+        assert reply.request
+        assert reader.request_id(reply.request[:25]) == reader.request_id(reply.id[:25]) == reply.request
+        with pytest.raises(NotFound, match="no conversation 01A"):
+            reader.conversation(talk.id[:2] + "A")
+    assert talk.message(first.id[:24]) == first
+    assert [message.id for message in talk.messages(since=reply.id[:25])] == [each.id for each in talk.messages()[1:]]
+
+
+def test_a_beginning_of_several_ids_lists_them(talk: Talk) -> None:
+    assert talk.id
+    with open_reader() as reader:
+        with pytest.raises(Invalid, match=f"begins several ids: .*{talk.id}; write more of the one you mean"):
+            reader.conversation(talk.id[:4])
+        with pytest.raises(Invalid, match="…; write more"):
+            reader.message(talk.id[:4])
+
+
+def test_a_conversation_is_found_by_its_title(talk: Talk, desk: Open, script: Script) -> None:
+    opened = desk(script({"text": "Yes."}))
+    opened.rename("1", "Apple planning")
+    opened.rename("2", "apple pie")
+    with open_reader() as reader:
+        wanted = ("Apple planning", "apple planning", "APPLE PL", "planning", "  Apple   planning ")
+        assert {reader.conversation(title).number for title in wanted} == {1}
+        with pytest.raises(Invalid, match="'apple' may mean #2 apple pie, #1 Apple planning; name one by its number"):
+            reader.conversation("apple")
+        with pytest.raises(NotFound, match="there is no conversation pear"):
+            reader.conversation("pear")
+    opened.rename("2", "apple planning")
+    with open_reader() as reader:
+        assert reader.conversation("apple planning").number == 2, "the exact title comes first"
+        assert reader.conversation("Apple planning").number == 1
+        with pytest.raises(Invalid, match="may mean #2 apple planning, #1 Apple planning"):
+            reader.conversation("APPLE PLANNING")
+    assert opened.conversation("Apple planning").number == 1

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from msgspec import Struct
 
+from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
@@ -28,6 +29,8 @@ LONGEST_NAME = 4096
 # What a database can hold, and what is read as a number rather than as an id.
 LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
 SHOWN = 60
+# A century, in days.
+MOST_DAYS = 36_500
 
 
 class ArgumentRule(Struct, frozen=True):
@@ -88,9 +91,11 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(
         (
             "anew",
+            "as_left",
             "as_new",
             "can_ask",
             "complete",
+            "deleted",
             "everything",
             "fresh",
             "unsent",
@@ -106,6 +111,8 @@ RULES: dict[str, ArgumentRule] = {
         "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
     ),
     "limit": _whole(1),
+    "older_than": _whole(0, MOST_DAYS),
+    "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),
     "media": _whole(1),
     "priority": _whole(1, 10),

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from recto.agents.agents import Agents
 from recto.blocking_talk import Talk
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
 from recto.desk import AsyncDesk, DeskOptions, TalkOptions, new_desk
 from recto.engine import Engine
 from recto.loop import Loop
@@ -99,8 +99,8 @@ class Desk:
     def rename(self, conversation: str, title: str) -> Conversation:
         return self._loop.run(self._desk.rename(conversation, title))
 
-    def conversations(self, *, limit: int = 100) -> list[Conversation]:
-        return self._loop.run(self._desk.conversations(limit=limit))
+    def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
+        return self._loop.run(self._desk.conversations(limit=limit, state=state))
 
     def search(
         self,
@@ -185,6 +185,24 @@ class Desk:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def archive(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.archive(conversation))
+
+    def unarchive(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.unarchive(conversation))
+
+    def delete(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.delete(conversation))
+
+    def restore(self, conversation: str) -> Conversation:
+        return self._loop.run(self._desk.restore(conversation))
+
+    def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
+        return self._loop.run(self._desk.empty_trash(older_than, progress))
+
+    def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
+        return self._loop.run(self._desk.find_conversations(text, limit=limit))
 
 
 def open_desk(**options: Unpack[DeskOptions]) -> Desk:

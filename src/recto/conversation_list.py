@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from recto import locations
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
 from recto.home_files import private_home
 from recto.store.marker import StoreMarker
 from recto.store.migrations import REVISIONS
@@ -19,45 +19,54 @@ BUSY_TIMEOUT_S = 5.0
 _REVISION = "SELECT version_num FROM alembic_version"
 _NEWEST = "SELECT id FROM messages WHERE n = ?"
 _LATEST = """
-SELECT c.id, c.title, m.id, c.created, c.updated, c.agent, c.details, coalesce(m.said, 0), c.n
+SELECT c.id, c.title, m.id, c.created, c.updated, c.agent, c.details, coalesce(m.said, 0), c.n, c.archived, c.deleted
 FROM conversations AS c LEFT JOIN messages AS m ON m.n = c.head
-ORDER BY c.updated DESC, c.n DESC LIMIT ?
+WHERE {} ORDER BY c.updated DESC, c.n DESC LIMIT ?
 """
+_ARE: dict[ConversationState, str] = {
+    "active": "c.archived IS NULL AND c.deleted IS NULL",
+    "archived": "c.archived IS NOT NULL AND c.deleted IS NULL",
+    "deleted": "c.deleted IS NOT NULL",
+}
 
 
-def latest_conversations(limit: int, home: Path | None = None) -> list[Conversation]:
+def latest_conversations(
+    limit: int, home: Path | None = None, state: ConversationState = "active"
+) -> list[Conversation]:
     """The latest first, in `home` (default: RECTO_HOME or ~/.recto)."""
     place = home or locations.find_home()
     store = locations.find_store(place)
     with private_home(place):
-        found = _quickly(store, limit) if isinstance(store, Path) else None
+        found = _quickly(store, limit, state) if isinstance(store, Path) else None
     if found is not None:
         return found
     from recto import store_reader  # sqlalchemy: a fifth of a second
 
     with store_reader.open_reader(place) as reader:
-        return reader.conversations(limit=limit)
+        return reader.conversations(limit=limit, state=state)
 
 
-def _quickly(store: Path, limit: int) -> list[Conversation] | None:
+def _quickly(store: Path, limit: int, state: ConversationState) -> list[Conversation] | None:
     """None where only the whole store can tell."""
     try:
         if not store.stat().st_size:  # SQLite would delete the log of an empty file
             return None
         with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_S)) as file:
-            return _read(file, StoreMarker(store), limit)
+            return _read(file, StoreMarker(store), limit, state)
     except (sqlite3.Error, OSError, ValueError):
         return None
 
 
-def _read(file: sqlite3.Connection, marker: StoreMarker, limit: int) -> list[Conversation] | None:
+def _read(
+    file: sqlite3.Connection, marker: StoreMarker, limit: int, state: ConversationState
+) -> list[Conversation] | None:
     newest = marker.read()
     if file.execute(_REVISION).fetchall() != [(REVISIONS[-1],)]:
         return None
     if newest and file.execute(_NEWEST, (newest.number,)).fetchone() != (newest.id,):
         return None
-    rows = file.execute(_LATEST, (limit,))
+    rows = file.execute(_LATEST.format(_ARE[state]), (limit,))
     return [
-        Conversation(id, title, head, created, updated, agent, json.loads(details), said, number)
-        for id, title, head, created, updated, agent, details, said, number in rows
+        Conversation(id, title, head, created, updated, agent, json.loads(details), *rest)
+        for id, title, head, created, updated, agent, details, *rest in rows
     ]

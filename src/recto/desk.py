@@ -15,7 +15,8 @@ from recto import locations
 from recto import settings as configuration
 from recto.agents.agents import Agents
 from recto.arguments import checked, checked_door
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
+from recto.chat.message import now
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.home_files import private_home
@@ -46,12 +47,17 @@ from recto.window.calibration import TokenCalibration, learned
 # without a handler Python prints warnings to stderr; the application decides where the log goes
 logging.getLogger("recto").addHandler(logging.NullHandler())
 
+# Messages among which conversations are looked for: many may be of one.
+HITS_LOOKED_AT = 100
+
 
 class TalkOptions(TypedDict, total=False):
     agent: str
     """Whose a new conversation is; `default` unless given."""
     settings: dict[str, Any] | None
     """Of context, by key: kept with the conversation."""
+    as_left: bool
+    """With its own model and vault, even where the desk was opened with others."""
 
 
 @checked_door
@@ -71,13 +77,14 @@ class AsyncDesk:
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
-        """The conversation of this id or number (`#3`), or a new one, which is stored with its first message."""
+        """The conversation of this id, number (`#3`) or title, or a new one, which is stored with its first message."""
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
             talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
         else:
-            talk = await self._talk(await self.engine.store_thread.do(self._reader.conversation, id))
+            found = await self.engine.store_thread.do(self._reader.conversation, id)
+            talk = await self._talk(found, as_left=options.get("as_left", False))
         for key, value in (options.get("settings") or {}).items():
             await talk.set_setting(key, value)
         return talk
@@ -88,8 +95,8 @@ class AsyncDesk:
         found = await self.engine.store_thread.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
-    async def _talk(self, conversation: Conversation) -> AsyncTalk:
-        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation)
+    async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
+        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation, as_left=as_left)
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
@@ -102,12 +109,59 @@ class AsyncDesk:
         named = " ".join(clean(title)[0].split())
         if not named:
             raise Invalid("the title is empty: write something to call it by")
-        found = await self.engine.store_thread.do(self._reader.conversation, conversation)
-        return await self.engine.store_thread.do(self.store.tree.change, found.id, title=named)
+        return await self.engine.store_thread.do(
+            self.store.tree.change, await self._conversation_id(conversation), title=named
+        )
 
-    async def conversations(self, *, limit: int = 100) -> list[Conversation]:
+    async def archive(self, conversation: str) -> Conversation:
+        """A conversation that is no longer listed, but still searched."""
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.archive, id)
+
+    async def unarchive(self, conversation: str) -> Conversation:
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.archive, id, is_archived=False)
+
+    async def delete(self, conversation: str) -> Conversation:
+        """Moves a conversation to the trash: it is not listed, not searched and not continued."""
+        id = await self._conversation_id(conversation)
+        return await self.engine.store_thread.do(self.store.tree.delete, id)
+
+    async def restore(self, conversation: str) -> Conversation:
+        """Brings a conversation back from the trash, also by its title."""
+        return await self.engine.store_thread.do(self._restore, conversation)
+
+    def _restore(self, conversation: str) -> Conversation:
+        found = self._reader.conversation(conversation, deleted=True)
+        if not found.deleted:
+            raise Invalid(f"conversation #{found.number} is not in the trash", id=found.id)
+        return self.store.tree.delete(found.id, is_deleted=False)
+
+    async def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
+        """Removes for good what has been in the trash for so many days: messages, records, entries of the search index,
+        texts that no other conversation needs. Returns how many conversations were removed."""
+        return await asyncio.to_thread(self._empty_trash, older_than, progress)
+
+    def _empty_trash(self, older_than: int, progress: Progress | None) -> int:
+        removed = self.store.trash.empty(now(days_ago=older_than), progress)
+        self.engine.archive.forget_removed()
+        return removed
+
+    async def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
-        return await self.engine.store_thread.do(self._reader.conversations, limit=limit)
+        return await self.engine.store_thread.do(self._reader.conversations, limit=limit, state=state)
+
+    async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
+        """First those whose title holds all these words, the latest first; then those with messages that are found."""
+        titled = await self.engine.store_thread.do(self._reader.titled, text)
+        found = {each.id: each for each in titled[:limit]}
+        if len(found) < limit:
+            for hit in await self.search(text, limit=HITS_LOOKED_AT):
+                if hit.conversation not in found and len(found) < limit:
+                    found[hit.conversation] = await self.engine.store_thread.do(
+                        self.store.tree.conversation, hit.conversation
+                    )
+        return list(found.values())
 
     async def search(
         self,
@@ -297,16 +351,17 @@ def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession
     return ChatSession("", None, _named_model(engine), vault, agent=agent)
 
 
-def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation) -> ChatSession:
+def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation, *, as_left: bool) -> ChatSession:
     """A session at the head of a stored conversation, with the model, strategy and vault it was left with."""
     details = conversation.details
-    model = _named_model(engine) or str(details.get("model") or "")
+    own, named = str(details.get("model") or ""), _named_model(engine)
+    model = own or named if as_left else named or own
     session = ChatSession(
         conversation.id, conversation.head, model, vault, agent=conversation.agent, chosen=details.get(SETTINGS) or {}
     )
     session.apply(pending=pending_reply(engine.store, conversation.head))
     # one that is named now wins over the conversation's own, and that over the settings'
-    if engine.settings.origin("vault") != "option" and details.get("vault"):
+    if (as_left or engine.settings.origin("vault") != "option") and details.get("vault"):
         try:
             session.apply(vault=engine.vaults.open(Path(details["vault"])))
         except RectoError as why:

@@ -44,7 +44,7 @@ from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummar
 from recto.turn.exchange import Exchange
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.message_tokens import count_results, count_sent
-from recto.turn.messages import FirstReads, Given, UserMessage, append_message, is_waiting, user_message
+from recto.turn.messages import FirstReads, Given, TurnStart, UserMessage, append_message, is_waiting, user_message
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
@@ -54,7 +54,7 @@ from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.spending import check_limits
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
-from recto.window.compaction_block import has_archive
+from recto.window.compaction_block import has_archive, is_held
 from recto.window.planner import compact_now
 from recto.window.request import Request
 from recto.window.window import Window
@@ -117,12 +117,12 @@ class Engine:
         ]
 
     async def send(
-        self, session: ChatSession, given: Given, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
+        self, session: ChatSession, given: TurnStart, options: CallOptions = NO_OPTIONS, *, can_ask: bool = True
     ) -> AsyncGenerator[Event, None]:
         """One message, all the way through, then those that were said meanwhile; two from one session take turns.
         `can_ask`: the user answers questions."""
         async with session.turn_lock():
-            wanted: Given | None = given
+            wanted: TurnStart | None = given
             while wanted is not None:
                 with FOREGROUND.begin() as turn:
                     async with aclosing(self._walk(session, wanted, options, can_ask)) as events:
@@ -133,7 +133,7 @@ class Engine:
                 wanted = () if await is_waiting(self.store, self.store_thread, session) else None
 
     async def _walk(
-        self, session: ChatSession, given: Given, options: CallOptions, can_ask: bool
+        self, session: ChatSession, given: TurnStart, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
@@ -228,7 +228,7 @@ class Engine:
             strategy = chosen if chosen.summarizes else SUMMARIZE
             plan = compact_now(strategy, turn.loaded.view, turn.budget, turn.loaded.counts)
             if plan.cut is None or not plan.summed_up.count:
-                raise Invalid("there is nothing to compact: only the latest messages are in the window")
+                raise Invalid(f"there is nothing to compact: {plan.because}")
             run = self._compaction(prepared, replace(turn, plan=plan), is_requested=True)
             run.keep = clean(keep)[0].strip()
             async with aclosing(run.run()) as events:
@@ -363,9 +363,9 @@ class Engine:
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""
-        settings, size = turn.context.settings, turn.window.total
-        if turn.context.compacts and 0 < settings.prepare_at * turn.window.limit <= size:
-            block = turn.loaded.view.compaction
+        size, block = turn.window.total, turn.loaded.view.compaction
+        is_near = 0 < turn.context.settings.prepare_at * turn.window.limit <= size
+        if turn.context.compacts and is_near and not is_held(block, size):
             number = block.compaction_number if block else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 

@@ -7,6 +7,9 @@ import os
 import threading
 import time
 
+ID_LENGTH = 26
+# An id can be named by so many of its first characters.
+SHORTEST_START = 4
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _DIGIT_SET = frozenset(_DIGITS)
 _PAIRS = [one + other for one in _DIGITS for other in _DIGITS]
@@ -39,4 +42,11 @@ def _in_digits(number: int) -> str:
 
 
 def is_id(text: str) -> bool:
-    return len(text) == 26 and _DIGIT_SET.issuperset(text)
+    return len(text) == ID_LENGTH and _DIGIT_SET.issuperset(text)
+
+
+def id_start(text: str) -> str | None:
+    """The beginning of an id as it was typed, in capitals; None for what is none, or too short to tell."""
+    typed = text.strip().upper()
+    is_start = SHORTEST_START <= len(typed) <= ID_LENGTH and _DIGIT_SET.issuperset(typed)
+    return typed if is_start and typed[0].isdecimal() else None  # it begins with a time, not with a letter

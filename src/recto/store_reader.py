@@ -3,7 +3,7 @@
 A desk answers the same questions through its own StoreReader, so that both give the same answers.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 from msgspec import Struct
 
 from recto import locations
-from recto.arguments import checked_door
+from recto.arguments import checked_door, shown
 from recto.chat.blocks import ToolResult
-from recto.chat.conversation import Conversation
+from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
 from recto.home_files import private_home
+from recto.ids import id_start, is_id
 from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
+from recto.store.conversations import IdKind
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
@@ -58,30 +60,37 @@ class StoreReader:
 
     # -- conversations and messages
 
-    def conversations(self, *, limit: int = 100) -> list[Conversation]:
+    def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
-        return self._tree.conversations(limit=limit)
+        return self._tree.conversations(limit=limit, state=state)
 
-    def conversation(self, named: str | int | None = None) -> Conversation:
-        """By its id or its number (`#3`); without either the latest."""
+    def conversation(self, named: str | int | None = None, *, deleted: bool = False) -> Conversation:
+        """By its number (`#3`), its id or the beginning of it, or its title; without a name the latest. One in the
+        trash only with `deleted`."""
         if named is None:
             found = self._tree.latest()
             if found is None:
                 raise NotFound("there is no conversation yet: `recto chat` starts one")
             return found
-        number = number_in(named)
-        return self._tree.conversation(str(named)) if number is None else self._tree.conversation_numbered(number)
+        return find_conversation(self._store, named, deleted=deleted)
+
+    def titled(self, text: str) -> list[Conversation]:
+        """Those whose title holds all words of a text, archived ones too; the latest first."""
+        words = text.casefold().split()
+        known = [each for each in self._tree.conversations(limit=None) if not each.deleted]
+        return [each for each in known if all(word in each.title.casefold() for word in words)]
 
     def message(self, named: str, conversation: str | None = None) -> tuple[Conversation, Message]:
-        """By its id in any conversation, or by its number on the path of one (`#57`; by default the latest).
+        """By its id, or the beginning of it, in any conversation, or by its number on the path of one (`#57`; by
+        default the latest).
 
         NotFound when the message is not part of the conversation that is named."""
-        number = number_in(named)
-        if number is not None:
+        if (number := number_in(named)) is not None:
             home = self.conversation(conversation)
             return home, message_by_number(self._store, home, home.head, number)
-        message = self._tree.message(named)
-        home = self._tree.conversation(self._tree.owner(named))
+        id = full_id(self._store, "message", named)
+        message = self._tree.message(id)
+        home = self.conversation(self._tree.owner(id))
         if conversation is not None and (other := self.conversation(conversation)).id != home.id:
             raise NotFound(f"message {named} is not part of conversation #{other.number}", id=named)
         return home, message
@@ -116,15 +125,18 @@ class StoreReader:
     # -- requests
 
     def request_id(self, named: str | None = None) -> str:
-        """A request by its id, by a message's id or number (`#12`, in the latest conversation), as `last` or
-        `previous`; without a name the last."""
+        """A request by its id, by a message's id (or the beginning of either) or number (`#12`, in the latest
+        conversation), as `last` or `previous`; without a name the last."""
         if named in (None, LAST, PREVIOUS):
             home = self.conversation()
             if (last := self._records.latest(home.id)) is None:
                 raise NotFound(f"nothing was sent yet in conversation #{home.number}")
             return self._records.before(last) if named == PREVIOUS else last
         assert named is not None
-        return self._records.named(named if number_in(named) is None else self.message(named)[1].id)
+        if number_in(named) is not None:
+            return self._records.named(self.message(named)[1].id)
+        of_request = full_id(self._store, "request", named)
+        return self._records.named(full_id(self._store, "message", named) if of_request == named else of_request)
 
     def record(self, named: str | None = None) -> Record:
         return self._records.record(self.request_id(named))
@@ -227,6 +239,57 @@ def open_reader(home: str | Path | None = None, project: str | Path | None = Non
     root = Path(project) if project else locations.find_project(Path.cwd(), place)
     with private_home(place):
         return StoreReader(Store(locations.find_store(place)), place, root)
+
+
+# Candidates that are told where a name fits several.
+MOST_TOLD = 5
+
+
+def find_conversation(store: Store, named: str | int, *, deleted: bool = False) -> Conversation:
+    """By number, id, beginning of an id, or title; NotFound where there is none, Invalid where several are meant. One
+    in the trash is found by number and id, and given only with `deleted`."""
+    number, id = number_in(named), full_id(store, "conversation", str(named))
+    if number is None and not is_id(id):
+        return _titled(store, str(named), deleted=deleted)
+    found = store.tree.conversation(id) if number is None else store.tree.conversation_numbered(number)
+    if found.deleted and not deleted:
+        how = f"`recto conversations restore {found.number}` brings it back"
+        raise NotFound(f"conversation #{found.number} is in the trash; {how}", id=found.id)
+    return found
+
+
+def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> str:
+    """The id that begins so; the name as it is where it begins none. Invalid where it begins several."""
+    start = None if is_id(named) else id_start(named)
+    found = store.tree.ids_beginning(kind, start, most=MOST_TOLD + 1, home=home) if start else []
+    if len(found) > 1:
+        raise Invalid(f"{shown(named)} begins several ids: {_listed(found)}; write more of the one you mean")
+    return found[0] if found else named
+
+
+def _titled(store: Store, title: str, *, deleted: bool) -> Conversation:
+    """By its exact title, else by one that is the same but for case, begins so, or holds it: the first that fits."""
+    known, wanted = store.tree.conversations(limit=None), " ".join(title.split())
+    part = wanted.casefold()
+    fits: list[Callable[[str], bool]] = [
+        lambda title: title == wanted,
+        lambda title: title.casefold() == part,
+        lambda title: title.casefold().startswith(part),
+        lambda title: part in title.casefold(),
+    ]
+    named = [each for each in known if part and (deleted or not each.deleted)]
+    found = next((fitting for fit in fits if (fitting := [each for each in named if fit(each.title)])), [])
+    if not found:
+        raise NotFound(f"there is no conversation {title}; `recto conversations list` shows all of them", id=title)
+    if len(found) > 1:
+        meant = _listed([f"#{each.number} {each.title}" for each in found])
+        raise Invalid(f"{shown(title)} may mean {meant}; name one by its number")
+    return found[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ["…"] if len(names) > MOST_TOLD else []
+    return ", ".join([*names[:MOST_TOLD], *more])
 
 
 def message_by_number(store: Store, home: Conversation, head: str | None, number: int) -> Message:

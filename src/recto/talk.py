@@ -30,8 +30,8 @@ from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
 from recto.talk_reader import AsyncTalkReader
 from recto.text import clean
-from recto.turn.context import STRATEGY
-from recto.turn.messages import Given, queue_message, user_message
+from recto.turn.context import STRATEGY, CallOptions
+from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
 from recto.turn.session import SETTINGS, ChatSession
 
 
@@ -161,6 +161,44 @@ class AsyncTalk(AsyncTalkReader):
         given = await with_attachments(given, options.get("attachments", ()))
         # refused before a conversation is made for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
+        async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
+            async for event in events:
+                yield event
+
+    async def stream_edit(
+        self, message: str, text: str, *, can_ask: bool = True, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[Event, None]:
+        """Another text in place of an earlier message of the user, with its attachments, on a branch beside it; and
+        the reply to that, as events."""
+        chosen, found = call_options(**options), await self.message(message)
+        given = await with_attachments(edited_message(found, text), options.get("attachments", ()))
+        await self._engine.revisions.fork(self.session, found.parent)
+        async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
+            async for event in events:
+                yield event
+
+    async def stream_regenerate(
+        self, *, can_ask: bool = True, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[Event, None]:
+        """Another reply to the user's last message, on a branch beside the first one, as events."""
+        chosen = call_options(**options)
+        if options.get("attachments"):
+            raise Invalid("a new reply takes no attachments: they belong to its message, which `edit` changes")
+        asked = await self._last_question()
+        await self._engine.revisions.fork(self.session, asked.id)
+        if asked.references:
+            yield Referenced(asked)
+        async with aclosing(self._sent(AnswerAgain(), chosen, can_ask=can_ask)) as events:
+            async for event in events:
+                yield event
+
+    async def _last_question(self) -> Message:
+        async for message in self.path():
+            if message.role == "user":
+                return message
+        raise Invalid("there is no message yet to answer again")
+
+    async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
         session = await self._stored()
         try:
             async with aclosing(self._engine.send(session, given, chosen, can_ask=can_ask)) as events:
@@ -194,36 +232,15 @@ class AsyncTalk(AsyncTalkReader):
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         """The whole reply. Nobody is asked about tools or compactions meanwhile."""
-        last: Replied | None = None
-        pending: tuple[ToolCall, ...] = ()
-        asked: Message | None = None
-        branched: Branched | None = None
-        notes: list[str] = []
-        quotes: tuple[Quote, ...] = ()
-        costs: list[float | None] = []
-        async for event in self.stream(given, can_ask=False, **options):
-            if isinstance(event, Replied):
-                last = event
-                costs.append(event.message.usage.cost_usd if event.message.usage else None)
-            elif isinstance(event, Referenced):
-                asked = event.message
-            elif isinstance(event, NotesQuoted):
-                quotes = event.quotes
-            elif isinstance(event, Noticed):
-                notes.append(event.text)
-            elif isinstance(event, ContextCompacted):
-                notes.extend(event.notes)
-            elif isinstance(event, Branched):
-                branched = event
-                notes.append(event.text)
-            elif isinstance(event, ToolCallsPending):
-                pending = event.calls
-        if last is None:
-            raise Unreachable("the model gave no reply")
-        known = [cost for cost in costs if cost is not None]
-        cost = sum(known) if len(known) == len(costs) else None
-        about = (tuple(notes), asked, pending, quotes, branched, cost)
-        return Reply(last.message.text, last.message, last.window, last.request, *about)
+        return await _reply(self.stream(given, can_ask=False, **options))
+
+    async def edit(self, message: str, text: str, **options: Unpack[AskOptions]) -> Reply:
+        """Another text in place of an earlier message of the user, on a branch beside it, and the reply to that."""
+        return await _reply(self.stream_edit(message, text, can_ask=False, **options))
+
+    async def regenerate(self, **options: Unpack[AskOptions]) -> Reply:
+        """Another reply to the user's last message, for example by another `model`, on a branch beside the first."""
+        return await _reply(self.stream_regenerate(can_ask=False, **options))
 
     async def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
         """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
@@ -295,3 +312,37 @@ class AsyncTalk(AsyncTalkReader):
 
     async def unpin(self, message: str) -> Compaction:
         return await self._engine.revisions.unpin(self.session, (await self.message(message)).id)
+
+
+async def _reply(events: AsyncGenerator[Event, None]) -> Reply:
+    """What the events of a turn come to."""
+    last: Replied | None = None
+    pending: tuple[ToolCall, ...] = ()
+    asked: Message | None = None
+    branched: Branched | None = None
+    notes: list[str] = []
+    quotes: tuple[Quote, ...] = ()
+    costs: list[float | None] = []
+    async for event in events:
+        if isinstance(event, Replied):
+            last = event
+            costs.append(event.message.usage.cost_usd if event.message.usage else None)
+        elif isinstance(event, Referenced):
+            asked = event.message
+        elif isinstance(event, NotesQuoted):
+            quotes = event.quotes
+        elif isinstance(event, Noticed):
+            notes.append(event.text)
+        elif isinstance(event, ContextCompacted):
+            notes.extend(event.notes)
+        elif isinstance(event, Branched):
+            branched = event
+            notes.append(event.text)
+        elif isinstance(event, ToolCallsPending):
+            pending = event.calls
+    if last is None:
+        raise Unreachable("the model gave no reply")
+    known = [cost for cost in costs if cost is not None]
+    cost = sum(known) if len(known) == len(costs) else None
+    about = (tuple(notes), asked, pending, quotes, branched, cost)
+    return Reply(last.message.text, last.message, last.window, last.request, *about)

@@ -16,7 +16,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
-from recto.ids import is_id
+from recto.ids import id_start, is_id
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.transcript import (
     ArchivedPart,
@@ -31,7 +31,7 @@ from recto.reports.transcript import (
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
-from recto.store_reader import StoreReader, message_by_number
+from recto.store_reader import StoreReader, full_id, message_by_number
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
@@ -85,6 +85,11 @@ class AsyncTalkReader:
     def name(self) -> str:
         """What people call the conversation: `conversation #3`."""
         return f"conversation #{self._number}" if self._number else "a new conversation"
+
+    @property
+    def title(self) -> str:
+        """The title of the conversation; empty as long as nothing is stored."""
+        return self._tree.conversation(self.id).title if self.id else ""
 
     @property
     def head(self) -> str | None:
@@ -233,6 +238,8 @@ class AsyncTalkReader:
         try:
             return stored_time(named)
         except (ValueError, OverflowError) as why:
+            if id_start(named):
+                return (await self.message(named)).depth
             words = "neither a time such as 2026-01-31T18:00 nor a message such as #12"
             raise Invalid(f"{shown(named)} is {words}") from why
 
@@ -241,7 +248,8 @@ class AsyncTalkReader:
         return await self._engine.store_thread.do(archived_part, self._tree, self.head)
 
     async def message(self, named: str) -> Message:
-        """By its id, or by its number on the path (`#57`). NotFound for one of another conversation."""
+        """By its id or the beginning of it, or by its number on the path (`#57`). NotFound for one of another
+        conversation."""
         return await self._engine.store_thread.do(self._message, named)
 
     def _message(self, named: str) -> Message:
@@ -249,9 +257,10 @@ class AsyncTalkReader:
             raise NotFound(f"message {named} is not part of this conversation, which has none yet", id=named)
         if (number := number_in(named)) is not None:
             return message_by_number(self._engine.store, self._tree.conversation(self.id), self.head, number)
-        if self._tree.owner(named) != self.id:
+        id = full_id(self._engine.store, "message", named, self.id)
+        if self._tree.owner(id) != self.id:
             raise NotFound(f"message {named} is not part of this conversation", id=named)
-        return self._tree.message(named)
+        return self._tree.message(id)
 
     async def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""

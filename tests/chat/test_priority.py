@@ -456,3 +456,14 @@ def test_a_sentence_is_weighed_on_the_same_scale() -> None:
     assert sentence_priority("It rained yesterday.") == 6
     assert sentence_priority("The sea is blue.") == 5
     assert sentence_priority("Thanks a lot!") == 2
+
+
+@pytest.mark.parametrize("greeting", ["hi", "Hello there!", "Guten Morgen", "bonjour", "hi, how are you?", "…"])
+def test_a_greeting_is_not_the_task(greeting: str) -> None:
+    assert priority_of(said(greeting), is_first=True) <= 2
+    assert priority_of(said(f"{greeting}. Please plan our trip to Oslo."), is_first=True) == 8
+
+
+def test_a_greeting_that_brings_a_picture_is_the_task() -> None:
+    picture = Image("image/png", "", sha256="0" * 64)
+    assert priority_of(Message("1", "user", (picture, Text("hi"))), is_first=True) == 8

@@ -161,7 +161,6 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     assert marks == "Task: an offsite. Grace Hopper [unverified] pays."
     assert ledger.splitlines() == [
         "Said besides, word for word:",
-        "#1 you  We plan an offsite together",
         "#5 you  Never call the hotel before 9:30; it is closed",
         "#7 you  Actually, the budget is 350 euros",
     ]

@@ -102,6 +102,14 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("conversations", "priority"): [["1", "7"]],
     ("conversations", "fork"): [["1"]],
     ("conversations", "undo"): [[]],
+    ("conversations", "archive"): [["Title"], ["Title", "--json"], [EVIL]],
+    ("conversations", "unarchive"): [["1"]],
+    ("conversations", "delete"): [["1"], ["Title"]],
+    ("conversations", "restore"): [["1"], [EVIL]],
+    ("conversations", "empty-trash"): [[], ["--yes"]],
+    ("conversations", "replay"): [["--at-once"], [EVIL]],
+    ("context", "export"): [["-o", "out.jsonl"], ["--format", "markdown"], ["--format", "html"], [EVIL]],
+    ("context", "import"): [["out.jsonl"], [EVIL]],
     ("context", "show"): [[], ["--json"]],
     ("context", "stats"): [[], ["--json"]],
     ("context", "cost"): [[], ["--all", "--by", "conversation"], ["--all", "--by", "model"], ["--json"]],
@@ -158,7 +166,9 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
 TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
 TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
 TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
-TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo", "/quit"]
+TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo"]
+TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
+TYPED += [f"/rename {EVIL}", "/archive", "/delete", "/quit"]
 
 
 def test_every_command_is_tried() -> None:

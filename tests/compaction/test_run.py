@@ -801,7 +801,32 @@ def test_a_compaction_by_hand_that_would_make_the_window_larger_is_refused(desk:
     at = desk(script({"text": "ok"}, SUMMARY), context__recent_messages_to_keep=1)
     talk = at.conversation()
     talk.ask("hi")
-    with pytest.raises(Invalid, match="too little to sum up"):
+    with pytest.raises(Invalid, match="and a summary of it would take as many"):
+        talk.compact()
+    assert talk.compaction() is None
+
+
+def test_of_a_short_chat_half_is_compacted_where_that_gains_something(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "It stands. " * 90}, SUMMARY))
+    talk = at.conversation()
+    talk.ask("How does the mast stand? " * 40)
+    talk.ask("And the boom? " * 60)
+    block = talk.compact()
+    assert block.messages_archived == 2
+    assert block.context_size_after < block.context_size_before
+    single = at.conversation()
+    single.ask("How does the mast stand? " * 40)
+    assert single.compact().messages_archived == 1
+
+
+def test_of_a_chat_with_little_to_gain_one_is_told_how_much_there_is(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY)).conversation()
+    for text in ("hi", "and?"):
+        talk.ask(text)
+    little = (
+        r"nothing to compact: what stands before the last messages takes \d+ tokens, and a summary of it would take"
+    )
+    with pytest.raises(Invalid, match=little):
         talk.compact()
     assert talk.compaction() is None
 
@@ -835,3 +860,38 @@ def test_a_compaction_that_covers_little_keeps_what_the_former_one_told(desk: Op
 
     assert len(told(first)) >= 20
     assert set(told(first)) <= set(told(block))
+
+
+def test_a_compaction_that_was_taken_back_is_not_made_again_by_the_next_message(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY, limit=4000)).conversation()
+    while talk.compaction() is None:
+        talk.ask("How does the mast stand? " * 16)
+    first = talk.compaction()
+    assert first
+    talk.uncompact()
+    talk.ask("hi")
+    now = talk.compaction()
+    assert now
+    assert (now.action, now.last) == ("undo", None)
+    assert talk.window().plan.cut is None
+    while now.action == "undo":
+        talk.ask("And the boom, how does that stand? " * 10)
+        now = talk.compaction()
+        assert now
+    assert now.context_size_before >= first.context_size_before * 1.1 or now.context_size_before > 4000 * 0.87
+    talk.pin("#1")
+    block = talk.compaction()
+    assert block
+    assert block.restored_size == 0
+
+
+def test_a_window_that_is_slightly_too_full_after_an_undo_leaves_messages_out_once(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "ok"}, SUMMARY, limit=4000), context__threshold=0.86).conversation()
+    while talk.compaction() is None:
+        talk.ask("How does the mast stand? " * 16)
+    talk.uncompact()
+    talk.ask("And the boom, how does that stand? " * 12)
+    block = talk.compaction()
+    assert block
+    assert block.action == "undo"
+    assert talk.window("What now? " * 30).total <= 4000 - 512

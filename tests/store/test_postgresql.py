@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 from tests.conftest import Open, Script
 
 from recto.chat.blocks import Compaction, Text
@@ -73,10 +73,25 @@ def test_a_new_database_gets_the_whole_schema_and_opens_again(url: str) -> None:
         assert [each.id for each in again.tree.conversations()] == [home]
 
 
+PARTIAL = {"messages_request", "requests_base", "requests_message", "source_uses_learnt"}
+
+
 def test_a_new_database_has_the_partial_indexes_of_the_schema(store: Store) -> None:
     with store.database.read() as connection:
         query = text("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexdef LIKE '% WHERE %'")
-        assert set(connection.execute(query).scalars()) == {"messages_request", "source_uses_learnt"}
+        assert set(connection.execute(query).scalars()) == PARTIAL
+
+
+def make_older(connection: Connection) -> None:
+    """Takes away what came after version 0006."""
+    for name in ("model", "cost", "cost_bound"):
+        connection.execute(text(f"ALTER TABLE requests DROP COLUMN {name}"))
+    for name in ("archived", "deleted"):
+        connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
+    for name in ("message", "base"):
+        connection.execute(text(f"DROP INDEX requests_{name}"))
+    connection.execute(text("DROP TABLE waiting"))
+    connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 
 
 def test_a_database_without_costs_learns_models_and_keeps_its_strategies(url: str) -> None:
@@ -89,10 +104,7 @@ def test_a_database_without_costs_learns_models_and_keeps_its_strategies(url: st
         reply = Message(new_id(), "assistant", (Text("Yes."),), parent=asked, model="embedded:x", request=sent.id)
         store.tree.append(home, reply)
         with store.database.write() as connection:
-            for name in ("model", "cost", "cost_bound"):
-                connection.execute(text(f"ALTER TABLE requests DROP COLUMN {name}"))
-            connection.execute(text("DROP TABLE waiting"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
+            make_older(connection)
     with Store(url) as store:
         assert store.waiting.of(home) == []
         assert store.tree.conversation(home).details == {"settings": {"context.strategy": "hybrid"}}
@@ -298,3 +310,28 @@ def test_a_conversation_moves_from_one_database_to_the_other_and_back(
         write_chunks(back, json_lines(here.copies, here.copies.ids()))
         assert all(difference is None for _, difference in there.records.differences(there.records.ids()))
     assert back.read_bytes() == again.read_bytes() == first.read_bytes()
+
+
+def test_a_database_of_the_last_version_gets_the_columns_of_the_trash(url: str) -> None:
+    with Store(url) as store, store.database.write() as connection:
+        make_older(connection)
+    with Store(url) as store:
+        home, _ = chat(store, "one")
+        assert store.tree.delete(home).deleted
+        assert store.tree.conversations(state="active") == []
+
+
+def test_the_trash_is_emptied_and_other_requests_are_still_proved(
+    desk: Open, script: Script, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECTO_DB", url)
+    at = desk(script({"text": "ok"}))
+    for _ in range(2):
+        talk = at.conversation()
+        for words in ("The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?"):
+            talk.ask(words)
+    at.delete("1")
+    assert at.empty_trash() == 1
+    assert {difference for _, difference in at.verify()} == {None}
+    assert [each.number for each in at.conversations()] == [2]
+    assert at.conversation(talk.id[:24]).id == talk.id if talk.id else False

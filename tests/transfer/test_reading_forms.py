@@ -165,7 +165,7 @@ def test_the_whole_conversation_can_be_read_with_the_context_of_each_reply(
         "How old is",
         "read_document",
         "Sorrel.md",
-        "📚 Documents",
+        "📚 Referenced documents",
         "Question 2?",
         "Compaction 1: ",
         "They spoke of a boat.",

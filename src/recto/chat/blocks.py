@@ -224,6 +224,8 @@ class Compaction(Struct, frozen=True):
     """Covered messages that no summary has read: the next Compaction that writes one reads them, or more of them."""
     work_log: str = ""
     """The whole work log of an agent's run, where the summary has room for a part of it."""
+    restored_size: int = 0
+    """The tokens of the window when the user took a compaction back: none is due until it has grown by a tenth."""
     takes_back: int = 0
     """How many Compactions right before this one on its path it takes back: what they set aside is told again."""
     set_aside: tuple[str, ...] = ()

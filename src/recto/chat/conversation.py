@@ -8,12 +8,15 @@ A branch is an unforked run of messages, named by the number of its first. At an
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.message import Message
+
+ConversationState = Literal["active", "archived", "deleted"]
+"""Archived: not listed, but searched. Deleted: in the trash."""
 
 
 class Conversation(Struct, frozen=True):
@@ -30,6 +33,10 @@ class Conversation(Struct, frozen=True):
     messages: int = 0
     number: int = 0
     """The short number that people see, such as `#3`; it belongs to this store."""
+    archived: str | None = None
+    """When it was archived: it is not listed, but searched."""
+    deleted: str | None = None
+    """When it was moved to the trash."""
 
 
 class View(Struct, frozen=True):

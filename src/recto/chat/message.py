@@ -4,7 +4,7 @@ MessageBuilder: builds the blocks of a message while it streams in, and collects
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -119,9 +119,9 @@ class Message(Struct, frozen=True):
         return next((block for block in self.blocks if isinstance(block, Compaction)), None)
 
 
-def now() -> str:
+def now(*, days_ago: int = 0) -> str:
     """The time in UTC as text that sorts: 2026-01-31T12:00:00.000Z."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return (datetime.now(UTC) - timedelta(days_ago)).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def stored_time(text: str) -> str:

@@ -42,14 +42,17 @@ _FAILED = re.compile(r"\s*(?:\w*(?:Error|Exception)\b|error\b|ERROR\b|Traceback\
 
 
 def priority_of(message: Message, *, is_first: bool = False) -> int:
-    """From 1 (dropped first) to 10. The user's first message is the task, whatever it says."""
+    """From 1 (dropped first) to 10. The user's first message is the task, unless it only greets and brings nothing."""
     if message.compaction:
         return SUMMARY
-    if message.role == "system" or (message.role == "user" and is_first):
+    if message.role == "system":
         return TASK
     if message.role == "tool":
         return _of_results(message)
-    return _of_reply(message) if message.role == "assistant" else _of_user(message)
+    if message.role == "assistant":
+        return _of_reply(message)
+    own = _of_user(message)
+    return TASK if is_first and (own > CHATTER or len(message.blocks) > 1) else own
 
 
 def sentence_priority(sentence: str) -> int:

@@ -10,14 +10,14 @@ import click
 
 from recto.cli import options, show
 from recto.cli.terminal import ignore_interrupt, on_interrupt
-from recto.errors import RectoError
+from recto.errors import Invalid, RectoError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from rich.console import Console
 
     from recto.blocking import Desk, Talk
     from recto.cli.chat_state import ChatState
-    from recto.cli.listener import Listener
 
 
 @click.command()
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @options.place_options
 @options.document_option
 @options.allow_tool_option
+@click.option("--resume", is_flag=True, help="Choose the conversation to go on with from a list.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking before each answer.")
 @click.option("--show-context", is_flag=True, help="Show what is sent before each answer.")
 def command(
@@ -32,6 +33,7 @@ def command(
     place: Callable[["Desk"], "Talk"],
     document: str | None,
     allowed: tuple[str, ...],
+    resume: bool,
     thinking: bool,
     show_context: bool,
 ) -> None:
@@ -42,17 +44,37 @@ def command(
     from recto.cli.chat_state import ChatState  # rich: a tenth of a second
 
     with options.open_desk(flags) as desk:
-        talk = place(desk)
+        talk = _chosen(desk) if resume else place(desk)
         if document:
             talk.open_document(document)
         for tool in allowed:
             talk.allow(tool)
         talk.watch_vault()
         chat = ChatState(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
-        if options.has_keyboard() and chat.console.is_terminal and not chat.console.is_dumb_terminal:
+        chat.is_at_terminal = has_screen(chat.console)
+        if chat.is_at_terminal:
             _at_terminal(chat)
         elif not _line_by_line(chat):
             sys.exit(1)
+
+
+def has_screen(console: "Console") -> bool:
+    """Whether a user types at a terminal that can draw."""
+    return options.has_keyboard() and console.is_terminal and not console.is_dumb_terminal
+
+
+def _chosen(desk: "Desk") -> "Talk":
+    """The conversation that the user chooses from a list; leaving the list leaves the chat."""
+    if not has_screen(show.console()):
+        raise Invalid(
+            "--resume needs a terminal to choose at: `recto chat -c NAME` goes on with a conversation by its number or "
+            "title, `recto conversations list` shows them"
+        )
+    from recto.cli.resume import choose_conversation  # prompt_toolkit: a fifth of a second
+
+    if (number := choose_conversation(desk)) is None:
+        sys.exit(0)
+    return desk.conversation(number)
 
 
 def _line_by_line(chat: "ChatState") -> bool:
@@ -73,21 +95,18 @@ def _line_by_line(chat: "ChatState") -> bool:
 
 
 def _take_line(chat: "ChatState", line: bytes) -> None:
-    from recto.cli.listener import Lines  # the engine's events: only to chat
-
     if _is_command(line):
         _run_command(chat, line.decode("utf-8", "replace"))
     else:
-        _send(chat, line, Lines(shows_context=chat.shows_context))
+        _send(chat, line)
 
 
 def _at_terminal(chat: "ChatState") -> None:
-    # while the first message is typed they have time to start
-    chat.desk.servers.wake(chat.talk.agent.servers, chat.desk.project)
-    chat.talk.wake()
+    chat.wake()
     prompt = _open_prompt(chat)
     chat.update_cost()
     chat.tell(chat.greeting())
+    chat.recall_end()
     _tell_waiting(chat)
     # between prompt and reply Ctrl-C would break the prompt that is being opened
     with on_interrupt(ignore_interrupt):
@@ -129,9 +148,9 @@ def _answer(chat: "ChatState", line: str) -> None:
             if _is_command(line):
                 _run_command(chat, line.strip())
             else:
-                _send(chat, line, _screen(chat))
-                while chat.talk.waiting():  # queued while the reply was ending
-                    _send(chat, (), _screen(chat))
+                _send(chat, line)
+            while chat.waiting and chat.talk.waiting():  # queued while the reply was ending
+                _send(chat, ())
     except KeyboardInterrupt:
         pass  # the screen has told the user
     except Exception as why:  # whatever goes wrong, the chat goes on
@@ -180,30 +199,11 @@ def _run_command(chat: "ChatState", line: str) -> None:
     slash.run(chat, line)
 
 
-def _send(chat: "ChatState", line: "str | bytes | tuple[()]", listener: "Listener") -> None:
+def _send(chat: "ChatState", line: "str | bytes | tuple[()]") -> None:
     """Sends a message, or what waits; a doubled slash at the start becomes one."""
     from recto.cli.listener import follow  # the engine's events: only to chat
 
     message = line[1:] if line and _start(line) == "//" else line
-    attachments = tuple(chat.attachments)
+    listener, attachments = chat.listener(), tuple(chat.attachments)
     events = chat.talk.stream(message, strategy=chat.strategy, can_ask=listener.answers, attachments=attachments)
     follow(events, listener, chat.watch)
-
-
-def _screen(chat: "ChatState") -> "Listener":
-    from recto.cli.drawing.sources import starting_in_words
-    from recto.cli.screen import Screen  # rich: a tenth of a second
-    from recto.cli.typeahead import Typeahead
-
-    def keep(text: str) -> None:
-        chat.typed = text
-
-    return Screen(
-        chat.console,
-        typeahead=Typeahead(chat.take, chat.take_back, keep, chat.typed),
-        waiting=chat.waiting,
-        thinking=chat.thinking,
-        shows_context=chat.shows_context,
-        more=" (/references shows all)",
-        starting=lambda: starting_in_words(chat.desk.servers.statuses()),
-    )

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
     from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
+    from recto.cli.listener import Listener
 
 # Messages that `/fork` and `/pin` list when none is given.
 OFFERED = 12
+# Messages among which the last exchange is looked for: tools may have run in between.
+END = 40
+# A row of a list where no terminal says how wide it is, and the least of its text that is shown.
+ROW_WIDTH, LEAST_WIDTH = 70, 20
 METER_WIDTH = 10
 WARN_PERCENT = 80
 
@@ -48,9 +53,29 @@ class ChatState(Struct):
     """What was typed while a reply came, and not sent: the next prompt begins with it."""
     cost: str = ""
     """What the conversation has cost so far, for the status line."""
+    is_at_terminal: bool = False
+    """A user types and reads; else lines come from a pipe."""
     over: bool = False
 
     def __post_init__(self) -> None:
+        self._set_meter()
+
+    def switch(self, talk: "Talk") -> None:
+        """Goes on with another conversation, as it was left."""
+        self.talk, self.usage, self.due_percent, self.strategy = talk, None, None, None
+        self.attachments.clear()
+        self.undone.clear()
+        talk.watch_vault()
+        self._set_meter()
+        if self.is_at_terminal:
+            self.wake()
+
+    def wake(self) -> None:
+        """Servers, model and tokenizer start while the next message is typed."""
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self.talk.wake()
+
+    def _set_meter(self) -> None:
         """Sets the meter of a stored conversation to its last request, or to the compaction after it."""
         last = self.talk.last_request()
         account = last.account if last else None
@@ -108,15 +133,52 @@ class ChatState(Struct):
         # a program reads whole lines; only a terminal wraps them
         self.console.print(Text(visible(text), "dim"), soft_wrap=not self.console.is_terminal)
 
-    def offer(self, command: str) -> None:
+    def offer(self, command: str, limit: int = OFFERED) -> None:
         """Lists the latest messages by number, for a command that got none."""
-        said = [message for message in self.talk.messages(limit=OFFERED) if message.text]
+        said = [message for message in self.talk.messages(limit=limit) if message.text]
         if not said:
             raise Invalid(f"there is no message yet to {command}")
         width = len(f"#{said[-1].said}")
         for message in said:
-            number = f"#{message.said}".rjust(width)
-            self.tell(f"{number}  {message.role:<9}  {shortened(message.text, 70)}")
+            self.tell_row(f"{f'#{message.said}':>{width}}  {message.role:<9}  ", message.text)
+
+    def tell_row(self, head: str, text: str) -> None:
+        """A row of a list, shortened to the line."""
+        width = self.console.width - len(head) - 1 if self.is_at_terminal else ROW_WIDTH
+        self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
+
+    def recall_end(self) -> None:
+        """Tells the title and the last exchange of a conversation that is gone on with."""
+        said = [message for message in self.talk.messages(limit=END) if message.text and not message.compaction]
+        asked = [place for place, message in enumerate(said) if message.role == "user"]
+        if title := self.talk.title:
+            self.tell(shortened(title, self.console.width - 1))
+        for message in said[asked[-1] :] if asked else said[-1:]:
+            if message.role in ("user", "assistant"):
+                self.tell_row("› " if message.role == "user" else "  ", message.text)
+
+    def listener(self) -> "Listener":
+        """Shows a turn as it comes."""
+        from recto.cli.listener import Lines  # the engine's events: only to chat
+
+        if not self.is_at_terminal:
+            return Lines(shows_context=self.shows_context)
+        from recto.cli.drawing.sources import starting_in_words
+        from recto.cli.screen import Screen
+        from recto.cli.typeahead import Typeahead
+
+        def keep(text: str) -> None:
+            self.typed = text
+
+        return Screen(
+            self.console,
+            typeahead=Typeahead(self.take, self.take_back, keep, self.typed),
+            waiting=self.waiting,
+            thinking=self.thinking,
+            shows_context=self.shows_context,
+            more=" (/references shows all)",
+            starting=lambda: starting_in_words(self.desk.servers.statuses()),
+        )
 
     def greeting(self) -> str:
         """Who answers, over which vault, and where the conversation stands, in one line."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto import wire
-from recto.cli import options, show
+from recto.cli import options, show, trash
 from recto.cli.terminal import bar
 from recto.errors import Invalid
 
@@ -26,10 +26,10 @@ WORDS_PER_S = 4.0
 
 @click.group()
 def command() -> None:
-    """List, read, search, rename and branch conversations; pin messages.
+    """List, read, search, rename, branch, archive and delete conversations; pin messages.
 
-    A conversation is named by its number, such as 3, or by its id; a message likewise by its number in a
-    conversation. Programs get ids with --json.
+    A conversation is named by its number, such as 3, by its title or a part of it, or by its id; a message by its
+    number in a conversation or by its id. The first characters of an id will do. Programs get ids with --json.
 
     Example: recto conversations list
     """
@@ -37,15 +37,17 @@ def command() -> None:
 
 @command.command("list")
 @options.limit_option
+@click.option("--archived", "state", flag_value="archived", help="Those that are archived instead.")
+@click.option("--trash", "state", flag_value="deleted", help="Those in the trash instead.")
 @options.as_json_option
-def list_conversations(limit: int, as_json: bool) -> None:
+def list_conversations(limit: int, state: Any, as_json: bool) -> None:
     """List conversations, the latest first.
 
     Example: recto conversations list --limit 10
     """
     from recto.conversation_list import latest_conversations  # sqlite3: only to list
 
-    found = latest_conversations(limit)
+    found = latest_conversations(limit, state=state or "active")
     width = max((len(f"#{each.number}") for each in found), default=0)
     for each in found:
         if as_json:
@@ -375,5 +377,5 @@ def _tell_status(status: "IndexStatus", why: str, as_json: bool) -> None:
         show.say(f"{name:<12}{value}")
 
 
-for each in (search, index):
+for each in (search, index, *trash.COMMANDS):
     command.add_command(each)

@@ -24,7 +24,7 @@ from recto.errors import RectoError
 COMMANDS = {
     "chat": "Talk with a model, in the terminal or line by line.",
     "ask": "Ask one question and print the answer.",
-    "conversations": "List, read, search, rename and branch conversations; pin messages.",
+    "conversations": "List, read, search, rename, branch, archive and delete conversations; pin messages.",
     "context": "See and steer what the model is sent: windows, summaries, strategies.",
     "request": "See, compare, rebuild and prove what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",

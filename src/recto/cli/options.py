@@ -9,7 +9,7 @@ import click
 
 from recto.cli.terminal import bar
 from recto.errors import NotFound
-from recto.ids import is_id
+from recto.ids import id_start, is_id
 
 if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
@@ -48,13 +48,19 @@ class Moment(click.ParamType[str]):
 
 
 class Place(Moment):
-    """A time, or a message by its number or id."""
+    """A time, or a message by its number, its id or the beginning of it."""
 
     name = "time or message"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        is_message = value.removeprefix("#").isdecimal() or is_id(value)
-        return value if is_message else super().convert(value, param, ctx)
+        if value.removeprefix("#").isdecimal() or is_id(value):
+            return value
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            if id_start(value):
+                return value
+            raise
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
@@ -69,7 +75,9 @@ allow_tool_option = click.option(
     multiple=True,
     help="Let a tool, or all tools of a server, run without asking; can be given several times.",
 )
-conversation_option = click.option("--conversation", "-c", metavar="ID", help="Its number or id (default: the latest).")
+conversation_option = click.option(
+    "--conversation", "-c", metavar="ID", help="Its number, id or title (default: the latest)."
+)
 home_option = click.option(
     "--conversation", "-c", metavar="ID", help="Its conversation (default: where the id is; for a number the latest)."
 )
@@ -103,15 +111,17 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
 def place_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say which conversation is meant; the command gets `place`, a function of the desk."""
 
-    @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation.")
+    @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation: its number, id or title.")
     @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
     @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
     @click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
-        if (conversation is not None) + goes_on + new > 1:
-            raise click.UsageError("Give only one of --conversation, --continue and --new.")
-        if agent and (conversation is not None or goes_on):
+        chooses = named.get("resume", False)  # an option of the chat alone
+        if (conversation is not None) + goes_on + new + chooses > 1:
+            also = ", --resume" if "resume" in named else ""
+            raise click.UsageError(f"Give only one of --conversation, --continue{also} and --new.")
+        if agent and (conversation is not None or goes_on or chooses):
             raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":

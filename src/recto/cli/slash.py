@@ -8,6 +8,7 @@ from rich.text import Text
 
 from recto.chat.message import Message
 from recto.cli import slash_commands as commands
+from recto.cli import slash_conversations as conversations
 from recto.cli.chat_state import ChatState
 from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines
@@ -35,8 +36,8 @@ def run(chat: ChatState, line: str) -> None:
 
 def _help(chat: ChatState, argument: str) -> None:
     for name, known in COMMANDS.items():
-        chat.console.print(Text.assemble((f"/{name}".ljust(12), "bold"), known.help))
-    chat.tell("MESSAGE is a number that /fork and /pin list, such as #12, or an id.")
+        chat.console.print(Text.assemble((f"/{name}".ljust(15), "bold"), known.help))
+    chat.tell("MESSAGE is a number that /history lists, such as #12, or an id.")
     chat.tell("Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line.")
     chat.tell("@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.")
     chat.tell("What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.")
@@ -173,6 +174,13 @@ COMMANDS = {
         "KEY VALUE: keep a setting with this conversation; alone, list its settings", commands.keep_setting
     ),
     "unset": SlashCommand("KEY: follow your own settings again", commands.drop_setting),
+    "history": SlashCommand(
+        "list the latest messages of this conversation by number; N says how many", conversations.history
+    ),
+    "conversations": SlashCommand(
+        "list conversations; WORDS search their titles and messages", conversations.conversations
+    ),
+    "switch": SlashCommand("continue another conversation, by its number or title", conversations.switch),
     "search": SlashCommand("find messages by words and meaning, in all conversations", _search),
     "rules": SlashCommand("list rules; add, remove or mode NAME changes them", commands.rules, commands.WORDS),
     "references": SlashCommand(
@@ -192,6 +200,16 @@ COMMANDS = {
     "undo": SlashCommand("take back your last message and its reply", _undo),
     "redo": SlashCommand("return to what /undo took back", _redo),
     "fork": SlashCommand("continue from an earlier MESSAGE, on a new branch", _fork),
+    "branches": SlashCommand("list the ends of all branches; N continues at one of them", conversations.branches),
+    "edit": SlashCommand(
+        "change a MESSAGE of yours and send it again, on a new branch; TEXT replaces it", conversations.edit
+    ),
+    "regenerate": SlashCommand(
+        "get another reply to your last message, by MODEL if you name one", conversations.regenerate
+    ),
+    "rename": SlashCommand("give this conversation another TITLE", conversations.rename),
+    "archive": SlashCommand("no longer list this conversation; it is still searched", conversations.archive),
+    "delete": SlashCommand("move this conversation to the trash, and start a new one", conversations.delete),
     "model": SlashCommand("show which model answers; NAME changes it", _model),
     "clear": SlashCommand("start with an empty window; nothing is deleted", commands.clear),
     "request": SlashCommand("show what was sent last, or for a MESSAGE, and why", _request),

@@ -152,8 +152,7 @@ def show_window(chat: ChatState, argument: str) -> None:
 
 
 def compact(chat: ChatState, argument: str) -> None:
-    is_screen = chat.console.is_terminal and not chat.console.is_dumb_terminal
-    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if is_screen else Lines()
+    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.is_at_terminal else Lines()
     follow(chat.talk.stream_compaction(argument), listener, chat.watch)
     if block := chat.talk.compaction():
         chat.resized(block)

@@ -119,6 +119,9 @@ class BlockRevision(Struct, frozen=True):
             pinned=pinned,
             lifted=lifted,
         )
+        size, _ = self._sizes()
+        grown = max(0, size - taken.context_size_after) if size else 0
+        block = replace(block, restored_size=taken.context_size_before + grown)
         return self._append(replace(block, takes_back=blocks.index(former) if former else len(blocks)))
 
     def forked(self, left: str | None) -> Compaction | None:
@@ -256,8 +259,8 @@ class Revisions:
             at = page[-1].parent
         raise NotFound("there is nothing to undo: the conversation has no message yet")
 
-    async def fork(self, session: ChatSession, message: str) -> None:
-        """The next message becomes a child of this one."""
+    async def fork(self, session: ChatSession, message: str | None) -> None:
+        """The next message becomes a child of this one; None is before the first."""
         await self._store_thread.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def clear(self, session: ChatSession) -> Compaction:

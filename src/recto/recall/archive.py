@@ -1,88 +1,25 @@
-"""Archive: all messages as they are searched: indexed as they come, found on a path or everywhere.
-
-A message as it is indexed: its searchable text, its speaker, its time, and whether it is complete.
-"""
+"""Archive: all messages as they are searched: indexed as they come, found on a path or everywhere."""
 
 import json
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from msgspec import Struct
 
 from recto.background import BackgroundWorker
-from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.conversation import Trail
 from recto.chat.message import Message
 from recto.errors import RectoError, StoreError
+from recto.recall.indexed_message import index_items, is_settled, searchable_text
 from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import Filter, IndexItem, Passage
-from recto.sources.tools import RECALL
-from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
-
-TALK, TOOLS = 0, 1
-"""Channels: tool results do not come between a question and its answer."""
-# No reply takes that long: its process must have died.
-GIVEN_UP = timedelta(hours=1)
-_SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
-
-
-def is_settled(message: Message) -> bool:
-    """Whether nothing more will come: it is finished, or its process was stopped long ago."""
-    if message.status != "unfinished":
-        return True
-    try:
-        return datetime.now(UTC) - datetime.fromisoformat(message.created) > GIVEN_UP
-    except (ValueError, TypeError):
-        return True
-
-
-def searchable_text(message: Message) -> str:
-    """Text, files, tool calls and tool results. What the `recall` tool returned is left out: it is found in its own
-    message."""
-    parts = []
-    for block in message.blocks:
-        if isinstance(block, Text):
-            parts.append(block.text)
-        elif isinstance(block, File):
-            parts.append(f"{block.name}\n{block.text}")
-        elif isinstance(block, ToolCall) and block.name != RECALL:
-            parts.append(f"{block.name} {block.arguments}")
-        elif isinstance(block, ToolResult) and block.name != RECALL:
-            parts.append(block.text)
-    return "\n".join(part for part in parts if part)
-
-
-def speaker(text: str) -> str:
-    """The name that a message begins with, as in transcripts; else empty."""
-    found = _SPEAKER.match(text)
-    return found[1] if found and found[1][0].isupper() else ""
-
-
-def index_items(each: NumberedMessage) -> list[IndexItem]:
-    message, text = each.message, searchable_text(each.message)
-    if message.compaction is not None or not text.strip():
-        return []
-    channel = TOOLS if message.role == "tool" else TALK
-    who = speaker(text) if channel == TALK else ""
-    return [IndexItem(each.n, text, message.depth, each.branch, message.role, who, _local(message.created), channel)]
-
-
-def _local(created: str) -> str:
-    """The time on the user's own clock, which "yesterday" refers to."""
-    try:
-        return datetime.fromisoformat(created).astimezone().isoformat(timespec="seconds")[:19]
-    except ValueError:
-        return created
-
 
 # How many messages are indexed at once; in the background more, since each batch is a commit with its own cost.
 BATCH, BACKGROUND_BATCH = 64, 256
@@ -279,6 +216,17 @@ class Archive:
         self.wake()
         while 0 < meaning.waiting <= FEW and not meaning.problem and time.monotonic() < until:
             time.sleep(0.02)
+
+    def forget_removed(self) -> None:
+        """Conversations were removed from the store: makes the index anew where it holds one of them, since words
+        cannot be taken out of it one by one. Vectors of what stays are kept."""
+        held = {str(key) for (key,) in self._index.file.read("SELECT key FROM shelves")}
+        if held <= self._store.tree.conversation_numbers(held).keys():
+            return
+        with self._feeding:
+            numbers = self._store.tree.all_numbers()
+            self._index.clear(numbers, {"messages": "", "growing": "", "first": "", "last": ""}, "message:")
+            self._checked = False
 
     def renew(self, because: str = AS_ASKED) -> None:
         self._index.file.rebuild(because)

@@ -26,7 +26,8 @@ from recto.chat.conversation import Conversation, Trail
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, sentence_priority
 from recto.errors import Invalid
-from recto.recall.archive import Archive, ArchivedHit, ArchiveScope, searchable_text, speaker
+from recto.recall.archive import Archive, ArchivedHit, ArchiveScope
+from recto.recall.indexed_message import searchable_text, speaker
 from recto.recall.snippets import Snippet, estimate_tokens
 from recto.search.finder import Hit
 from recto.search.keyword_index import Filter
@@ -120,7 +121,8 @@ def search_messages(archive: Archive, store: Store, query: MessageQuery) -> Foun
     hits, note = archive.search(text, home=query.conversation, only=only, most=query.limit)
     best = sorted(filter(_is_relevant, hits), key=_score, reverse=True)
     read = (hit for batch in _batched(best, query.limit) for hit in archive.read(batch))
-    between = (hit for hit in read if _is_between(hit.message.created, since, before))
+    trash = {each.id for each in store.tree.conversations(limit=None, state="deleted")}
+    between = (hit for hit in read if hit.home not in trash and _is_between(hit.message.created, since, before))
     return FoundMessages(tuple(_found(store, list(islice(between, query.limit)))), note)
 
 

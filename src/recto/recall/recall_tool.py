@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.errors import NotFound, RectoError
-from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope, searchable_text
+from recto.recall.archive import WAIT_FOR_USER, Archive, ArchiveScope
+from recto.recall.indexed_message import searchable_text
 from recto.recall.message_search import passages_for, searchable_scope, snippet_of, with_neighbours
 from recto.recall.snippets import Snippet, pack_snippets, snippets_text
 from recto.sources.tools import RECALL_TOOL, LocalTool

@@ -193,6 +193,7 @@ class IndexFile:
             # a crash may lose the latest writes, which can be made again, but never the file
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
             keep_private(self.path)
             if not self._is_current(db):
                 self._create_tables(db)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, select
 
+from recto.chat.blocks import Block, File, Image, ToolResult
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
 from recto.store.dialect import in_list
@@ -57,12 +58,12 @@ class Blobs:
 
     def has(self, sha256: str) -> bool:
         with self._database.read() as connection:
-            return _exists(connection, _digest(sha256))
+            return _exists(connection, digest_of(sha256))
 
     def get(self, sha256: str) -> bytes:
         """The stored bytes. Raises Altered when they no longer have this hash."""
         with self._database.read() as connection:
-            blob = _DATA(connection, sha256=_digest(sha256)).scalar()
+            blob = _DATA(connection, sha256=digest_of(sha256)).scalar()
         if blob is None:
             raise NotFound(f"the store has no text with the sha256 {sha256}", sha256=sha256)
         try:
@@ -94,7 +95,7 @@ def _exists(connection: Connection, digest: bytes) -> bool:
     return _EXISTS(connection, sha256=digest).scalar() is not None
 
 
-def _digest(sha256: str) -> bytes:
+def digest_of(sha256: str) -> bytes:
     try:
         return bytes.fromhex(sha256)
     except ValueError:
@@ -231,3 +232,24 @@ def _is_whole(row: Sequence[Any]) -> bool:
     conversation, *numbers, meter = row
     are_whole = all(type(each) is int and each >= 0 for each in numbers)
     return are_whole and numbers[-1] > 0 and type(conversation) is type(meter) is str
+
+
+def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """The blobs that blocks name, by sha256."""
+    for block in blocks:
+        match block:
+            case File(sha256=sha256) | Image(sha256=sha256) if sha256:
+                yield sha256
+            case ToolResult():
+                yield from [block.whole] if block.whole else []
+                yield from (each.rpartition(" ")[2] for each in block.media)
+                yield from blobs_of(block.attachments)
+            case _:
+                pass
+
+
+def blobs_of_account(account: Mapping[str, Any]) -> Iterator[str]:
+    picks = [pick for section in account.get("sections") or () for pick in section["picks"]]
+    for pick in (*picks, *(account.get("not_picked") or ())):
+        if sha256 := pick.get("sha256"):
+            yield str(sha256)

@@ -13,11 +13,10 @@ from msgspec import Struct
 from sqlalchemy import Connection, bindparam, insert, select
 
 from recto import wire
-from recto.chat.blocks import Block, File, Image, ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
-from recto.store.blobs import Blobs
+from recto.store.blobs import Blobs, blobs_of, blobs_of_account, digest_of
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.packing import make_dictionaries, pack_with
@@ -110,7 +109,7 @@ class ConversationCopies:
         with self._database.write() as connection:
             if CONVERSATION_BY_ID(connection, id=conversation.id).first() is not None:
                 raise Invalid(f"conversation {conversation.id} is already stored", id=conversation.id)
-            names = ("id", "title", "agent", "created", "updated")
+            names = ("id", "title", "agent", "created", "updated", "archived", "deleted")
             values = {name: getattr(conversation, name) for name in names}
             query = insert(conversations).values(**values, details=wire.dumps(conversation.details))
             connection.execute(query)
@@ -206,7 +205,7 @@ class _ConversationReader:
 
     def _request(self, row: AnyRow) -> Iterator[StoredItem]:
         account = read_account_json(self._connection, row, self._rebuilder)
-        yield from self._named_blobs(_blobs_of_account(account))
+        yield from self._named_blobs(blobs_of_account(account))
         # what is based on another conversation is told in full, so that a copy needs no other
         is_based = row.base is None or row.base in self._ids
         numbers = wire.loads(row.added) if is_based else self._rebuilder.numbers(self._connection, row)
@@ -240,41 +239,13 @@ class _ConversationReader:
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
         for sha256 in dict.fromkeys(named):
-            digest = _as_bytes(sha256)
+            digest = digest_of(sha256)
             if digest and digest not in self._written:
                 self._written.add(digest)
                 try:
                     yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
                 except NotFound:  # a text that was never kept, as of a document
                     continue
-
-
-def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """The blobs that blocks name, by sha256."""
-    for block in blocks:
-        match block:
-            case File(sha256=sha256) | Image(sha256=sha256) if sha256:
-                yield sha256
-            case ToolResult():
-                yield from [block.whole] if block.whole else []
-                yield from (each.rpartition(" ")[2] for each in block.media)
-                yield from blobs_of(block.attachments)
-            case _:
-                pass
-
-
-def _blobs_of_account(account: Mapping[str, Any]) -> Iterator[str]:
-    picks = [pick for section in account.get("sections") or () for pick in section["picks"]]
-    for pick in (*picks, *(account.get("not_picked") or ())):
-        if sha256 := pick.get("sha256"):
-            yield str(sha256)
-
-
-def _as_bytes(sha256: str) -> bytes:
-    try:
-        return bytes.fromhex(sha256)
-    except ValueError:
-        return b""
 
 
 # -- writing

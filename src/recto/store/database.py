@@ -157,17 +157,25 @@ class Database:
         else:
             self._idle.append(connection)
 
-    def checkpoint(self) -> None:
+    def checkpoint(self, *, is_whole: bool = False) -> None:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
-        finds the log too long would do it else."""
+        finds the log too long would do it else. `is_whole` waits for readers, and empties the log."""
         if self.file is None:
             return
+        how = "TRUNCATE" if is_whole else "PASSIVE"
         with suppress(exc.DBAPIError), self.engine.connect() as connection:
-            driver_connection(connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            driver_connection(connection).execute(f"PRAGMA wal_checkpoint({how})").fetchall()
 
     def note_newest(self, number: int, id: str) -> None:
         """The newest message of the write that runs in this thread; the marker names it after the commit."""
         self._local.newest = NewestMessage(number, id)
+
+    def lower_newest(self, newest: NewestMessage | None) -> None:
+        """Messages are deleted: the marker names one that stays, at once, or none."""
+        if self._marker and newest:
+            self._marker.write(newest)
+        elif self._marker:
+            self._marker.remove()
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:

@@ -149,6 +149,12 @@ def driver_connection(connection: Connection) -> Any:
     return connection.connection.dbapi_connection
 
 
+def overwrite_deleted(connection: Connection) -> None:
+    """From now on SQLite writes zeros over what is deleted; PostgreSQL does it when it cleans up."""
+    if connection.dialect.name == SQLITE:
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+
+
 def _is_write(connection: Connection) -> bool:
     return bool(connection.get_execution_options().get("write"))
 

@@ -97,6 +97,11 @@ def unpack(blob: bytes, dictionary: Callable[[list[int]], bytes] | None = None) 
     raise zlib.error(f"unknown packing {how}")
 
 
+def numbers_quoted(blob: bytes) -> list[int]:
+    """The messages that a blob was packed with, by number."""
+    return _numbers(blob[5:])[0] if blob[:1] == bytes([WITH_MESSAGES]) else []
+
+
 def _compress(data: bytes, dictionary: bytes) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, dictionary)
     return packer.compress(data) + packer.flush()

@@ -4,10 +4,11 @@ Requests share most of their pieces, so a Rebuilder reads, unpacks and checks ea
 """
 
 import hashlib
+import re
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
@@ -216,6 +217,29 @@ def verify_account(connection: Connection, row: AnyRow, again: Rebuilder) -> Non
     """Raises Altered when the account cannot be read. Pieces have their own hash, so their picks are not decoded."""
     with _altered(row.id):
         again.data(connection, row.id, _piece_numbers(_decoded(connection, row)))
+
+
+_HASH = re.compile(rb"[0-9a-f]{64}")
+
+
+def hashes_in(text: bytes) -> set[str]:
+    """Everything in a stored text that may be the sha256 of a blob."""
+    return {found.decode() for found in _HASH.findall(text)}
+
+
+def named_by(connection: Connection, row: AnyRow, again: Rebuilder) -> tuple[list[int], set[str]]:
+    """The pieces that a request adds to those of its base and that its account names, by number, and the blobs that
+    the account names, by hash. What is damaged names nothing."""
+    numbers: list[int] = []
+    hashes: set[str] = set()
+    with suppress(Altered):
+        numbers += _added(row.id, row.added)
+    with suppress(Altered), _altered(row.id):
+        account = unpack(row.account, dictionary_reader(connection))
+        picks = _piece_numbers(wire.loads(account.partition(b"\n")[0]))
+        numbers += picks
+        hashes = hashes_in(b" ".join([account, *again.data(connection, row.id, picks)]))
+    return numbers, hashes
 
 
 @contextmanager

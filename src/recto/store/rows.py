@@ -161,6 +161,8 @@ def conversation_of(row: AnyRow) -> Conversation:
         details=wire.loads(row.details),
         messages=row.said or 0,
         number=row.n,
+        archived=row.archived,
+        deleted=row.deleted,
     )
 
 

@@ -20,6 +20,9 @@ conversations = Table(
     Column("updated", TEXT, nullable=False),
     Column("head", Integer),
     Column("details", TEXT, nullable=False),
+    # When it was archived, and when it was moved to the trash.
+    Column("archived", TEXT),
+    Column("deleted", TEXT),
 )
 
 messages = Table(
@@ -97,6 +100,9 @@ requests = Table(
     # What was spent is summed from these alone.
     Index("requests_cost", "conversation", "cost", "cost_bound"),
     Index("requests_created", "created", "cost", "cost_bound"),
+    # for the database itself: without them it reads all requests for each row that is deleted
+    Index("requests_message", "message", sqlite_where=text("message IS NOT NULL")),
+    Index("requests_base", "base", sqlite_where=text("base IS NOT NULL")),
 )
 
 # Which documents messages refer to, for counting; the blocks of a message hold the same and more.

@@ -93,7 +93,7 @@ NUMBERED = (
     .outerjoin(conversations, conversations.c.n == messages.c.conversation)
     .outerjoin(_parents, _parents.c.n == messages.c.parent)
 )
-BY_NUMBER = Statement(NUMBERED.where(in_list(messages.c.n, "numbers")))
+BY_NUMBER = Statement(NUMBERED.where(in_list(messages.c.n, "numbers")).order_by(messages.c.n))
 AFTER = Statement(NUMBERED.where(messages.c.n > bindparam("number")).order_by(messages.c.n).limit(bindparam("most")))
 NEWEST_NUMBER = Statement(select(func.max(messages.c.n)))
 _ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch == bindparam("branch"))
@@ -187,6 +187,9 @@ MOVE_HEAD = Statement(
     update(conversations)
     .where(conversations.c.n == bindparam("home"))
     .values(head=bindparam("new_head"), updated=bindparam("new_updated"), title=bindparam("new_title"))
+)
+BRING_BACK = Statement(
+    update(conversations).where(conversations.c.n == bindparam("home")).values(archived=None, deleted=None)
 )
 SET_DETAILS = Statement(
     update(messages).where(messages.c.id == bindparam("message")).values(details=bindparam("new_details"))

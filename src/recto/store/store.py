@@ -10,6 +10,7 @@ from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
 from recto.store.spending import Spending
+from recto.store.trash import Trash
 from recto.store.tree import Tree
 from recto.store.waiting import WaitingMessages
 
@@ -28,6 +29,7 @@ class Store:
         self.source_uses = SourceUses(self.database)
         self.waiting = WaitingMessages(self.database)
         self.copies = ConversationCopies(self.database)
+        self.trash = Trash(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -2,18 +2,15 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, takewhile
-from typing import Any
 
-from msgspec.structs import replace
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, or_, select
 
 from recto import wire
 from recto.chat.blocks import Compaction
-from recto.chat.conversation import Conversation, Trail
+from recto.chat.conversation import Trail
 from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
-from recto.ids import new_id
-from recto.store.database import Database
+from recto.store.conversations import Conversations
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
@@ -32,7 +29,6 @@ from recto.store.rows import (
     NumberedMessage,
     bare_page,
     compaction_of,
-    conversation_of,
     conversation_row,
     message_columns,
     message_of,
@@ -44,11 +40,10 @@ from recto.store.schema import conversations, messages, requests
 from recto.store.source_uses import note_uses
 from recto.store.statements import (
     AFTER,
+    BRING_BACK,
     BY_NUMBER,
     COMPACTION_AT,
     COMPACTION_BLOCKS_AT,
-    CONVERSATION,
-    CONVERSATION_WAS_SENT,
     DELETE_DELTAS,
     FINISH,
     INSERT_DELTA,
@@ -67,87 +62,12 @@ from recto.store.statements import (
 from recto.window.compaction_block import cleared_at
 
 PRIORITIES = range(1, 11)
-_LATEST = (conversations.c.updated.desc(), conversations.c.n.desc())
 
 
-class Tree:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    # -- conversations
-
-    def create(self, *, title: str = "", agent: str = "default", details: dict[str, Any] | None = None) -> Conversation:
-        stamp = now()
-        made = Conversation(new_id(), title, None, stamp, stamp, agent, details or {})
-        with self._database.write() as connection:
-            values = {"id": made.id, "title": title, "agent": agent, "created": stamp, "updated": stamp}
-            query = insert(conversations).values(**values, details=wire.dumps(made.details))
-            number = connection.execute(query.returning(conversations.c.n)).scalar_one()
-        return replace(made, number=number)
-
-    def conversation(self, id: str) -> Conversation:
-        with self._database.read() as connection:
-            return conversation_of(conversation_row(connection, id))
-
-    def conversation_numbered(self, number: int) -> Conversation:
-        """The conversation that people know by this number."""
-        with self._database.read() as connection:
-            row = connection.execute(CONVERSATION.where(conversations.c.n == number)).first()
-        if row is None:
-            raise NotFound(f"there is no conversation #{number}; `recto conversations list` shows those there are")
-        return conversation_of(row)
-
-    def conversation_numbers(self, ids: Collection[str]) -> dict[str, int]:
-        """Conversations that there are, id -> number."""
-        query = select(conversations.c.id, conversations.c.n).where(conversations.c.id.in_(ids))
-        with self._database.read() as connection:
-            return {row.id: row.n for row in connection.execute(query)}
-
-    def latest(self, *, unsent: bool = True) -> Conversation | None:
-        """The conversation that changed last; without `unsent`, of those that can be gone on with."""
-        query = CONVERSATION.order_by(*_LATEST).limit(1)
-        if not unsent:
-            query = query.where(or_(conversations.c.head.is_(None), CONVERSATION_WAS_SENT))
-        with self._database.read() as connection:
-            row = connection.execute(query).first()
-        return conversation_of(row) if row else None
-
-    def was_sent(self, id: str) -> bool:
-        """Whether anything of a conversation was ever sent, or answered elsewhere."""
-        with self._database.read() as connection:
-            return (
-                connection.execute(CONVERSATION.where(conversations.c.id == id, CONVERSATION_WAS_SENT)).first()
-                is not None
-            )
-
-    def conversations(
-        self, *, limit: int = 100, since: str | None = None, before: str | None = None
-    ) -> list[Conversation]:
-        query = CONVERSATION.order_by(*_LATEST).limit(limit)
-        if since:
-            query = query.where(conversations.c.updated >= since)
-        if before:
-            query = query.where(conversations.c.updated < before)
-        with self._database.read() as connection:
-            return [conversation_of(row) for row in connection.execute(query)]
-
-    def change(self, id: str, *, title: str | None = None, details: dict[str, Any] | None = None) -> Conversation:
-        """Changes the title, and merges settings into the conversation's details; None removes one."""
-        with self._database.write() as connection:
-            row = conversation_row(connection, id)
-            merged = wire.loads(row.details) | (details or {})
-            remaining = {name: value for name, value in merged.items() if value is not None}
-            connection.execute(
-                update(conversations)
-                .where(conversations.c.n == row.n)
-                .values(title=row.title if title is None else title, details=wire.dumps(remaining))
-            )
-            return conversation_of(conversation_row(connection, id))
-
-    # -- messages
-
+class Tree(Conversations):
     def append(self, conversation: str, message: Message) -> AppendedMessage:
-        """Stores the message under its parent, and moves the head to it if the head is still that parent."""
+        """Stores the message under its parent, and moves the head to it if the head is still that parent. A message of
+        the user brings the conversation back from archive and trash: it must not be deleted with it."""
         with self._database.write() as connection:
             home = conversation_row(connection, conversation)
             parent = parent_of(connection, home, message.parent)
@@ -156,6 +76,8 @@ class Tree:
             if number is None:
                 return self._already_stored(home, message_row(connection, message.id), message)
             self._database.note_newest(number, placed.id)
+            if message.role == "user" and (home.archived or home.deleted):
+                BRING_BACK(connection, home=home.n)
             return AppendedMessage(placed, move_head(connection, home, parent, number, placed))
 
     def append_all(self, conversation: str, said: Iterable[Message]) -> Message | None:
@@ -344,6 +266,11 @@ class Tree:
         """The number of the last stored message; 0 when there is none."""
         with self._database.read() as connection:
             return NEWEST_NUMBER(connection).scalar() or 0
+
+    def all_numbers(self) -> list[int]:
+        """The numbers of all stored messages."""
+        with self._database.read() as connection:
+            return list(connection.execute(select(messages.c.n)).scalars())
 
     def after(self, number: int, *, most: int) -> list[NumberedMessage]:
         """The messages stored after this number in all conversations, in that order."""

@@ -1,6 +1,7 @@
 """Exports conversations: in which form, and into which file."""
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,8 @@ from recto.transfer.markdown_form import markdown_chunks
 from recto.transfer.recto_json import json_lines
 from recto.transfer.report import ExportFormat
 
+# What steers a terminal or turns a line around: a file to read may be shown by any program. JSON writes it as numbers.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _FORMS: dict[ExportFormat, Callable[[Store, Sequence[str]], Iterator[bytes]]] = {
     "json": lambda store, ids: json_lines(store.copies, ids),
     "markdown": markdown_chunks,
@@ -24,7 +27,10 @@ _FORMS: dict[ExportFormat, Callable[[Store, Sequence[str]], Iterator[bytes]]] = 
 
 def export_chunks(store: Store, ids: Sequence[str], format: ExportFormat) -> Iterator[bytes]:
     """These conversations in their order, in parts."""
-    return _FORMS[format](store, ids)
+    chunks = _FORMS[format](store, ids)
+    if format == "json":
+        return chunks
+    return (_STEERING.sub("\N{REPLACEMENT CHARACTER}", chunk.decode()).encode() for chunk in chunks)
 
 
 def write_chunks(file: Path, chunks: Iterable[bytes]) -> None:

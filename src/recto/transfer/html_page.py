@@ -166,7 +166,7 @@ def _references(block: References) -> str:
         f"<blockquote>{escape(quote.sentence)}<br><small>{escape(quote.wikilink)}</small></blockquote>"
         for quote in block.quotes
     )
-    return f"<p>📚 Documents</p><ul>{named}</ul>{quotes}" if named or quotes else ""
+    return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quotes}" if named or quotes else ""
 
 
 def _context(context: ReadContext) -> str:

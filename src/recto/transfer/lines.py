@@ -59,6 +59,8 @@ class ConversationLine(Line, tag="conversation", frozen=True):
     updated: str
     head: Id | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    archived: str | None = None
+    deleted: str | None = None
 
 
 class BytesLine(Line, frozen=True):
@@ -206,8 +208,13 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyLine)
 
 
+# What JSON leaves as it is, and a terminal would obey: DEL, C1, and what turns a line around, in UTF-8.
+_STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+
+
 def encode_line(line: AnyLine) -> bytes:
-    return _encoder.encode(line) + b"\n"
+    """One line, in which nothing steers a terminal."""
+    return _STEERING.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), _encoder.encode(line)) + b"\n"
 
 
 def decode_line(data: bytes) -> AnyLine:
@@ -267,7 +274,7 @@ def _request_line(request: StoredRequest) -> RequestLine:
 
 def conversation_of_line(line: ConversationLine) -> Conversation:
     _check_ids(line.id, line.head)
-    for name in ("created", "updated"):
+    for name in ("created", "updated", *(name for name in ("archived", "deleted") if getattr(line, name) is not None)):
         _check_time(name, getattr(line, name))
     return Conversation(**_values(line))
 

@@ -82,7 +82,9 @@ def _block(block: Block) -> str:
             quotes = [f"> {_escaped(quote.sentence)} — {_escaped(quote.wikilink)}" for quote in block.quotes]
             named = [f"- {_escaped(reference_words(each))}" for each in block.references]
             return (
-                "\n".join(("📚 Documents", "", *named, *(("", *quotes) if quotes else ()))) if named or quotes else ""
+                "\n".join(("📚 Referenced documents", "", *named, *(("", *quotes) if quotes else ())))
+                if named or quotes
+                else ""
             )
         case Compaction():
             return ""

@@ -26,8 +26,14 @@ from recto.turn.session import ChatSession, SessionChanges, moved
 # How many messages are read at a time to find the one that a turn answers.
 PAGE = 64
 
+
+class AnswerAgain(Struct, frozen=True):
+    """Nothing new is said: the user's last message on the path gets another reply."""
+
+
 Given = str | bytes | Sequence[Block]
 """A text, or blocks: text, images, files, and results of tool calls that were handed back."""
+TurnStart = Given | AnswerAgain
 
 
 class UserMessage(Struct, frozen=True):
@@ -35,11 +41,15 @@ class UserMessage(Struct, frozen=True):
     results: tuple[ToolResult, ...] = ()
     repaired: int = 0
     """How many characters could not be stored and were replaced."""
+    answers_again: bool = False
+    """Nothing new is said: the user's last message gets another reply."""
 
 
-def user_message(given: Given, *, may_be_empty: bool = False) -> UserMessage:
+def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage:
     """Invalid for a message that says nothing, or holds blocks that a user cannot give."""
     repaired = 0
+    if isinstance(given, AnswerAgain):
+        return UserMessage(answers_again=True)
     if not isinstance(given, str | bytes | Sequence):
         raise Invalid(f"a message is a text or a list of blocks, not {given!r}")
     if isinstance(given, str | bytes):
@@ -76,7 +86,7 @@ class StartedTurn(Struct, frozen=True):
     reads: FirstReads
     events: tuple[Event, ...] = ()
     is_continued: bool = False
-    """Only results came: the turn goes on where its tool calls were handed back."""
+    """The message was stored before: results came for tool calls that were handed back, or it is answered again."""
 
 
 class _Appended(Struct, frozen=True):
@@ -98,6 +108,8 @@ async def append_message(
     own = await stored_blocks(store, store_thread, given.blocks)
 
     def step() -> tuple[_Appended | None, SessionChanges]:
+        if given.answers_again:
+            return _Appended(_turn_message(store, session), 0, is_new=False), {}
         waiting = store.waiting.take(session.conversation)
         blocks = _joined([*(each.blocks for each in waiting), own])
         if not blocks and not given.results:
@@ -209,8 +221,18 @@ def pending_reply(store: Store, head: str | None) -> str | None:
     return message.id if message and message.status == "pending" else None
 
 
+def edited_message(message: Message, text: str) -> tuple[Block, ...]:
+    """The user's message with another text and the same attachments. Invalid for a message of anybody else."""
+    if message.role != "user":
+        raise Invalid(f"#{message.said} is not your message: only your own can be edited", id=message.id)
+    attached = tuple(block for block in message.blocks if isinstance(block, Image | File))
+    if not text.strip() and not attached:
+        raise Invalid("the message is empty: write something to send")
+    return (*attached, Text(text))
+
+
 def _turn_message(store: Store, session: ChatSession) -> Message:
-    """The message of the user that the waiting tool calls belong to."""
+    """The message of the user that is answered: the last one on the path."""
     at = session.head
     while at:
         page = store.tree.page(at, most=PAGE)

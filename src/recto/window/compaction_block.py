@@ -138,6 +138,14 @@ def next_block(
     )
 
 
+GROWN = 1.1
+
+
+def is_held(block: Compaction | None, size: int) -> bool:
+    """Whether the user took a compaction back, and the window has not grown by a tenth since: none is due so soon."""
+    return block is not None and size < block.restored_size * GROWN
+
+
 NO_COMPACTION = Compaction(0, "", None, "", 0, 0, 0, "discard", "")
 """Used where there is no Compaction yet: covers nothing."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recto.chat.conversation import View
 from recto.strategy import DISCARD, Strategy
+from recto.window.compaction_block import is_held
 from recto.window.count import (
     NOTICE,
     SMALLEST_SUMMARY,
@@ -28,6 +29,8 @@ from recto.window.plan import NOTHING, Band, Budget, Cut, Lift, Plan, Range
 LINE = 96
 """The most tokens of a line in place of a tool result, with the id of its call."""
 WORTH_A_LINE = 3 * LINE
+FEWEST = 2
+"""Where the user asks for a compaction, so many of the latest messages stay, the next one included."""
 NOT_SHRINKABLE: Mapping[str, Mapping[str, int]] = {}
 LITTLE = 0.1
 """Share of the room: a compaction that frees less has freed little."""
@@ -62,6 +65,8 @@ def plan_window(
     cut = _cut(strategy, measured, shrinkable=shrinkable)
     if cut is None:
         return _all_kept(strategy, measured, f"{why}, but there is nothing to cover")
+    if is_held(view.compaction, measured.size) and not view.older and measured.size <= budget.room * (1 + LITTLE):
+        return _passing(cut, f"{why}, and the user took the last compaction back")
     little = budget.room * LITTLE
     if not measured.is_over:
         # a summary is seldom as long as it may be
@@ -77,12 +82,22 @@ def plan_window(
 
 
 def compact_now(strategy: Strategy, view: View, budget: Budget, counts: Mapping[str, int]) -> Plan:
-    """Plans a compaction at the user's request: it covers everything but the latest messages, due or not."""
+    """Plans a compaction at the user's request, due or not: it covers everything but the latest messages. Of a short
+    chat fewer stay, down to the last one, until half of it is covered. `because` tells why nothing is."""
     measured = measure(view, budget, counts)
-    cut = _cut(strategy, measured, on_request=True)
-    is_small = cut is not None and cut.frees <= 0 and budget.recent > len(measured.groups)
-    if cut is None or (is_small and measured.size <= budget.room):
-        return _all_kept(strategy, measured, "there is nothing to cover")
+    there = sum(len(group.messages) for group in measured.groups)
+    most, half = min(budget.recent, max(there, FEWEST)), sum(group.tokens for group in measured.groups) // 2
+    for recent in range(most, min(most, FEWEST) - 1, -1):
+        fewer = replace(budget, recent=recent, least_recent=min(budget.least_recent, recent))
+        cut = _cut(strategy, measure(view, fewer, counts), on_request=True)
+        if cut and cut.covered.tokens >= half:
+            break
+    if cut is None or not cut.covered.count:
+        return _all_kept(strategy, measured, "no message stands before the last one")
+    # a former summary becomes part of the new one, which may well be shorter than both
+    if measured.size <= budget.room and not view.compaction and cut.covered.tokens < SMALLEST_SUMMARY:
+        little = f"what stands before the last messages takes {cut.covered.tokens} tokens, and a summary of it would"
+        return _all_kept(strategy, measured, f"{little} take as many")
     return cut.plan(strategy, "the user asked for it")
 
 
@@ -133,6 +148,8 @@ def _due(measured: Measured) -> str:
     more = " or more" if measured.view.older else ""
     if measured.view.older or size > budget.room:
         return f"{size}{more} tokens are over the {budget.room} that the window has room for"
+    if is_held(measured.view.compaction, size):
+        return ""
     if budget.trigger is not None and size >= budget.trigger:
         return f"{size} tokens have reached {budget.trigger / budget.limit:.0%} of {budget.limit}"
     if budget.trigger is not None and size - budget.instructions - budget.tools > budget.messages:

@@ -1,0 +1,147 @@
+"""TalkReader: what can be seen of one conversation, for blocking code; Talk adds what changes it."""
+
+from collections.abc import Collection, Iterator
+from typing import TypeVar, Unpack
+
+from recto.agents.agent import Agent
+from recto.ask_options import AskOptions
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.loop import Loop
+from recto.reports.conversation_stats import ConversationStats
+from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
+from recto.search.hybrid_index import Progress
+from recto.settings import ContextSettings
+from recto.sources.overrides import SourceList, SourceOverrides
+from recto.sources.source import SOURCE_KINDS, SourceKind
+from recto.store.records import Record
+from recto.talk import AsyncTalk
+from recto.talk_reader import Wanted
+from recto.turn.messages import Given
+from recto.turn.session import ChatSession
+from recto.vault.vault import Vault
+from recto.vault.vault_search import FoundDocument, VaultHits
+from recto.window.window import Window
+
+T = TypeVar("T")
+
+
+class TalkReader:
+    def __init__(self, talk: AsyncTalk, loop: Loop) -> None:
+        self._talk, self._loop = talk, loop
+
+    @property
+    def asynchronous(self) -> AsyncTalk:
+        """The same conversation for asynchronous code."""
+        return self._talk
+
+    @property
+    def session(self) -> ChatSession:
+        return self._talk.session
+
+    @property
+    def id(self) -> str | None:
+        return self._talk.id
+
+    @property
+    def number(self) -> int | None:
+        return self._talk.number
+
+    @property
+    def name(self) -> str:
+        return self._talk.name
+
+    @property
+    def title(self) -> str:
+        return self._talk.title
+
+    @property
+    def head(self) -> str | None:
+        return self._talk.head
+
+    @property
+    def agent(self) -> Agent:
+        return self._talk.agent
+
+    @property
+    def model(self) -> str:
+        return self._talk.model
+
+    @property
+    def vault(self) -> Vault | None:
+        return self._talk.vault
+
+    @property
+    def document(self) -> str | None:
+        return self._talk.document
+
+    @property
+    def strategy(self) -> str | None:
+        return self._talk.strategy
+
+    @property
+    def context_settings(self) -> ContextSettings:
+        return self._talk.context_settings
+
+    def strategy_in_force(self, strategy: str | None = None) -> str | None:
+        return self._loop.run(self._talk.strategy_in_force(strategy))
+
+    def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
+        return self._loop.run(self._talk.suggest_documents(limit, progress))
+
+    def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
+        return self._loop.run(self._talk.sources(kinds, fresh=fresh))
+
+    def overrides(self) -> SourceOverrides:
+        return self._loop.run(self._talk.overrides())
+
+    def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
+        return self._loop.run(self._talk.window(given, **options))
+
+    def path(self) -> Iterator[Message]:
+        return self._loop.iterate(self._talk.path())
+
+    def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
+        return self._loop.run(self._talk.messages(**wanted))
+
+    def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
+        return self._loop.run(self._talk.transcript(**wanted))
+
+    def archived(self) -> ArchivedPart:
+        return self._loop.run(self._talk.archived())
+
+    def message(self, named: str) -> Message:
+        return self._loop.run(self._talk.message(named))
+
+    def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
+        return self._loop.run(self._talk.tool_result(message, call=call, media=media))
+
+    def branches(self) -> list[BranchEnd]:
+        return self._loop.run(self._talk.branches())
+
+    def request(self, named: str) -> Record:
+        return self._loop.run(self._talk.request(named))
+
+    def last_request(self) -> Record | None:
+        return self._loop.run(self._talk.last_request())
+
+    def stats(self) -> ConversationStats:
+        return self._loop.run(self._talk.stats())
+
+    def numbered(self, value: T) -> T:
+        return self._loop.run(self._talk.numbered(value))
+
+    def compaction(self) -> Compaction | None:
+        return self._loop.run(self._talk.compaction())
+
+    def summary_block(self) -> Compaction:
+        return self._loop.run(self._talk.summary_block())
+
+    def lost_facts(self) -> list[tuple[int, str]]:
+        return self._loop.run(self._talk.lost_facts())
+
+    def ledger(self) -> list[tuple[int, str]]:
+        return self._loop.run(self._talk.ledger())
+
+    def compactions(self, *, limit: int = 100) -> list[Compaction]:
+        return self._loop.run(self._talk.compactions(limit=limit))

@@ -1,0 +1,119 @@
+"""Slash commands about conversations, from a pipe; tests/journeys/test_coming_back.py drives them at a terminal."""
+
+import pytest
+from tests.cli.conftest import Run, failure, rows
+from tests.conftest import Script
+
+
+@pytest.fixture
+def model(script: Script) -> str:
+    return script(*({"text": f"Reply {number}."} for number in range(1, 20)))
+
+
+def chat(run: Run, model: str, *lines: str, options: tuple[str, ...] = ()) -> str:
+    result = run("chat", "-m", model, *options, input="".join(f"{line}\n" for line in lines))
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def refused(run: Run, model: str, *lines: str) -> str:
+    result = run("chat", "-m", model, input="".join(f"{line}\n" for line in lines))
+    assert result.exit_code == 1
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def said(run: Run, conversation: str = "1") -> list[str]:
+    return [row["text"] for row in rows(run("conversations", "show", conversation, "--json"))]
+
+
+def test_the_history_lists_messages_by_number(run: Run, model: str) -> None:
+    shown = chat(run, model, "one", "two", "/history", "/history 2")
+    listed = [line for line in shown.splitlines() if line.startswith("#")]
+    assert listed == [
+        "#1  user       one",
+        "#2  assistant  Reply 1.",
+        "#3  user       two",
+        "#4  assistant  Reply 2.",
+        "#3  user       two",
+        "#4  assistant  Reply 2.",
+    ]
+    assert "/history takes how many messages" in refused(run, model, "one", "/history some")
+    assert "there is no message yet to list" in refused(run, model, "/history")
+
+
+def test_a_message_is_edited_and_answered_at_once(run: Run, model: str) -> None:
+    assert chat(run, model, "one", "two", "/edit 3 two, but better").splitlines()[-1] == "Reply 3."
+    assert said(run) == ["one", "Reply 1.", "two, but better", "Reply 3."]
+    assert "there is no keyboard to edit with" in refused(run, model, "one", "/edit 1")
+    assert "#2 is not your message" in refused(run, model, "one", "/edit 2")
+    assert "/edit MESSAGE changes one of yours" in chat(run, model, "one", "/edit")
+
+
+def test_a_reply_is_made_again(run: Run, model: str, script: Script) -> None:
+    other = script({"text": "Said by another."})
+    assert chat(run, model, "one", "/regenerate", f"/regenerate {other}").splitlines() == [
+        "Reply 1.",
+        "Reply 2.",
+        "Said by another.",
+    ]
+    assert said(run) == ["one", "Said by another."]
+    assert "there is no message yet to answer again" in refused(run, model, "/regenerate")
+
+
+def test_branches_are_listed_and_continued(run: Run, model: str) -> None:
+    shown = chat(run, model, "one", "/regenerate", "/branches", "/branches 2", "/history", "next").splitlines()
+    listed = [line for line in shown if "assistant: Reply" in line]
+    assert listed[0].startswith("*  1  ")
+    assert listed[0].endswith("#2    assistant: Reply 2.")
+    assert listed[1].startswith("   2  ")
+    assert "the next message follows #2: assistant: Reply 1." in shown
+    assert said(run) == ["one", "Reply 1.", "next", "Reply 3."]
+    assert "there is no branch 3; there are 1: /branches lists them" in refused(run, model, "one", "/branches 3")
+    assert "there is no branch yet" in refused(run, model, "/branches")
+
+
+def test_another_conversation_is_found_and_continued_in_the_same_chat(run: Run, model: str, script: Script) -> None:
+    other = script({"text": "Of apples."})
+    run("ask", "-m", other, "Apple planning")
+    run("ask", "-m", model, "About masts")
+    shown = chat(run, model, "/conversations", "/conversations apples", "/switch apple", "and pears?", "/model")
+    lines = shown.splitlines()
+    assert [line.split()[-2:] for line in lines[:2]] == [["About", "masts"], ["Apple", "planning"]]
+    assert lines[3].endswith("Apple planning")
+    assert lines[4] == "/switch NAME continues one of them, by its number or title"
+    assert "Of apples." in lines, "its model answers"
+    assert f"{other} answers; /model NAME changes that" in lines
+    assert said(run, "1") == ["Apple planning", "Of apples.", "and pears?", "Of apples."]
+    assert "no conversation was found" in chat(run, model, "/conversations zeppelin")
+    assert "/switch takes the number or title" in refused(run, model, "/switch")
+    assert "there is no conversation pears" in refused(run, model, "/switch pears")
+    assert "this is conversation #1 already" in failure(run("chat", "-c", "1", input="/switch 1\n"))
+
+
+def test_a_conversation_is_renamed_archived_and_deleted_in_its_chat(run: Run, model: str) -> None:
+    shown = chat(run, model, "one", "/rename The mast", "/archive")
+    assert "conversation #1 is now called The mast" in shown
+    assert rows(run("conversations", "list", "--json")) == []
+    shown = chat(run, model, "/delete", "two", options=("-c", "1"))
+    assert "conversation #1 (2 messages) is in the trash; `recto conversations restore 1` brings it back" in shown
+    assert [row["title"] for row in rows(run("conversations", "list", "--json"))] == ["two"]
+    assert [row["title"] for row in rows(run("conversations", "list", "--trash", "--json"))] == ["The mast"]
+    for command in ("/rename x", "/archive", "/delete"):
+        assert "this conversation is new" in refused(run, model, command)
+
+
+def test_messages_are_named_by_number_with_and_without_sign_and_by_the_beginning_of_an_id(run: Run, model: str) -> None:
+    chat(run, model, "one", "two")
+    id = rows(run("conversations", "show", "--json"))[0]["id"]
+    shown = chat(run, model, "/pin 3", f"/pin {id[:24].lower()}", "/unpin #3", "/fork 2", options=("-c", "one"))
+    assert "pinned, in every window from now on: two" in shown
+    assert "pinned, in every window from now on: one" in shown
+    assert "no longer pinned: two" in shown
+    assert "the next message follows #2: Reply 1." in shown
+
+
+def test_resume_needs_a_terminal(run: Run) -> None:
+    assert "--resume needs a terminal to choose at: `recto chat -c NAME`" in failure(run("chat", "--resume", input=""))
+    said = failure(run("chat", "--resume", "--continue", input=""), 2)
+    assert "Give only one of --conversation, --continue, --resume and --new." in said
