@@ -225,3 +225,22 @@ def test_a_kill_in_the_middle_leaves_whole_conversations(opened: Desk, at: int) 
         assert [each.number for each in again.conversations(state="deleted")] == []
         assert check_store(again.store).problems == ()
         assert len(again.conversation(2).messages()) == 4
+
+
+def test_what_waits_goes_with_its_conversation_and_keeps_what_it_holds(opened: Desk, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("the same log", "utf-8")
+    first, second = told(opened.conversation(), "one"), told(opened.conversation(), "two")
+    first.queue("see", attachments=[tmp_path / "log.txt"])
+    waiting = second.queue("see", attachments=[tmp_path / "log.txt"])
+    opened.delete("1")
+    assert opened.empty_trash() == 1
+    assert second.waiting() == [waiting]
+    assert second.ask("and now?").text == "It stands well."
+    assert check_store(opened.store).problems == ()
+
+
+def test_a_message_that_waits_brings_its_conversation_back(opened: Desk) -> None:
+    talk = told(opened.conversation(), "one")
+    opened.delete("1")
+    talk.queue("not yet")
+    assert [each.number for each in opened.conversations()] == [1]

@@ -447,7 +447,7 @@ def test_tools_chosen_for_a_message_stay_until_the_next_compaction(
     desk: Open, script: Script, agent: Write, vault: Path
 ) -> None:
     agent("agent.toml", AGENT_TOOLS)
-    at = desk(script({"text": "ok " * 50}, limit=4000), vault, context__recent_messages_to_keep=2)
+    at = desk(script({"text": "ok " * 300}, limit=4000), vault, context__recent_messages_to_keep=2)
     talk = at.conversation(agent="clerk")
     first = talk.ask("Read a note of the vault for me, please")
     assert ("read_document", "agent") in names(first.window, "tools")

@@ -17,7 +17,7 @@ from recto.store.dialect import overwrite_deleted, raw_bytes
 from recto.store.marker import NewestMessage
 from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
-from recto.store.schema import conversations, deltas, kept, messages, pieces, requests, source_uses, uses
+from recto.store.schema import conversations, deltas, kept, messages, pieces, requests, source_uses, uses, waiting
 
 Tell = Callable[[int, int], object]
 """Called with how many rows were read, and how many there are."""
@@ -32,6 +32,7 @@ _MESSAGES = (
     .where(or_(_names_blobs, messages.c.status == "unfinished"))
     .order_by(messages.c.n)
 )
+_WAITING = select(waiting.c.conversation, raw_bytes(waiting.c.blocks).label("blocks"))
 
 
 class Needs(Struct):
@@ -135,6 +136,9 @@ class OtherNeeds:
             continue
         for number in self._unfinished:
             self._read_messages(connection, number - 1, most=1)
+        for row in connection.execute(_WAITING):
+            if row.conversation not in self._homes:
+                self._needed.blobs.update(hash for hash in hashes_in(row.blocks) if hash in self._blobs)
 
     def _read_messages(self, connection: Connection, after: int, *, most: int = BATCH) -> bool:
         if not self._blobs:
@@ -158,6 +162,8 @@ def _needs_of(connection: Connection, number: int) -> Needs:
         needs.blobs.update(hashes)
     for row in connection.execute(_MESSAGES.where(messages.c.conversation == number)):
         needs.blobs.update(hashes_in(row.blocks))
+    for row in connection.execute(_WAITING.where(waiting.c.conversation == number)):
+        needs.blobs.update(hashes_in(row.blocks))
     return needs
 
 
@@ -180,7 +186,8 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     connection.execute(delete(requests).where(requests.c.conversation == number))
     for table in (uses, deltas):
         connection.execute(delete(table).where(table.c.message.in_(own_messages)))
-    connection.execute(delete(messages).where(messages.c.conversation == number))
+    for table in (messages, waiting):
+        connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(conversations).where(conversations.c.n == number))
 
 

@@ -1,7 +1,7 @@
 """WaitingMessages: what was said while a reply came, until it enters the conversation or is taken back."""
 
 from msgspec import Struct
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from recto import wire
 from recto.chat.blocks import Block, Text
@@ -40,7 +40,12 @@ class WaitingMessages:
     def add(self, conversation: str, blocks: tuple[Block, ...]) -> WaitingMessage:
         made = WaitingMessage(new_id(), blocks, now())
         with self._database.write() as connection:
-            insert_waiting(connection, conversation_row(connection, conversation).n, made)
+            home = conversation_row(connection, conversation).n
+            insert_waiting(connection, home, made)
+            # the user's words bring a conversation back from the archive and the trash
+            connection.execute(
+                update(conversations).where(conversations.c.n == home).values(archived=None, deleted=None)
+            )
         return made
 
     def of(self, conversation: str) -> list[WaitingMessage]:
