@@ -11,6 +11,8 @@ from pathlib import Path
 
 PATIENCE_S = 60.0
 WHERE = "\x1b[6n"
+# What a prompt turns on when it begins to read keys.
+PROMPT = "\x1b[?2004h"
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9AB]?)")
 
 
@@ -36,6 +38,14 @@ class Terminal:
         place = plain.index(text) + len(text)
         self._seen = plain[place:]
         return plain[:place]
+
+    def wait_for_prompt(self) -> None:
+        """Waits until keys are read: what a chat shows before its first prompt may look like one."""
+        until = time.monotonic() + PATIENCE_S
+        while PROMPT not in self.raw:
+            assert time.monotonic() < until, f"no prompt came; there is: {self.raw!r}"
+            assert self._read(), f"no prompt came; at the end there is: {self.raw!r}"
+        self._seen = ""
 
     def settle(self) -> None:
         """Waits until the command sleeps: a question is shown a moment before the terminal is read, and a signal in

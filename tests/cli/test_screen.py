@@ -30,7 +30,7 @@ def test_a_chat_that_goes_on_is_greeted_by_its_number(terminal: type[Terminal], 
     run("ask", "-m", script({"text": "Yes."}), "hello")
     chat = terminal("chat", "-c", "1")
     chat.wait_for("conversation #1, last used ")
-    chat.wait_for("› ")
+    chat.wait_for_prompt()
     chat.type("\x04")
     assert chat.code() == 0
 

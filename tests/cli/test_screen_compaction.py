@@ -27,7 +27,7 @@ def nearby(model: str) -> str:
 
 def ask_too_much(terminal: type[Terminal], *options: str) -> Terminal:
     chat = terminal("chat", "--continue", *options)
-    chat.wait_for("› ")
+    chat.wait_for_prompt()
     chat.type(TOO_MUCH + "\r")
     return chat
 
@@ -145,7 +145,7 @@ def test_ask_asks_first_at_a_terminal_too(terminal: type[Terminal], run: Run, ne
 def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Terminal], run: Run, script: Script) -> None:
     talk(run, script(REPLY, {**SUMMARY, "hang_s": 600}), 6)
     chat = terminal("chat", "--continue")
-    chat.wait_for("› ")
+    chat.wait_for_prompt()
     chat.type("/compact\r")
     chat.wait_for("summing up")
     chat.type("\x03")
@@ -160,7 +160,7 @@ def test_a_summary_is_edited_in_the_chat(
     monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
     talk(run, script(REPLY, SUMMARY), 6)
     chat = terminal("chat", "--continue")
-    chat.wait_for("› ")
+    chat.wait_for_prompt()
     chat.type("/compact\r")
     chat.wait_for("compaction 1: 7 messages archived")
     chat.wait_for("› ")
@@ -186,7 +186,7 @@ def test_the_line_at_80_percent_comes_before_the_compaction(terminal: type[Termi
     model = script(REPLY, SUMMARY, limit=1200)
     talk(run, model, 18, *settings)
     chat = terminal("chat", "--continue", *settings)
-    chat.wait_for("› ")
+    chat.wait_for_prompt()
     chat.type("word " * 150 + "\r")
     chat.wait_for("· the context is 8")
     chat.wait_for("it is compacted at 1,140")
