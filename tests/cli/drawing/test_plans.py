@@ -79,7 +79,7 @@ def test_what_was_found_but_did_not_fit_is_listed_and_long_lists_are_folded(run:
 
 def test_the_chat_says_it_in_a_line_of_its_own(terminal: type[Terminal], archived: str) -> None:
     chat = terminal("chat", "--continue")
-    chat.wait_for("› ")
+    chat.wait_for_prompt()  # after the last exchange
     chat.type(f"{ASKED}\r")
     told = chat.wait_for("Noted, all of it.")
     assert "· recalled " in told
