@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import sys
 import termios
 import time
@@ -79,8 +80,11 @@ class Terminal:
             self.type("\x1b[1;1R")
 
     def code(self) -> int:
+        until = time.monotonic() + PATIENCE_S
         while self._read():
-            continue
+            if time.monotonic() > until:
+                os.kill(self.process, signal.SIGKILL)
+                raise AssertionError(f"it did not end; there is: {_ESCAPES.sub('', self._seen)!r}")
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
     def close(self) -> None:
