@@ -16,7 +16,8 @@ from recto.search.terms import MAX_TERMS, normalize_text, query_terms, start_for
 
 # How many occurrences are read, the newest first: per term at least and at most, and of all terms together.
 MIN_PER_TERM, MAX_PER_TERM, MAX_OCCURRENCES = 250, 2500, 20_000
-# How many of them spread to their neighbours, those of the rarest terms first: common terms add least.
+# How many of them spread to their neighbours, those of the rarest terms first: common terms add least. Of a term that
+# gets none of these no more is read than shows how common it is.
 MAX_SPREAD = 3000
 # A search for exact words has few of them: the limits for terms and for their occurrences.
 MAX_EXACT_TERMS, MAX_EXACT_OCCURRENCES = 6, 2000
@@ -196,16 +197,34 @@ def _word_postings(scope: _Scope, query: Query) -> list[Posting]:
     terms = query_terms(query.text, MAX_TERMS if query.spreads else MAX_EXACT_TERMS)
     total = MAX_OCCURRENCES if query.spreads else MAX_EXACT_OCCURRENCES
     limit = min(MAX_PER_TERM, max(MIN_PER_TERM, total // max(1, len(terms))))
-    inflected = {term: forms for term in terms if (forms := start_forms(term))}
-    numbers = scope.matching_each([*map(word_forms, terms), *inflected.values()], limit)
-    both = [
-        _posting(scope, *each, limit, spreads=query.spreads) for each in zip((*terms, *inflected), numbers, strict=True)
+    first = min(limit, MIN_PER_TERM) if query.spreads else limit
+    looked_up = zip(terms, scope.matching_each(list(map(word_forms, terms)), first), strict=True)
+    found = sorted(
+        (_posting(scope, *each, first, spreads=query.spreads) for each in looked_up), key=lambda each: each.frequency
+    )
+    used = list(_used(found, limit)) if query.spreads else found
+    # truncated ones once more, and the other forms of all
+    again = {each.name: word_forms(each.name) for each in used if first < limit and _is_truncated(each)}
+    inflected = {each.name: forms for each in used if (forms := start_forms(each.name))}
+    numbers = scope.matching_each([*again.values(), *inflected.values()], limit)
+    read = [
+        _posting(scope, *each, limit, spreads=query.spreads) for each in zip((*again, *inflected), numbers, strict=True)
     ]
-    found = sorted(both[: len(terms)], key=lambda posting: posting.frequency)
-    others = _other_forms(found, both[len(terms) :])
+    longer = {each.name: each for each in read[: len(again)]}
+    found = [longer.get(each.name, each) for each in found]
+    others = _other_forms(found, read[len(again) :])
     if query.spreads:
         return list(_limit_spread(sorted((*found, *others), key=lambda posting: posting.frequency)))
     return [*(_add_joint_matches(scope, found) if len(found) > 1 else found), *others]
+
+
+def _used(postings: Sequence[Posting], limit: int) -> Iterator[Posting]:
+    """Those of which something will spread."""
+    left = MAX_SPREAD
+    for posting in postings:
+        if left > 0:
+            yield posting
+        left -= min(limit, int(posting.frequency))
 
 
 def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> list[Posting]:
