@@ -61,6 +61,22 @@ def test_a_large_partition_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mon
     assert kept == {}
 
 
+def test_a_large_partition_is_read_into_arrays_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, number = filled(tmp_path, ["a kayak", *["nothing of note"] * 20, "a red kayak", *["nothing"] * 20])
+    monkeypatch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
+    search = finder.Finder(index)
+    red = finder.Query("red kayak", "talk")
+    assert search.find(red).hits[0].passage.item == 21
+    assert not search._cache
+    search.warm()
+    assert list(search._cache) == ([number] if finder.load_arrays() else [])
+    assert search.find(red).hits[0].passage.item == 21
+    KeywordIndex(tmp_path / "search.db").add({"talk": [IndexItem(99, "a red kayak", 99)]})
+    assert 99 in [hit.passage.item for hit in search.find(red).hits]
+
+
 def test_all_partitions_together_are_never_cached(tmp_path: Path) -> None:
     index, _ = filled(tmp_path, ["one"])
     assert open_partition(index, {}, None, 1) == Partition()

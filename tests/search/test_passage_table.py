@@ -141,6 +141,7 @@ def test_searches_find_the_same_with_numpy_and_without(
     with pytest.MonkeyPatch.context() as patch:
         if is_large:
             patch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
+            patch.setattr(finder, "MAX_IN_TABLE", 1)
         arrays, plain = Finder(index, vectors), Finder(index, vectors)
         for step in range(3):
             if step == 1:

@@ -199,6 +199,20 @@ def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, m
     assert len(meaning.nearest("a tall mast", index.partition("a"))()[0]) == len(texts)
 
 
+def test_a_question_is_not_embedded_while_very_many_passages_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Letters()
+    index, meaning = opened(tmp_path / "search.db", embedder, [f"{n}: The mast is tall." for n in range(20)])
+    monkeypatch.setattr("recto.search.vector_index.MANY_WAITING", 10)
+    meaning.prepare(lambda: "a tall mast")
+    assert meaning.nearest("a tall mast", index.partition("a"))() == ({}, "")
+    assert embedder.asked == []
+    while meaning.make_batch():
+        pass
+    assert meaning.nearest("a tall mast", index.partition("a"))()[0]
+
+
 class OneLanguage(Letters):
     """Knows half of what it reads, and nothing in Greek."""
 

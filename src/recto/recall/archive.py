@@ -260,8 +260,9 @@ class Archive:
         """One step of background work. Never raises: nobody would see it."""
         try:
             meaning = self._lookup.vectors
-            if self._feed(BACKGROUND_BATCH) > 0:
+            if self._feed(BACKGROUND_BATCH) > 0 or self._index.file.merge_segments():
                 return True
+            self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:
             self._trouble = why.message

@@ -1,7 +1,8 @@
 """Finder: answers a query from a keyword index and from vectors, and adds up the two scores."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from recto.search.hits import Hit, SearchResult, make_hits
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
 from recto.search.ranking import (
@@ -19,7 +21,6 @@ from recto.search.ranking import (
     Posting,
     best_first,
     fuse,
-    max_score,
     passage_prior,
     posting_scores,
     rank,
@@ -37,6 +38,10 @@ __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSear
 
 # About ten megabytes. Of a larger partition, only the passages that a query needs are read.
 MAX_CACHED_PASSAGES = 20_000
+# The same as arrays: some fifty megabytes. What is too large without arrays is read into them in the background.
+MAX_IN_TABLE = 1_000_000
+# From so many passages on arrays are worth the import of numpy, in the background.
+WORTH_ARRAYS = 2000
 # How many partitions, that is conversations, stay in memory.
 MAX_CACHED_PARTITIONS = 8
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
@@ -86,6 +91,8 @@ class Partition(Struct):
             self.queue_end, self.table = 0, None
         queue_end = index.queue_end
         if self.table is None and (arrays := load_arrays()):
+            for cached in (self.passages, self.lengths, self.priors):
+                cached.clear()
             self.table, self.queue_end = arrays.EMPTY_TABLE, 0
         if self.table is not None:
             self.table = self.table.extend(index.columns(number, self.queue_end))
@@ -126,7 +133,7 @@ def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int
     if number is None:
         return Partition()
     partition = cache.pop(number, None) or Partition()
-    if size > MAX_CACHED_PASSAGES:
+    if size > (MAX_CACHED_PASSAGES if partition.table is None else MAX_IN_TABLE):
         return Partition()
     keep_recent(cache, number, partition, MAX_CACHED_PARTITIONS)
     partition.extend(index, number)
@@ -139,22 +146,6 @@ def keep_recent(cache: dict[K, V], key: K, value: V, most: int) -> None:
     cache[key] = value
     while len(cache) > most:
         cache.pop(next(iter(cache)), None)
-
-
-class Hit(Struct, frozen=True):
-    passage: Passage
-    score: float
-    """Between 0 and 1: 1 for the best of every ranking."""
-    because: str = ""
-    word_score: float = 0.0
-    """How much of the query it contains, neighbours included; between 0 and about 1."""
-    similarity: float | None = None
-
-
-class SearchResult(Struct, frozen=True):
-    hits: tuple[Hit, ...] = ()
-    warning: str = ""
-    """Why the result may be incomplete: no vectors, or not yet."""
 
 
 VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
@@ -176,6 +167,21 @@ class Finder:
         self.vectors = vectors
         self._ahead = QueryAhead(index)
         self._cache: dict[int, Partition] = {}
+        self._too_large: int | None = None
+        """The partition that was last searched without a copy of it in memory."""
+
+    def warm(self) -> None:
+        """What makes the next searches faster and takes too long for a search itself: for the background."""
+        if sys.modules.get("numpy") is None and self.index.extent(None).passages > WORTH_ARRAYS:
+            with suppress(ImportError):
+                import numpy  # noqa: F401  takes a tenth of a second
+        number, self._too_large = self._too_large, None
+        if number is None or load_arrays() is None or self.index.extent(number).passages > MAX_IN_TABLE:
+            return
+        partition = Partition()
+        with self.index.file.in_use():
+            partition.extend(self.index, number)
+        keep_recent(self._cache, number, partition, MAX_CACHED_PARTITIONS)
 
     def prepare(self, query: Query) -> None:
         """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
@@ -216,12 +222,13 @@ class Finder:
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
         self._read(partition, top)
-        return SearchResult(tuple(_hits(parsed, partition, scores, known, top)), warning)
+        return SearchResult(tuple(make_hits(parsed, partition.passages, scores, known, top)), warning)
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
         """Scores the accepted passages by words, and gives the partition they are in."""
         partition = open_partition(self.index, self._cache, number, parsed.extent.passages)
         if not partition.is_complete:
+            self._too_large = number
             return self._score_needed(query, parsed, partition), partition
         if partition.table is not None and query.predicate is None:
             total, mean = parsed.extent.passages, parsed.extent.mean
@@ -357,43 +364,3 @@ def _best_first(query: Query, parsed: ParsedQuery, partition: Partition) -> Iter
     order = iter(scores) if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
     while some := {each: scores[each] for each in islice(order, MAX_SCORED)}:
         yield some
-
-
-def _hits(
-    parsed: ParsedQuery,
-    partition: Partition,
-    scores: Mapping[int, float],
-    similarity: Mapping[int, float],
-    best: Mapping[int, float],
-) -> list[Hit]:
-    possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
-    around = {number for each in best for number in range(each - RADIUS, each + RADIUS + 1)}
-    terms = [
-        (posting.name.removesuffix("*"), around.intersection(posting.numbers))
-        for posting in parsed.postings
-        if posting.numbers
-    ]
-    return [
-        Hit(
-            partition.passages[each],
-            round(min(1.0, score), 4),
-            _because(each, terms, similarity.get(each)),
-            min(1.0, scores.get(each, 0.0) / possible),
-            similarity.get(each),
-        )
-        for each, score in best.items()
-        if each in partition.passages
-    ]
-
-
-def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
-    parts = []
-    if own := list(dict.fromkeys(name for name, numbers in terms if number in numbers)):
-        parts.append("holds " + ", ".join(own[:4]))
-    else:
-        around = range(number - RADIUS, number + RADIUS + 1)
-        if nearby := list(dict.fromkeys(name for name, numbers in terms if not numbers.isdisjoint(around))):
-            parts.append("stands beside what holds " + ", ".join(nearby[:3]))
-    if similarity is not None:
-        parts.append(f"near in meaning ({similarity:.2f})")
-    return "; ".join(parts) or "near to what was found"

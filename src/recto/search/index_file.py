@@ -50,6 +50,10 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "vtable constructor", "corrupt")
 
+# Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some at once; more
+# than this are merged in the background, so many pages at a time.
+MAX_SEGMENTS, MERGED_PAGES = 6, 200
+
 
 class _Use(NamedTuple):
     generation: int
@@ -102,8 +106,9 @@ class IndexFile:
                     _close(use.db)
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction. Raises StoreError, also when the file was damaged and had to be rebuilt."""
+    def write(self, *, changes: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction. Raises StoreError, also when the file was damaged and had to be rebuilt. `changes` tells
+        all readers that there is something new."""
         self._check()
         try:
             with self.in_use() as db:
@@ -111,7 +116,8 @@ class IndexFile:
                     db.execute("BEGIN IMMEDIATE")
                 try:
                     yield db
-                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    if changes:
+                        db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
                     db.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -128,6 +134,18 @@ class IndexFile:
                 db.execute("SELECT value FROM marks LIMIT 1").fetchone()
         except sqlite3.Error as why:
             self._rebuild_if_damaged(why)
+
+    def merge_segments(self) -> bool:
+        """Does a part of what makes searches faster after many additions; returns whether more is left. What the index
+        holds does not change."""
+        if self.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] <= MAX_SEGMENTS:
+            return False
+        with self.write(changes=False) as db:
+            before = db.total_changes
+            db.execute("INSERT INTO words (words, rank) VALUES ('usermerge', 2)")
+            configured = db.total_changes
+            db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
+            return db.total_changes - configured > configured - before
 
     @property
     def change_id(self) -> str:

@@ -35,6 +35,8 @@ RETRY_AFTER_S = 60.0
 MAX_PASSAGES_EVERYWHERE = 100_000
 # One vector for so many passages is too few to read any.
 MIN_SHARE = 4
+# Where more passages than these wait for their vectors, as after an import, a question is not embedded either.
+MANY_WAITING = 2000
 # A vector is stored in two bytes per number.
 BYTES_PER_NUMBER = 2
 
@@ -99,7 +101,7 @@ class VectorIndex:
 
     def prepare(self, text: Callable[[], str]) -> None:
         """Embeds a question in the background, before its search begins."""
-        if time.monotonic() >= self._paused_until:
+        if time.monotonic() >= self._paused_until and not (self.waiting > MANY_WAITING and self._has_few(None)):
             self._prepared = self._thread.submit(lambda: self._embedded(text()))
 
     def _embedded(self, text: str) -> "tuple[str, np.ndarray]":
@@ -136,7 +138,9 @@ class VectorIndex:
     def _find_nearest(self, text: str, partition: int | None) -> Mapping[int, float]:
         import numpy as np  # takes a tenth of a second
 
-        # the embedder first: its failure should show even if there is nothing to compare yet
+        if self.waiting > MANY_WAITING and self._has_few(partition):
+            return {}
+        # the embedder before the vectors: its failure should show even if there is nothing to compare yet
         question = np.asarray(self._question(text), dtype=np.float32)
         known = familiarity(self._embedder, text)
         if not known or self._has_few(partition):
