@@ -17,8 +17,6 @@ from msgspec import Struct
 
 from recto.ids import new_id
 from recto.search.dates import (
-    DateMention,
-    date_labels,
     is_of_years,
     joint_label,
     kind_label,
@@ -191,10 +189,13 @@ class KeywordIndex:
         limit: int,
         after: int = -1,
         labels: str = "",
+        *,
+        order: str = "DESC",
     ) -> list[list[int]]:
-        """The same for several lists of terms, all in one row: after each row that is read, other threads go first."""
+        """The same for several lists of terms, all in one row: after each row that is read, other threads go first.
+        In ascending order (`ASC`) the oldest are found, in two thirds of the time."""
         low, high = _bounds(partition)
-        query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+        query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
         values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
@@ -278,11 +279,6 @@ class KeywordIndex:
         """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
         return [row[0] for row in self.file.read(query, (partition, min_messages))]
-
-    def dated(self, partition: int | None, date: DateMention, limit: int) -> list[int]:
-        """The newest passages of a date."""
-        found = date_labels(date)
-        return self.matching([found], partition, limit) if found else []
 
     def close(self) -> None:
         self.file.close()
