@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from recto.search import finder as finder_module
+from recto.search import partition as partition_module
 from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult, VectorAnswer
 from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
@@ -227,7 +227,7 @@ def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> N
 def test_a_large_partition_gives_the_same_best_hits_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = fill(*["Nothing of note."] * 30, "The blue kayak.", *["Nothing."] * 9, "A blue tent.", "Well.")
     whole = items(finder.find(Query("blue kayak", "talk")))
-    monkeypatch.setattr(finder_module, "MAX_CACHED_PASSAGES", 1)
+    monkeypatch.setattr(partition_module, "MAX_CACHED_PASSAGES", 1)
     assert items(finder.find(Query("blue kayak", "talk")))[0] == whole[0] == 30
     assert set(items(finder.find(Query("blue kayak", "talk")))) == set(whole)
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search import finder
-from recto.search.finder import Finder, Partition, VectorAnswer
+from recto.search import finder, partition
+from recto.search.finder import Finder, VectorAnswer
 from recto.search.keyword_index import PARTITION_BITS, IndexItem, KeywordIndex, Passage
+from recto.search.partition import Partition
 from recto.search.passage_table import EMPTY_TABLE, PassageTable, Slots, TermShares, WordScores
 from recto.search.query import Query
 from recto.search.ranking import RADIUS, Posting, best_first, posting_scores, rank, rough_scores, word_scores
@@ -116,7 +117,8 @@ class Nearest:
     removed=st.integers(0, 2),
     asked=st.sampled_from(["the red stove on the river", "What did I say about the stove?"]),
     limits=st.fixed_dictionaries({"stretch": st.none() | st.tuples(st.integers(0, 1), st.integers(0, 9), st.just(20))})
-    | st.just({"accepts": lambda passage: passage.item != 1}),
+    | st.just({"accepts": lambda passage: passage.item != 1})
+    | st.fixed_dictionaries({"branches": st.sets(st.integers(0, 1))}),
     near=st.lists(st.integers(0, 40), unique=True, max_size=20),
 )
 def test_searches_find_the_same_with_numpy_and_without(
@@ -140,8 +142,8 @@ def test_searches_find_the_same_with_numpy_and_without(
     vectors = Nearest({first + number: 1 - place / 20 for place, number in enumerate(near)})
     with pytest.MonkeyPatch.context() as patch:
         if is_large:
-            patch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
-            patch.setattr(finder, "MAX_IN_TABLE", 1)
+            patch.setattr(partition, "MAX_CACHED_PASSAGES", 1)
+            patch.setattr(partition, "MAX_TABLE_PASSAGES", 1)
         arrays, plain = Finder(index, vectors), Finder(index, vectors)
         for step in range(3):
             if step == 1:
@@ -150,6 +152,7 @@ def test_searches_find_the_same_with_numpy_and_without(
                 index.remove([removed])
             with_numpy = arrays.find(query)
             with patch.context() as without:
-                without.setattr(finder, "load_arrays", lambda: None)
+                for module in (finder, partition):
+                    without.setattr(module, "load_arrays", lambda: None)
                 assert plain.find(query) == with_numpy
     index.close()

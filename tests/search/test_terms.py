@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search.terms import MAX_TERMS, STOP_WORDS, query_terms, topic_words, words
+from recto.search.terms import MAX_TERMS, STOP_WORDS, folded_text, folded_words, query_terms, topic_words, words
 
 
 def test_case_accents_and_width_are_folded() -> None:
@@ -84,6 +84,11 @@ def test_every_term_is_among_the_words_of_its_own_text(text: str) -> None:
 @given(st.text(st.characters(max_codepoint=127)))
 def test_case_and_punctuation_do_not_matter(text: str) -> None:
     assert words(text.upper()) == words(text.lower()) == words(f"({text})")
+
+
+@given(st.text())
+def test_a_folded_text_has_the_same_words(text: str) -> None:
+    assert folded_words(folded_text(text)) == words(text)
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recto.search.passages import split_passages
 from recto.vault.document import Document
-from recto.vault.indexer import line_number, note_chunks, note_date
+from recto.vault.note_chunks import line_number, note_chunks, note_date
 
 NOTE = """---
 aliases: [The big one]

@@ -182,6 +182,31 @@ def test_only_changed_notes_are_read_again(opened: Open, root: Path, monkeypatch
     assert set(read) == {"Stub.md"}
 
 
+def test_a_note_that_was_found_before_is_parsed_again_only_if_it_has_changed(opened: Open, root: Path) -> None:
+    library, place = opened(), root / "people" / "Oskar.md"
+    first, again = (library._read("people/Oskar.md") for _ in range(2))
+    place.write_text("# Oskar\n\nHe is allergic to shellfish and nuts.\n")
+    later = library._read("people/Oskar.md")
+    assert first is again is not later
+    assert library.find_excerpts("shellfish").hits[0].text.endswith("nuts.")
+    place.unlink()
+    assert library._read("people/Oskar.md") is None
+
+
+def test_notes_are_found_after_the_parts_of_their_index_were_joined(
+    opened: Open, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "MERGED_NOTES", 1)
+    library = opened()
+    for text in ("Seven oars.", "Eight oars.", "Nine oars."):
+        (root / "Stub.md").write_text(text)
+        library.fill()
+    assert paths(library, "nine oars") == ["Stub.md"]
+    assert paths(library, "shellfish") == ["people/Oskar.md"]
+    with sqlite3.connect(root.parent / "cache" / "search.db") as db:
+        assert db.execute("SELECT count(DISTINCT segid) FROM words_idx").fetchone() == (1,)
+
+
 def test_the_index_outlives_the_process(opened: Open) -> None:
     opened().fill()
     again = opened()

@@ -1,27 +1,31 @@
 """Finder: answers a query from a keyword index and from vectors, and adds up the two scores."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from types import ModuleType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.search.hits import Hit, SearchResult, make_hits
 from recto.search.keyword_index import KeywordIndex, Passage
+from recto.search.partition import (
+    MAX_CACHED_PARTITIONS,
+    MAX_TABLE_PASSAGES,
+    Partition,
+    keep_recent,
+    load_arrays,
+    open_partition,
+)
 from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
 from recto.search.ranking import (
-    NEIGHBOUR_WEIGHTS,
     RADIUS,
     SPEAKER_FACTOR,
     SPEAKER_SIMILARITY,
     Posting,
     best_first,
     fuse,
-    passage_prior,
+    max_score,
     posting_scores,
     rank,
     rough_scores,
@@ -29,24 +33,13 @@ from recto.search.ranking import (
 )
 from recto.search.second_look import look_again
 
-if TYPE_CHECKING:
-    from recto.search.passage_table import PassageTable
-
-K = TypeVar("K")
-V = TypeVar("V")
 __all__ = ["Finder", "Hit", "Query", "SearchResult", "VectorAnswer", "VectorSearch"]
 
-# About ten megabytes. Of a larger partition, only the passages that a query needs are read.
-MAX_CACHED_PASSAGES = 20_000
-# The same as arrays: some fifty megabytes. What is too large without arrays is read into them in the background.
-MAX_IN_TABLE = 1_000_000
 # From so many passages on arrays are worth the import of numpy, in the background.
 WORTH_ARRAYS = 2000
-# How many partitions, that is conversations, stay in memory.
-MAX_CACHED_PARTITIONS = 8
 # How many passages are scored exactly, and how many are read at once from a partition that is not cached.
 MAX_SCORED, READ_BATCH = 1500, 200
-# How many of the nearest passages count.
+# How many of the nearest passages count, and of those that are looked at again.
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
 LOOKED_AT = 30
@@ -54,98 +47,22 @@ LOOKED_AT = 30
 FIRST_LOOK_SHARE = 0.2
 # What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.
 QUESTION_FACTOR = 0.5
-_OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
 
 
-class Partition(Struct):
-    """A partition's passages in memory: all of them, or those that one query needs."""
-
-    passages: dict[int, Passage] = field(default_factory=dict)
-    """With a table only those that were needed so far."""
-    lengths: dict[int, float] = field(default_factory=dict)
-    """Word counts, averaged with the neighbours; with a table that has them."""
-    priors: dict[int, float] = field(default_factory=dict)
-    """Scores that do not depend on the query."""
-    table: "PassageTable | None" = None
-    is_complete: bool = False
-    queue_end: int = 0
-    change_id: str = ""
-    removal_id: str = ""
-
-    def put(self, fresh: Mapping[int, Passage]) -> None:
-        """In a partition that is not complete, neighbours are unknown and do not count."""
-        self.passages.update(fresh)
-        for number, passage in fresh.items() if self.table is None else ():
-            self.priors[number] = passage_prior(passage.words, passage.is_question)
-            self.lengths[number] = passage.words
-
-    def extend(self, index: KeywordIndex, number: int) -> None:
-        """Reads what was added since the last time; everything if something was removed."""
-        change_id = index.file.change_id
-        if change_id == self.change_id and self.is_complete:
-            return
-        removal_id = index.mark("removed")
-        if removal_id != self.removal_id:
-            for cached in (self.passages, self.lengths, self.priors):
-                cached.clear()
-            self.queue_end, self.table = 0, None
-        queue_end = index.queue_end
-        if self.table is None and (arrays := load_arrays()):
-            for cached in (self.passages, self.lengths, self.priors):
-                cached.clear()
-            self.table, self.queue_end = arrays.EMPTY_TABLE, 0
-        if self.table is not None:
-            self.table = self.table.extend(index.columns(number, self.queue_end))
-        else:
-            self._extend(index.added_since(number, self.queue_end) if self.queue_end else index.in_partition(number))
-        self.queue_end = queue_end
-        self.is_complete, self.change_id, self.removal_id = True, change_id, removal_id
-
-    def _extend(self, fresh: Mapping[int, Passage]) -> None:
-        self.put(fresh)
-        affected = {near for each in fresh for near in range(each - RADIUS, each + RADIUS + 1)}
-        self.lengths.update({near: self._length(near) for near in affected if near in self.passages})
-
-    def _length(self, number: int) -> float:
-        total = weight = 0.0
-        for offset, part in _OFFSETS:
-            if passage := self.passages.get(number + offset):
-                total, weight = total + part * passage.words, weight + part
-        # dividing by the weight makes up for missing neighbours at an edge
-        return total / weight
-
-    def later_than(self, position: int) -> set[int]:
-        """The passages at later positions."""
-        return {number for number, passage in self.passages.items() if passage.position > position}
+class Hit(Struct, frozen=True):
+    passage: Passage
+    score: float
+    """Between 0 and 1: 1 for the best of every ranking."""
+    because: str = ""
+    word_score: float = 0.0
+    """How much of the query it contains, neighbours included; between 0 and about 1."""
+    similarity: float | None = None
 
 
-def load_arrays() -> ModuleType | None:
-    """Scoring by numpy; None without it, or until something else needs it: importing it takes longer than a search."""
-    if sys.modules.get("numpy") is None:
-        return None
-    from recto.search import passage_table  # imports numpy
-
-    return passage_table
-
-
-def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int | None, size: int) -> Partition:
-    """The complete partition from the cache, brought up to date; an empty one if it is too large to cache."""
-    if number is None:
-        return Partition()
-    partition = cache.pop(number, None) or Partition()
-    if size > (MAX_CACHED_PASSAGES if partition.table is None else MAX_IN_TABLE):
-        return Partition()
-    keep_recent(cache, number, partition, MAX_CACHED_PARTITIONS)
-    partition.extend(index, number)
-    return partition
-
-
-def keep_recent(cache: dict[K, V], key: K, value: V, most: int) -> None:
-    """Puts a value last into a cache and drops the first ones, which were not used for longest."""
-    cache.pop(key, None)
-    cache[key] = value
-    while len(cache) > most:
-        cache.pop(next(iter(cache)), None)
+class SearchResult(Struct, frozen=True):
+    hits: tuple[Hit, ...] = ()
+    warning: str = ""
+    """Why the result may be incomplete: no vectors, or not yet."""
 
 
 VectorAnswer = Callable[[], tuple[Mapping[int, float], str]]
@@ -172,16 +89,21 @@ class Finder:
 
     def warm(self) -> None:
         """What makes the next searches faster and takes too long for a search itself: for the background."""
-        if sys.modules.get("numpy") is None and self.index.extent(None).passages > WORTH_ARRAYS:
+        if load_arrays() is None and self.index.extent(None).passages > WORTH_ARRAYS:
             with suppress(ImportError):
                 import numpy  # noqa: F401  takes a tenth of a second
         number, self._too_large = self._too_large, None
-        if number is None or load_arrays() is None or self.index.extent(number).passages > MAX_IN_TABLE:
+        if number is None or load_arrays() is None or self.index.extent(number).passages > MAX_TABLE_PASSAGES:
             return
         partition = Partition()
         with self.index.file.in_use():
             partition.extend(self.index, number)
         keep_recent(self._cache, number, partition, MAX_CACHED_PARTITIONS)
+
+    @property
+    def _depth(self) -> int:
+        """How many passages count by their words: those that are not looked at again count little."""
+        return FUSION_DEPTH if self.index.keeps_texts else MAX_SCORED
 
     def prepare(self, query: Query) -> None:
         """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
@@ -214,15 +136,17 @@ class Finder:
             parsed = parse_query(self.index, query, number, speaker, strict=True)
             scores, partition = self._score_words(query, parsed, number)
         by_words = self._with_priors(parsed, partition, scores)
+        # before waiting: there is time for it
+        texts = self.index.texts(islice(by_words, LOOKED_AT)) if self.index.keeps_texts else {}
         similarity, warning = answer()
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if self.index.keeps_texts:
-            by_words, nearest = self._look_again(query.text, partition, by_words, nearest)
+            by_words, nearest = self._look_again(query.text, partition, texts, by_words, nearest)
         best = fuse(by_words, self._with_speaker(parsed, partition, nearest))
         top = {each: best[each] for each in islice(best_first(best, query.limit), query.limit)}
         known = similarity if partition.is_complete else nearest
         self._read(partition, top)
-        return SearchResult(tuple(make_hits(parsed, partition.passages, scores, known, top)), warning)
+        return SearchResult(tuple(_hits(parsed, partition, scores, known, top)), warning)
 
     def _score_words(self, query: Query, parsed: ParsedQuery, number: int | None) -> tuple[dict[int, float], Partition]:
         """Scores the accepted passages by words, and gives the partition they are in."""
@@ -233,7 +157,8 @@ class Finder:
         if partition.table is not None and query.predicate is None:
             total, mean = parsed.extent.passages, parsed.extent.mean
             found = partition.table.score(parsed.postings, total, mean, query.until)
-            return partition.table.best_within(found, query.stretch, MAX_SCORED), partition
+            mask = partition.of_branches(partition.table, query.branches)
+            return partition.table.best_within(found, query.stretch, mask, self._depth), partition
         scores: dict[int, float] = {}
         for some in _best_first(query, parsed, partition):
             accepted = self._accepted(query, partition, some, FUSION_DEPTH)
@@ -281,7 +206,8 @@ class Finder:
             # a named speaker may raise any of them; else no more than are fused
             needed = len(similarity) if parsed.names_speaker else FUSION_DEPTH
             if partition.table is not None and query.predicate is None:
-                accepted: Iterable[int] = partition.table.within(similarity, query.stretch)
+                mask = partition.of_branches(partition.table, query.branches)
+                accepted: Iterable[int] = partition.table.within(similarity, query.stretch, mask)
             else:
                 accepted = self._accepted(query, partition, similarity, needed)
             return {each: similarity[each] for each in islice(accepted, needed)}
@@ -314,24 +240,36 @@ class Finder:
         return {each: raised[each] for each in rank(raised)}
 
     def _look_again(
-        self, text: str, partition: Partition, by_words: Mapping[int, float], nearest: Mapping[int, float]
+        self,
+        text: str,
+        partition: Partition,
+        texts: Mapping[int, str],
+        by_words: Mapping[int, float],
+        nearest: Mapping[int, float],
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Both scores, after the best passages were looked at again; by words the others come after them."""
+        """Both scores, after the best passages were looked at again; by words the others come after them. `texts` are
+        those of the best by words."""
         first, top = list(islice(by_words, LOOKED_AT)), max(by_words.values(), default=0.0) or 1.0
-        seen = look_again(text, self.index.texts({*first, *islice(nearest, LOOKED_AT // 2)}))
-        self._read(partition, seen)
-        known = {each: partition.passages[each] for each in seen if each in partition.passages}
-        asks = {each: QUESTION_FACTOR if passage.is_question else 1.0 for each, passage in known.items()}
+        others = self.index.texts(each for each in islice(nearest, LOOKED_AT // 2) if each not in texts)
+        seen = look_again(text, {**texts, **others})
+        asks = {each: QUESTION_FACTOR if asks else 1.0 for each, asks in self._questions(partition, seen).items()}
         share = FIRST_LOOK_SHARE
         looked = {
             each: asks[each] * ((1 - share) * score + share * by_words.get(each, 0.0) / top)
             for each, score in seen.items()
-            if each in known
+            if each in asks
         }
         least = min((looked[each] for each in first if each in looked), default=1.0)
         rest = {each: least * score / top for each, score in by_words.items() if each not in looked}
         near = {each: asks.get(each, 1.0) * nearest[each] for each in islice(nearest, FUSION_DEPTH)}
         return looked | rest, near
+
+    def _questions(self, partition: Partition, numbers: Collection[int]) -> dict[int, bool]:
+        """Those of the numbers that are passages, and whether they only ask."""
+        if partition.table is not None:
+            return partition.table.is_question(numbers)
+        self._read(partition, numbers)
+        return {each: partition.passages[each].is_question for each in numbers if each in partition.passages}
 
     def _with_speaker(
         self, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
@@ -364,3 +302,43 @@ def _best_first(query: Query, parsed: ParsedQuery, partition: Partition) -> Iter
     order = iter(scores) if len(scores) <= MAX_SCORED else best_first(scores, MAX_SCORED)
     while some := {each: scores[each] for each in islice(order, MAX_SCORED)}:
         yield some
+
+
+def _hits(
+    parsed: ParsedQuery,
+    partition: Partition,
+    scores: Mapping[int, float],
+    similarity: Mapping[int, float],
+    best: Mapping[int, float],
+) -> list[Hit]:
+    possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
+    around = {number for each in best for number in range(each - RADIUS, each + RADIUS + 1)}
+    terms = [
+        (posting.name.removesuffix("*"), around.intersection(posting.numbers))
+        for posting in parsed.postings
+        if posting.numbers
+    ]
+    return [
+        Hit(
+            partition.passages[each],
+            round(min(1.0, score), 4),
+            _because(each, terms, similarity.get(each)),
+            min(1.0, scores.get(each, 0.0) / possible),
+            similarity.get(each),
+        )
+        for each, score in best.items()
+        if each in partition.passages
+    ]
+
+
+def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
+    parts = []
+    if own := list(dict.fromkeys(name for name, numbers in terms if number in numbers)):
+        parts.append("holds " + ", ".join(own[:4]))
+    else:
+        around = range(number - RADIUS, number + RADIUS + 1)
+        if nearby := list(dict.fromkeys(name for name, numbers in terms if not numbers.isdisjoint(around))):
+            parts.append("stands beside what holds " + ", ".join(nearby[:3]))
+    if similarity is not None:
+        parts.append(f"near in meaning ({similarity:.2f})")
+    return "; ".join(parts) or "near to what was found"

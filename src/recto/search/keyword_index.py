@@ -17,8 +17,6 @@ from msgspec import Struct
 
 from recto.ids import new_id
 from recto.search.dates import (
-    DateMention,
-    date_labels,
     is_of_years,
     joint_label,
     kind_label,
@@ -27,7 +25,7 @@ from recto.search.dates import (
 )
 from recto.search.index_file import LABELS, IndexFile
 from recto.search.passages import asks_only, split_passages
-from recto.search.terms import folded_text, index_text, topic_words
+from recto.search.terms import folded_text, folded_words, index_terms, topical
 
 # A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
 PARTITION_BITS, CHANNEL_BITS = 33, 32
@@ -191,10 +189,13 @@ class KeywordIndex:
         limit: int,
         after: int = -1,
         labels: str = "",
+        *,
+        order: str = "DESC",
     ) -> list[list[int]]:
-        """The same for several lists of terms, all in one row: after each row that is read, other threads go first."""
+        """The same for several lists of terms, all in one row: after each row that is read, other threads go first.
+        In ascending order (`ASC`) the oldest are found, in two thirds of the time."""
         low, high = _bounds(partition)
-        query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+        query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
         values = [value for terms in searches for value in (_match(terms, labels), max(low, after + 1), high, limit)]
@@ -278,11 +279,6 @@ class KeywordIndex:
         """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
         return [row[0] for row in self.file.read(query, (partition, min_messages))]
-
-    def dated(self, partition: int | None, date: DateMention, limit: int) -> list[int]:
-        """The newest passages of a date."""
-        found = date_labels(date)
-        return self.matching([found], partition, limit) if found else []
 
     def close(self) -> None:
         self.file.close()
@@ -368,11 +364,13 @@ def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexI
         branch, time = item.branch, item.time or time
         for start, end in split_passages(item.text):
             last, step = last + step, 1
-            text = item.text[start:end]
-            rows.append(_passage_row(last, item, start, end))
-            texts.append((last, f"{index_text(text)} {passage_labels(item.kind, item.time)}"))
+            text = folded_text(item.text[start:end])
+            # each once: the index does not tell how often
+            words = set(folded_words(text))
+            rows.append(_passage_row(last, item, start, end, len(topical(words))))
+            texts.append((last, f"{index_terms(words)} {passage_labels(item.kind, item.time)}"))
             if keeps_texts:
-                folded.append((last, zlib.compress(folded_text(text).encode("utf-8", "replace"), TEXT_COMPRESSION)))
+                folded.append((last, zlib.compress(text.encode("utf-8", "replace"), TEXT_COMPRESSION)))
             count, total = count + 1, total + rows[-1][9]
     db.executemany(f"INSERT INTO passages ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
     db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", texts)
@@ -381,12 +379,12 @@ def _add_to_channel(db: sqlite3.Connection, channel: int, items: Sequence[IndexI
     db.execute("INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?)", (channel, count, total, last, branch, time))
 
 
-def _passage_row(number: int, item: IndexItem, start: int, end: int) -> tuple[Any, ...]:
+def _passage_row(number: int, item: IndexItem, start: int, end: int, words: int) -> tuple[Any, ...]:
     """The values of `_COLUMNS`."""
     text = item.text[start:end]
     where = (number, item.number, start, end, item.position, item.branch)
     is_question = asks_only(text)
-    about = (item.kind, item.speaker, item.time, len(topic_words(text)), is_question)
+    about = (item.kind, item.speaker, item.time, words, is_question)
     return (*where, *about, text_hash(text, item.speaker))
 
 

@@ -3,7 +3,7 @@
 Gives the same scores as `ranking`, to the last bit: shares are added in the same order.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -26,6 +26,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Stretch = tuple[int, int, int] | None
 """A branch, and the first and the last position on it; None for everything."""
+Mask = NDArray[np.bool_] | None
+"""Which passages of a table count; None for all of them."""
 
 _STEPS = np.arange(-RADIUS, RADIUS + 1)
 _DISTANCES = np.abs(_STEPS)
@@ -94,7 +96,11 @@ class TermShares:
         spreads = np.array([posting.spreads for posting in found], bool)[terms]
         slots = slots or Slots(np.unique(numbers))
         own = slots.find(numbers)
-        row, column = np.nonzero(_is_nearest(numbers, terms, spreads) & (own >= 0)[:, None])
+        if spreads.any():
+            row, column = np.nonzero(_is_nearest(numbers, terms, spreads) & (own >= 0)[:, None])
+        else:
+            row = np.flatnonzero(own >= 0)
+            column = np.full(len(row), RADIUS)
         self.slots = own[row] + _STEPS[column]
         self.numbers = numbers[row] + _STEPS[column]
         self._slot_map = slots
@@ -189,21 +195,36 @@ class PassageTable(Struct, frozen=True):
         later = self.numbers[self.columns[_POSITION] > until] if until is not None else None
         return TermShares(postings, total, self.slots, later).score(self.lengths_by_slot, mean)
 
-    def best_within(self, scores: WordScores, stretch: Stretch, count: int) -> dict[int, float]:
+    def of_branches(self, branches: Collection[int]) -> Mask:
+        """Which passages are of these branches."""
+        known = np.fromiter(branches, np.int64, len(branches))
+        mask: Mask = np.isin(self.columns[_BRANCH], known)
+        return mask
+
+    def is_question(self, numbers: Iterable[int]) -> dict[int, bool]:
+        """Those of the numbers that are passages, and whether they only ask."""
+        wanted = np.fromiter(numbers, np.int64)
+        there = wanted[self._is_within(wanted, None, None)]
+        asks = self.columns[_ASKS, np.searchsorted(self.numbers, there)] > 0
+        return dict(zip(there.tolist(), asks.tolist(), strict=True))
+
+    def best_within(self, scores: WordScores, stretch: Stretch, mask: Mask, count: int) -> dict[int, float]:
         """The scores of the best passages in a stretch, the best first."""
-        is_within = self._is_within(scores.numbers, stretch)
+        is_within = self._is_within(scores.numbers, stretch, mask)
         return next(WordScores(scores.numbers[is_within], scores.scores[is_within]).best_first(count), {})
 
-    def within(self, numbers: Iterable[int], stretch: Stretch) -> list[int]:
+    def within(self, numbers: Iterable[int], stretch: Stretch, mask: Mask) -> list[int]:
         """Those of the numbers that are passages in a stretch, in their order."""
         wanted = np.fromiter(numbers, np.int64)
-        return list(wanted[self._is_within(wanted, stretch)].tolist())
+        return list(wanted[self._is_within(wanted, stretch, mask)].tolist())
 
-    def _is_within(self, numbers: Integers, stretch: Stretch) -> NDArray[np.bool_]:
+    def _is_within(self, numbers: Integers, stretch: Stretch, mask: Mask) -> NDArray[np.bool_]:
         if not len(self.numbers):
             return np.zeros(len(numbers), bool)
         at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         is_within: NDArray[np.bool_] = self.numbers[at] == numbers
+        if mask is not None:
+            is_within &= mask[at]
         if stretch is not None:
             branch, first, last = stretch
             positions, branches = self.columns[_POSITION, at], self.columns[_BRANCH, at]

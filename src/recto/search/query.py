@@ -1,7 +1,7 @@
 """Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import date
 
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.concurrency import WorkerThread
-from recto.search.dates import find_dates
+from recto.search.dates import date_labels, find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting
 from recto.search.terms import MAX_TERMS, normalize_text, query_terms, start_forms, word_forms, words
@@ -25,6 +25,8 @@ MAX_EXACT_TERMS, MAX_EXACT_OCCURRENCES = 6, 2000
 MAX_SCANNED = 8000
 # Common terms are looked up beside rare ones if those are in at most this many passages; and how many common terms.
 MAX_RARE_PASSAGES, MAX_COMMON_TERMS = 300, 3
+# If all terms are common, so many of them are looked for together: each one more doubles the time.
+MAX_JOINT_TERMS = 4
 # A label is dense if the newest SAMPLE passages with it are among the newest SAMPLE * DENSITY of all.
 SAMPLE, DENSITY = 200, 4
 
@@ -48,6 +50,8 @@ class Query(Struct, frozen=True):
     """A condition that a filter cannot express."""
     stretch: tuple[int, int, int] | None = None
     """Only passages of this branch, from this position to that: as most recalls ask, and quicker than `accepts`."""
+    branches: Collection[int] | None = None
+    """Only passages of these branches; None for all. As quick, if it is the same object each time."""
     spreads: bool = True
     """Whether neighbours share their words: on for recalling a chat, off for finding exact words."""
     until: int | None = None
@@ -64,6 +68,8 @@ class Query(Struct, frozen=True):
                 for number in numbers
                 if first <= (passage := passages[number]).position <= last and passage.branch == branch
             ]
+        if (branches := self.branches) is not None:
+            numbers = [number for number in numbers if passages[number].branch in branches]
         predicate = self.predicate
         return numbers if predicate is None else [number for number in numbers if predicate(passages[number])]
 
@@ -266,17 +272,20 @@ def _is_truncated(posting: Posting) -> bool:
 
 
 def _add_joint_matches(scope: _Scope, postings: Sequence[Posting]) -> list[Posting]:
-    """Adds passages where truncated, common terms occur together with rare ones, or all together: a search for exact
-    words means those."""
+    """Adds passages where truncated, common terms occur together with rare ones, or the least common together: a search
+    for exact words means those."""
     rare = [each for each in postings if not _is_truncated(each)]
     common = [each for each in postings if _is_truncated(each)]
     if not rare:
-        joint = scope.matching([word_forms(each.name) for each in postings], MIN_PER_TERM, _scan_start(postings[0]))
-        return [_add_numbers(posting, joint) for posting in postings]
+        first = postings[:MAX_JOINT_TERMS]
+        joint = scope.matching([word_forms(each.name) for each in first], MIN_PER_TERM, _scan_start(first[0]))
+        return [*(_add_numbers(posting, joint) for posting in first), *postings[MAX_JOINT_TERMS:]]
     if sum(len(posting.numbers) for posting in rare) > MAX_RARE_PASSAGES:
         return list(postings)
     forms = [form for posting in rare for form in word_forms(posting.name)]
-    joints = [scope.matching([forms, word_forms(each.name)], MAX_RARE_PASSAGES) for each in common[:MAX_COMMON_TERMS]]
+    together = [[forms, word_forms(each.name)] for each in common[:MAX_COMMON_TERMS]]
+    # in whatever order: there are not more of them
+    joints = scope.index.matching_each(together, scope.partition, MAX_RARE_PASSAGES, labels=scope.labels, order="ASC")
     return [*rare, *map(_add_numbers, common, joints), *common[MAX_COMMON_TERMS:]]
 
 
@@ -292,5 +301,6 @@ def _add_numbers(posting: Posting, numbers: Sequence[int]) -> Posting:
 
 def _date_postings(index: KeywordIndex, query: Query, partition: int | None) -> Iterator[Posting]:
     for mention in find_dates(normalize_text(query.text), query.today):
-        if numbers := index.dated(partition, mention, MAX_PER_TERM):
+        labels = date_labels(mention)
+        if labels and (numbers := index.matching([labels], partition, MAX_PER_TERM)):
             yield Posting("the day", numbers, len(numbers), DATE_WEIGHT, spreads=False)

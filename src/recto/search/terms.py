@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
 from functools import lru_cache
 
 # A longer query is looked up by this many of its words.
@@ -111,10 +111,11 @@ def folded_text(text: str) -> str:
     return f" {' '.join(normalized.translate(_PUNCTUATION).split())} "
 
 
-def index_text(text: str) -> str:
-    """The terms of a text as the index keeps them: its words, and the beginnings of long ones."""
-    found = words(text)
-    return " ".join([*found, *(START_MARK + start for start in map(word_start, found) if start)])
+def index_terms(found: Collection[str]) -> str:
+    """What the index keeps of the words of a text: the words, and the beginnings of long ones."""
+    starts = set(map(word_start, found))
+    starts.discard("")
+    return " ".join([*found, *(START_MARK + start for start in starts)])
 
 
 def start_forms(term: str) -> tuple[str, ...]:
@@ -145,13 +146,26 @@ def words(text: str) -> list[str]:
     normalized = normalize_text(text)
     if normalized.isascii():
         return _PLAIN.findall(normalized)
-    paired = _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _compose(normalized))
-    return paired.translate(_PUNCTUATION).split()
+    return _split_runs(_compose(normalized)).translate(_PUNCTUATION).split()
+
+
+def folded_words(folded: str) -> list[str]:
+    """The same of a text that `folded_text` gave."""
+    return (folded if folded.isascii() else _split_runs(folded)).split()
+
+
+def _split_runs(text: str) -> str:
+    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
 def topic_words(text: str) -> set[str]:
     """The words that carry a topic. Their number is the length of a text in scores."""
-    return {word for word in set(words(text)) - STOP_WORDS if len(word) > 1 or not word.isascii()}
+    return topical(set(words(text)))
+
+
+def topical(found: Set[str]) -> set[str]:
+    """Those of these words that carry a topic."""
+    return {word for word in found - STOP_WORDS if len(word) > 1 or not word.isascii()}
 
 
 def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:

@@ -16,8 +16,9 @@ from msgspec import Struct, field
 from recto.concurrency import WorkerThread
 from recto.errors import NoVectors, RectoError
 from recto.search.embedder import Embedder, familiarity
-from recto.search.finder import MAX_CACHED_PARTITIONS, VectorAnswer, keep_recent
+from recto.search.finder import VectorAnswer
 from recto.search.keyword_index import HASH_BYTES, KeywordIndex, Passage, embedded_text
+from recto.search.partition import MAX_CACHED_PARTITIONS, keep_recent
 from recto.search.vector_store import VectorStore
 
 if TYPE_CHECKING:

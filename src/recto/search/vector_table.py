@@ -96,7 +96,9 @@ MAX_NEAREST, MAX_SMOOTHED = 1500, 6000
 MAX_PRECISE, MAX_BYTE = 10_000, 127
 # Very many are compared by their signs first. Those with the most signs in common are compared as they are: one in so
 # many, and at least so many. Of the nearest 0.6 % that misses one in forty, of the nearest 0.2 % hardly any.
-CANDIDATE_SHARE, MIN_CANDIDATES = 25, 4000
+CANDIDATE_SHARE, MIN_CANDIDATES = 25, 2500
+# Of those so many are smoothed, as their neighbours have to be compared too: more than are added up.
+MAX_NEAREST_OF_MANY = 600
 _CODE_BITS = 64
 # Rows that are compared at once: few enough for one thread of BLAS, and for the cache of a processor.
 _BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
@@ -193,7 +195,7 @@ class VectorMatrix:
         top = every if self._rows.dtype == np.float16 else self._candidates(question)
         similarity[top] = self._compare(question, top)
         if len(top) < self._size:
-            top = top[_top(similarity[top], MAX_NEAREST)]
+            top = top[_top(similarity[top], MAX_NEAREST_OF_MANY)]
             others = np.setdiff1d(_around(top, self._size), top, assume_unique=True)
             similarity[others] = self._compare(question, others)
         else:

@@ -1,141 +1,16 @@
-"""VaultIndexer: keeps a search index in step with a vault: adds changed notes, removes deleted ones.
+"""VaultIndexer: keeps a search index in step with a vault: adds changed notes, removes deleted ones."""
 
-NoteChunk: a part of a note that is found on its own: a section's text, or a piece of it, with its title and
-headings.
-
-Knows a document, not the index.
-"""
-
-import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
-from itertools import zip_longest
-from typing import Any, NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.ids import new_id
-from recto.search.keyword_index import IndexItem, KeywordIndex, Passage, text_hash
-from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
-from recto.vault.document import Document, NoteSection, note_name
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
+from recto.vault.document import Document
 from recto.vault.folder import decode_text
+from recto.vault.note_chunks import NoteChunk, chunks_by_hash, note_chunks, note_date
 from recto.vault.vault import Vault
-
-# The length of the title and headings in every chunk, and of the metadata that only the first chunk has.
-MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
-# A note with more sections was not written by hand: it is split by length alone.
-MAX_SECTIONS = 3000
-
-_HEADING_ONLY = re.compile(r"[^\n]*(?:\n[ \t]*(?:=+|-+))?")
-_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
-
-
-class NoteChunk(Struct, frozen=True):
-    start: int
-    end: int
-    headings: tuple[str, ...]
-    """Its heading, and those above that one."""
-    header: str
-    """What it is found by besides its text: title and headings; for the first chunk also names, tags and properties."""
-    text: str
-    """As written; empty only for a note without text."""
-
-    @property
-    def indexed_text(self) -> str:
-        return f"{self.header}\n{self.text}" if self.text else self.header
-
-
-def note_chunks(document: Document) -> list[NoteChunk]:
-    """All chunks of a note, in order; for an empty note one chunk with its name."""
-    metadata, found = _metadata(document), list[NoteChunk]()
-    for section, end in _sections(document):
-        found += _split(document, section, end, "" if found else metadata)
-    start = document.parsed.body_start
-    return found or [NoteChunk(start, start, (), _join(_header(document.title, ()), metadata), "")]
-
-
-def note_date(document: Document) -> str:
-    """The date of a note from its properties or its name; empty if it has none."""
-    value = document.parsed.properties.get("date")
-    return _leading_date(value if isinstance(value, str) else "") or _leading_date(note_name(document.path))
-
-
-def _leading_date(text: str) -> str:
-    """The date that a text begins with; empty if there is none, or if it is not in the calendar."""
-    found = _DATE.match(text)
-    try:
-        return date(*map(int, found.groups())).isoformat() if found else ""
-    except ValueError:
-        return ""
-
-
-def line_number(document: Document, offset: int) -> int:
-    """Starts at 1."""
-    return document.text.count("\n", 0, offset) + 1
-
-
-def _sections(document: Document) -> Iterator[tuple[NoteSection, int]]:
-    """Sections, and where their first subsection begins; without those that have nothing but a heading above it."""
-    sections = document.parsed.sections
-    if len(sections) > MAX_SECTIONS:
-        start, end = document.parsed.body_start, len(document.text)
-        sections = (NoteSection((), start, end, 0),)
-    for section, following in zip_longest(sections, sections[1:]):
-        end = following.start if following else len(document.text)
-        has_subsection = following is not None and following.level > section.level > 0
-        if not (has_subsection and _HEADING_ONLY.fullmatch(document.text[section.start : end].strip())):
-            yield section, end
-
-
-def _split(document: Document, section: NoteSection, end: int, metadata: str) -> Iterator[NoteChunk]:
-    text, path = document.text[section.start : end], section.heading_path
-    header = _header(document.title, path)
-    # with its header, a chunk must be one passage of the index
-    for begin, stop in split_passages(text, MAX_PASSAGE_CHARS - len(header) - len(metadata) - 2):
-        own = text[begin:stop].strip()
-        start = section.start + text.index(own, begin)
-        # the first chunk begins with the heading itself
-        above = _join(_header(document.title, path[:-1]), metadata) if begin == 0 else header
-        yield NoteChunk(start, start + len(own), path, above, own)
-
-
-def _join(header: str, metadata: str) -> str:
-    return f"{header} {metadata}" if metadata else header
-
-
-def _header(title: str, path: tuple[str, ...]) -> str:
-    return _shorten(" › ".join(dict.fromkeys((title, *(heading for heading in path if heading)))), MAX_HEADER_CHARS)
-
-
-_EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
-
-
-def _metadata(document: Document) -> str:
-    """Other things a note is searched by: its file name, aliases, tags and properties."""
-    parsed, name = document.parsed, note_name(document.path)
-    names = [name] if name != document.title else []
-    tags = [f"#{tag}" for tag in parsed.tags]
-    rest = {key: value for key, value in parsed.properties.items() if key not in _EXCLUDED_PROPERTIES}
-    return _shorten(" ".join([*names, *parsed.aliases, *tags, *_texts(rest)]), MAX_METADATA_CHARS)
-
-
-def _texts(value: Any, depth: int = 3) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items() if depth else ():
-            yield from (f"{key} {text}" for text in _texts(inner, depth - 1))
-    elif isinstance(value, list):
-        for inner in value if depth else ():
-            yield from _texts(inner, depth - 1)
-    elif isinstance(value, str) or (isinstance(value, float | int) and abs(value) < 1e15):
-        yield str(value)
-
-
-def _shorten(text: str, limit: int) -> str:
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else line[:limit].rpartition(" ")[0] or line[:limit]
-
 
 PARTITION = "notes"
 # The number is the version of the chunks: it changes when notes are split in another way.
@@ -146,6 +21,8 @@ MIN_STALE = 500
 # Characters per transaction: what a crash may lose, and what memory holds.
 MAX_BATCH_CHARS = 4_000_000
 LOCK_TIMEOUT_S = 1.0
+# So many added notes make it worth to join the parts of the index: of 10,000 notes that takes a third of a second.
+MERGED_NOTES = 1000
 
 
 class IndexedVersion(NamedTuple):
@@ -253,6 +130,7 @@ class VaultIndexer:
         self._indexed = IndexedNotes(index)
         self._pending: _Pending | None = None
         self._unreadable: dict[str, bytes] = {}
+        self._unmerged = 0
         self._lock = threading.Lock()
 
     def state(self) -> IndexedState:
@@ -303,6 +181,7 @@ class VaultIndexer:
         done |= {path for path in batch if self._unreadable.get(path) == hashes[path]}
         left = [path for path in changed if path not in done]
         if is_put:
+            self._unmerged += len(notes)
             self._pending = _Pending(hashes, self._indexed.state(), left, [])
         return len(left)
 
@@ -318,6 +197,13 @@ class VaultIndexer:
             size += len(document.text)
             if size > MAX_BATCH_CHARS:
                 return
+
+    def merge_if_many(self) -> None:
+        """Not right before a search either."""
+        with self._lock:
+            if self._unmerged >= MERGED_NOTES:
+                self._index.file.optimize()
+                self._unmerged = 0
 
     def clear_if_stale(self) -> None:
         """Not right before a search: little is found until all notes are added again."""
@@ -349,17 +235,3 @@ class VaultIndexer:
                 {passage.number: chunks[passage.sha][0].indexed_text for passage in some if passage.sha in chunks}
             )
         return found
-
-
-def chunks_by_hash(document: Document) -> dict[bytes, list[NoteChunk]]:
-    """The chunks of a note by the hash of their passages."""
-    found: dict[bytes, list[NoteChunk]] = {}
-    for chunk in note_chunks(document):
-        found.setdefault(text_hash(chunk.indexed_text), []).append(chunk)
-    return found
-
-
-def find_chunk(chunks: Mapping[bytes, Sequence[NoteChunk]], passage: Passage) -> NoteChunk | None:
-    """The chunk of a passage, wherever it is now; None if its text has changed."""
-    same = chunks.get(passage.sha, ())
-    return min(same, key=lambda chunk: abs(chunk.start - passage.position), default=None)

@@ -13,7 +13,7 @@ from recto.search.passages import MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import RADIUS, Posting, posting_scores, word_scores
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, Heading
-from recto.vault.indexer import NoteChunk, note_chunks
+from recto.vault.note_chunks import NoteChunk, note_chunks
 
 _STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 

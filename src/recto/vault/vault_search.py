@@ -23,16 +23,9 @@ from recto.search.vector_index import ReadTexts
 from recto.vault.catalog import Progress
 from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
-from recto.vault.indexer import (
-    PARTITION,
-    IndexedState,
-    NoteChunk,
-    VaultIndexer,
-    chunks_by_hash,
-    find_chunk,
-    line_number,
-)
+from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer
 from recto.vault.links import Link
+from recto.vault.note_chunks import FoundNote, NoteChunk, RecentNotes, find_chunk, line_number
 from recto.vault.note_dates import Day, named_days
 from recto.vault.relevant_parts import QuestionWords, best_part, question_words
 from recto.vault.vault import Vault
@@ -110,6 +103,7 @@ class VaultSearch:
         read: ReadTexts = lambda passages: self._indexer.texts(passages)  # noqa: E731  the indexer needs the index
         self._index = HybridIndex(index, embedder, read, timeout_s=timeout_s, keeps_texts=True)
         self._indexer = VaultIndexer(vault, self._index.keywords)
+        self._recent = RecentNotes()
         self._problem = ""
         self._worker = BackgroundWorker(self._work, "recto-library")
         self._scanned = threading.Event()
@@ -156,9 +150,9 @@ class VaultSearch:
         if named is not None:
             scores[named] = most
         for path in sorted(scores, key=lambda path: (path == named, scores[path]), reverse=True):
-            if document := self._indexer.read(path):
+            if note := self._read(path):
                 because = "has this name" if path == named else by_path[path][0].because
-                yield FoundDocument(path, document.title, round(scores[path] / most, 4), because)
+                yield FoundDocument(path, note.document.title, round(scores[path] / most, 4), because)
 
     def _named(self, text: str) -> str | None:
         """The note whose name is the text."""
@@ -173,17 +167,20 @@ class VaultSearch:
 
     def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]], outdated: set[str]) -> Iterator[Excerpt]:
         """Adds to `outdated` the notes that no longer hold what was found in them."""
-        question, notes = question_words(text), dict[str, tuple[Document, dict[bytes, list[NoteChunk]]] | None]()
+        question, notes = question_words(text), dict[str, FoundNote | None]()
         for path, hit in hits:
             if path not in notes:
-                document = self._indexer.read(path)
-                notes[path] = (document, chunks_by_hash(document)) if document else None
+                notes[path] = self._read(path)
             note = notes[path]
-            chunk = find_chunk(note[1], hit.passage) if note else None
+            chunk = find_chunk(note.chunks, hit.passage) if note else None
             if note is None or chunk is None:
                 outdated.add(path)
             elif chunk.text:
-                yield _excerpt(note[0], chunk, question, hit)
+                yield _excerpt(note.document, chunk, question, hit)
+
+    def _read(self, path: str) -> FoundNote | None:
+        document = self._indexer.read(path)
+        return self._recent.note(document) if document else None
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
         """Passages with the paths of their notes."""
@@ -202,11 +199,10 @@ class VaultSearch:
 
     def _search(self, text: str, limit: int) -> tuple[SearchResult, IndexedState]:
         state = self._indexer.state()
-        paths = state.paths
         query = Query(
             text,
             PARTITION,
-            accepts=lambda passage: passage.item in paths,
+            branches=state.paths,  # a version of a note is a branch: earlier ones are in the index too
             spreads=state.passages <= MAX_SPREAD_PASSAGES,
             limit=max(MIN_PASSAGES, PASSAGES_PER_HIT * limit),
         )
@@ -252,6 +248,7 @@ class VaultSearch:
         while left := self._indexer.update(FILL_BATCH):
             if progress:
                 progress(total - left, total)
+        self._indexer.merge_if_many()
         if vectors:
             self._index.make_vectors(progress)
 
@@ -289,7 +286,10 @@ class VaultSearch:
         try:
             vectors = self._index.vectors
             self._indexer.clear_if_stale()
-            is_left = self._indexer.update(BACKGROUND_BATCH) > 0 or (vectors is not None and vectors.make_batch() > 0)
+            is_left = self._indexer.update(BACKGROUND_BATCH) > 0
+            if not is_left:
+                self._indexer.merge_if_many()
+                is_left = vectors is not None and vectors.make_batch() > 0
             self._problem = ""
             return is_left
         except RectoError as why:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from recto.search import finder
-from recto.search.finder import Partition, keep_recent, open_partition
+from recto.search import partition as module
 from recto.search.keyword_index import IndexItem, KeywordIndex
+from recto.search.partition import Partition, keep_recent, open_partition
 
 
 def filled(path: Path, texts: list[str]) -> tuple[KeywordIndex, int]:
@@ -20,7 +21,7 @@ def filled(path: Path, texts: list[str]) -> tuple[KeywordIndex, int]:
 @pytest.fixture(params=["numpy", "plain"], autouse=True)
 def scoring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "plain":
-        monkeypatch.setattr(finder, "load_arrays", lambda: None)
+        monkeypatch.setattr(module, "load_arrays", lambda: None)
     else:
         pytest.importorskip("numpy")
 
@@ -55,23 +56,31 @@ def test_removed_passages_disappear(tmp_path: Path) -> None:
 
 def test_a_large_partition_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, number = filled(tmp_path, ["one", "two"])
-    monkeypatch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
+    monkeypatch.setattr(module, "MAX_CACHED_PASSAGES", 1)
     kept: dict[int, Partition] = {}
     assert not open_partition(index, kept, number, 2).is_complete
     assert kept == {}
+
+
+def test_of_notes_a_larger_partition_is_cached_as_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, number = filled(tmp_path, ["one", "two"])
+    index.keeps_texts = True
+    monkeypatch.setattr(module, "MAX_CACHED_PASSAGES", 1)
+    assert open_partition(index, {}, number, 2).is_complete == (module.load_arrays() is not None)
+    assert not open_partition(index, {}, number, module.MAX_TABLE_PASSAGES + 1).is_complete
 
 
 def test_a_large_partition_is_read_into_arrays_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, number = filled(tmp_path, ["a kayak", *["nothing of note"] * 20, "a red kayak", *["nothing"] * 20])
-    monkeypatch.setattr(finder, "MAX_CACHED_PASSAGES", 1)
-    search = finder.Finder(index)
-    red = finder.Query("red kayak", "talk")
+    monkeypatch.setattr(module, "MAX_CACHED_PASSAGES", 1)
+    monkeypatch.setattr(finder, "load_arrays", module.load_arrays)
+    search, red = finder.Finder(index), finder.Query("red kayak", "talk")
     assert search.find(red).hits[0].passage.item == 21
     assert not search._cache
     search.warm()
-    assert list(search._cache) == ([number] if finder.load_arrays() else [])
+    assert list(search._cache) == ([number] if module.load_arrays() else [])
     assert search.find(red).hits[0].passage.item == 21
     KeywordIndex(tmp_path / "search.db").add({"talk": [IndexItem(99, "a red kayak", 99)]})
     assert 99 in [hit.passage.item for hit in search.find(red).hits]
@@ -107,7 +116,7 @@ def test_a_partition_read_before_numpy_was_there_goes_on_with_it(
     index, number = filled(tmp_path, ["kayak", "river tent"])
     kept: dict[int, Partition] = {}
     with monkeypatch.context() as without:
-        without.setattr(finder, "load_arrays", lambda: None)
+        without.setattr(module, "load_arrays", lambda: None)
         before = dict(lengths(open_partition(index, kept, number, 2)))
     index.add({"other": [IndexItem(9, "lake")]})
     assert lengths(open_partition(index, kept, number, 2)) == before
