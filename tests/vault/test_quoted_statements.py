@@ -55,3 +55,12 @@ def test_a_question_for_several_gets_more_rows_of_one_table_and_how_many_are_lef
         assert [each.split()[0] for each in quoted] == list(names[:6])
         assert quoted[-1].endswith("… and 2 more rows")
         assert asked.quoted("What is the role of Ida?")[0] == "Ida · Role: cook"
+
+
+def test_other_rows_of_the_table_that_answers_are_not_quoted(tmp_path: Path) -> None:
+    codes = "| code | meaning |\n|---|---|\n| 0 | saved |\n| 3 | incomplete |\n| 11 | it is locked |\n"
+    costs = "| item | plan | paid |\n|---|---|---|\n| Fence | £240 | £215 |\n| Gate | £79 | £83 |\n"
+    with asked_of(tmp_path, {"Backup.md": f"# Exit codes\n\n{codes}", "Garden.md": f"# Cost\n\n{costs}"}) as asked:
+        assert asked.quoted("What does exit code 11 mean?") == ["code: 11 · meaning: it is locked"]
+        assert asked.quoted("What did the fence cost?") == ["Fence · plan: £240 · paid: £215"]
+        assert len(asked.quoted("What did the fence and the gate cost?")) == 2

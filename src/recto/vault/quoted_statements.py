@@ -15,7 +15,7 @@ from recto.vault.question import VaultQuestion
 LEAST_OF_BEST = 0.55
 # Of statements that answer about as well as each other the newest comes first.
 ABOUT_AS_WELL = 0.06
-# Rows of one table that a question for several may get, and how well they must answer beside the best one.
+# Rows of one table that a question for several may get, and how well rows must answer beside the best one.
 MOST_ROWS, LEAST_ROW = 6, 0.85
 
 Answer = tuple[AnswerPassage, NoteStatement]
@@ -32,7 +32,9 @@ def answering(passages: Sequence[AnswerPassage], most: int, question: VaultQuest
     ranked = _by_time(ranked, is_past=question is not None and question.is_past)
     firsts = {each.part: (each, passage) for each, passage in reversed(ranked)}
     least = LEAST_OF_BEST * max((each.score for each, _ in ranked), default=0.0)
-    others = [(each, passage) for each, passage in ranked if each.score >= least]
+    others = [
+        (each, passage) for each, passage in ranked if each.score >= max(least, _least_row(each, passage, ranked))
+    ]
     if question and question.wants_several and ranked and ranked[0][0].statement.kind == "row":
         return _rows(ranked)
     chosen = list[Answer]()
@@ -40,6 +42,15 @@ def answering(passages: Sequence[AnswerPassage], most: int, question: VaultQuest
         if not any(_is_known(passage, each.statement, *known) for known in chosen):
             chosen.append((passage, each.statement))
     return chosen[:most]
+
+
+def _least_row(each: RatedStatement, passage: AnswerPassage, ranked: Sequence[_Ranked]) -> float:
+    """How well a row must answer: what the columns of a table are called all its rows have in common."""
+    if each.statement.kind != "row":
+        return 0.0
+    path, table = passage.document.path, each.statement.table
+    rows = (row.score for row, other in ranked if row.statement.table == table and other.document.path == path)
+    return LEAST_ROW * max(rows)
 
 
 def _by_time(ranked: Sequence[_Ranked], *, is_past: bool) -> list[_Ranked]:
