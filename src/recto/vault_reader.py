@@ -105,6 +105,8 @@ class VaultReader:
         link = Link(f"[[{inside}]]", *split_link(inside))
         if found := self._at(inside) or (link.target and self.vault.resolve(link)) or self._at(from_here):
             return found
+        if refused := self.vault.folder.refusal(inside):
+            raise Invalid(f"{_shortened(inside)} is refused: {refused}", path=name)
         near = self.did_you_mean(link.target)
         raise NotFound(f"there is no document {_shortened(inside)} in the vault{near}", path=name)
 
@@ -127,6 +129,8 @@ class VaultReader:
         if not link.target and here is None:
             raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
         path = self.vault.resolve(link, here)
+        if path is None and (refused := self.vault.folder.refusal(link.target)):
+            raise Invalid(f"{link.wikilink} is refused: {refused}", link=link.wikilink)
         if path is None:
             near = self.did_you_mean(link.target)
             raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
