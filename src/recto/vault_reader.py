@@ -4,6 +4,7 @@ A desk has the same vault with `desk.vault` and `desk.vault_search`.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -166,16 +167,17 @@ class VaultReader:
         self.close()
 
 
-def open_vault_reader(folder: str | None = None) -> VaultReader:
-    """A reader of this folder of notes, or of the vault of the settings."""
+def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | None = None) -> VaultReader:
+    """A reader of this folder of notes, or of the vault of the settings; `settings` hold for this reader."""
     home = locations.find_home()
-    settings = load(home, locations.find_project(Path.cwd()), flags={"vault": folder})
-    if not settings.vault:
-        raise Invalid(settings.notes.get("vault", NO_VAULT))
-    root = Path(settings.vault).expanduser()
+    flags = {**(settings or {}), **({"vault": folder} if folder else {})}
+    loaded = load(home, locations.find_project(Path.cwd()), flags=flags)
+    if not loaded.vault:
+        raise Invalid(loaded.notes.get("vault", NO_VAULT))
+    root = Path(loaded.vault).expanduser()
     with private_home(home):
         vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
-    return VaultReader(vault, settings, home)
+    return VaultReader(vault, loaded, home)
 
 
 def _one_link(text: str) -> Link:
