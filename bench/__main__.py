@@ -15,6 +15,7 @@ from bench import quick as small_forms
 NAMES = (
     "turn",
     "start",
+    "commands",
     "count",
     "calibration",
     "store",

@@ -19,6 +19,7 @@ ORDER = [
     {"errors", "ids", "text", "locations", "strategy", "varint"},
     {"background", "concurrency", "toml_file", "home_files"},
     {"project_access", "setting_spec", "keys"},
+    {"setting_names"},
     {"settings"},
     {"settings_file", "chat"},
     {"search"},

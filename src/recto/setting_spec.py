@@ -25,6 +25,8 @@ class Spec:
     low: float | None
     high: float | None
     among: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    """Other names that it is accepted under: what other programs call it."""
 
     @property
     def allowed(self) -> str:

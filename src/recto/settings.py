@@ -7,16 +7,18 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from recto import toml_file
 from recto.errors import Invalid
 from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
+from recto.setting_names import OTHER_NAMES, under_own_keys
 from recto.setting_spec import Spec
 from recto.setting_spec import setting as _setting
 from recto.strategy import STRATEGIES, SUMMARIZE
+from recto.text import closest_key
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. Answer in one to three short sentences, from the conversation and the documents "
@@ -157,14 +159,13 @@ class Settings:
     """Key -> why the project's value is not used."""
 
     def get(self, key: str) -> Any:
-        _spec(key)
         value: Any = self
-        for name in key.split("."):
+        for name in _spec(key).key.split("."):
             value = getattr(value, name)
         return value
 
     def origin(self, key: str) -> str:
-        return self.origins.get(key, "default")
+        return self.origins.get(own_key(key), "default")
 
 
 def specs() -> Iterator[Spec]:
@@ -177,18 +178,35 @@ def _specs_of(group: Any, prefix: str) -> Iterator[Spec]:
         known = entry.metadata
         if known:
             key = prefix + entry.name
-            yield Spec(key, entry.default, known["help"], known["low"], known["high"], known["among"])
+            allowed = known["low"], known["high"], known["among"]
+            yield Spec(key, entry.default, known["help"], *allowed, OTHER_NAMES.get(key, ()))
         elif is_dataclass(entry.default):
             yield from _specs_of(entry.default, f"{prefix}{entry.name}.")
 
 
+@cache
+def _by_name() -> dict[str, Spec]:
+    """Every setting by our name and the others."""
+    return {name: spec for spec in specs() for name in (*spec.also, spec.key)}
+
+
 def _spec(key: str, where: str = "") -> Spec:
-    known = {spec.key: spec for spec in specs()}
+    known = _by_name()
     if key not in known:
-        near = get_close_matches(key, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else "; `recto config show` lists them all"
+        near = closest_key(key, {name: spec.key for name, spec in known.items()})
+        hint = f"; did you mean {near}?" if near else "; `recto config show` lists them all"
         raise Invalid(f"{where + ': ' if where else ''}there is no setting {key}{hint}", key=key)
     return known[key]
+
+
+def own_key(key: str, where: str = "") -> str:
+    """Our name of a setting that is given under ours or another. Raises Invalid for an unknown one."""
+    return _spec(key, where).key
+
+
+def other_names(key: str) -> tuple[str, ...]:
+    """What a setting is called elsewhere, and accepted as here."""
+    return _spec(key).also
 
 
 def check(key: str, value: Any, where: str = "value") -> Any:
@@ -198,8 +216,9 @@ def check(key: str, value: Any, where: str = "value") -> Any:
 
 def conversation_key(key: str, where: str) -> str:
     """The full name of a setting that a conversation can have; `context.` may be left out. Else raises Invalid."""
-    known = {spec.key for spec in specs()}
-    full = key if key in known or f"context.{key}" not in known else f"context.{key}"
+    known = _by_name()
+    found = known.get(f"context.{key}") or known.get(key)
+    full = found.key if found else key
     if full in known and not full.startswith("context.") and full != "spend.conversation":
         whose = "a conversation keeps settings of context, and spend.conversation"
         raise Invalid(f"{where}: {full} is not kept with a conversation; {whose}", key=full)
@@ -213,7 +232,12 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def read_text(text: str, where: str) -> dict[str, Any]:
     """The settings of a TOML text by dotted key, each one checked."""
-    return {key: check(key, value, where) for key, value in flat(_parsed(text, where))}
+    return under_own_keys(flat(_parsed(text, where)), _spec, where)[0]
+
+
+def _noted_values(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The settings of a file, and what of it is not used."""
+    return under_own_keys(flat(_parsed(toml_file.file_text(path), str(path))), _spec, str(path))
 
 
 def check_text(text: str, where: str) -> None:
@@ -231,7 +255,7 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
 
 def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values by dotted key; a table that is not a group of settings stays whole."""
-    groups = {spec.key.rpartition(".")[0] for spec in specs()}
+    groups = {name.rpartition(".")[0] for name in _by_name()}
     for name, value in data.items():
         if isinstance(value, dict) and prefix + name in groups:
             yield from flat(value, f"{prefix}{name}.")
@@ -246,20 +270,18 @@ def load(
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
     user = home / USER_FILE
-    below = _resolve_paths(read_file(user), home)
+    below, notes = _noted_values(user)
+    below = _resolve_paths(below, home)
     theirs, refused = _of_project(home, project, below) if project else ({}, {})
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for found, origin in (
-        (below, str(user)),
-        (theirs, str(project_file(project)) if project else ""),
-        *_asked(environment, flags or {}),
-    ):
+    asked, doubled = _asked(environment, flags or {})
+    for found, origin in ((below, str(user)), (theirs, str(project_file(project)) if project else ""), *asked):
         values.update(found)
         origins.update(dict.fromkeys(found, origin))
     # a variable or an option says it anyway
-    notes = {key: why for key, why in refused.items() if origins.get(key, str(user)) == str(user)}
-    return replace(_build(values, origins), notes=notes)
+    notes |= {key: why for key, why in refused.items() if origins.get(key, str(user)) == str(user)}
+    return replace(_build(values, origins), notes=notes | doubled)
 
 
 def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
@@ -283,12 +305,24 @@ def _of_project(home: Path, project: Path, below: Mapping[str, Any]) -> tuple[di
     return values, refused
 
 
-def _asked(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def _asked(
+    environment: Mapping[str, str], flags: Mapping[str, Any]
+) -> tuple[list[tuple[dict[str, Any], str]], dict[str, str]]:
+    """The values of variables and options, each with its origin, and what of them is not used."""
+    found: list[tuple[dict[str, Any], str]] = []
+    notes: dict[str, str] = {}
     for spec in specs():
-        name = "RECTO_" + spec.key.upper().replace(".", "_")
-        if environment.get(name):
-            yield {spec.key: spec.read(environment[name], name)}, name
-    yield {key: check(key, value, "option") for key, value in flags.items() if value is not None}, "option"
+        given = [name for key in (spec.key, *spec.also) if environment.get(name := _variable(key))]
+        found += [({spec.key: spec.read(environment[name], name)}, name) for name in given[:1]]
+        for name in given[1:]:
+            notes[spec.key] = f"{name} is ignored: {given[0]} is the same setting, and given too"
+    given_flags = [(key, value) for key, value in flags.items() if value is not None]
+    options, doubled = under_own_keys(given_flags, _spec, "option")
+    return [*found, (options, "option")], notes | doubled
+
+
+def _variable(key: str) -> str:
+    return "RECTO_" + key.upper().replace(".", "_")
 
 
 def _resolve_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -313,6 +347,7 @@ def _with(group: Any, names: list[str], value: Any) -> Any:
 
 def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping[str, str]) -> Settings:
     """The settings with these values changed and checked; `origin` is one for all values, or one per key."""
+    values = {own_key(key): value for key, value in values.items()}
     origins = dict.fromkeys(values, origin) if isinstance(origin, str) else {key: origin[key] for key in values}
     for key, value in values.items():
         settings = _with(settings, key.split("."), check(key, value, origins[key]))

@@ -1,6 +1,7 @@
 """Settings changed for good, in the user's file or the project's, without losing a comment."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ class SettingChange(Struct, frozen=True):
 
 def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
     """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
-    typed = settings.check(key, value, "config set")
+    typed, key = settings.check(key, value, "config set"), settings.own_key(key)
     path = project_file(project) if project else home / USER_FILE
     if key in PATHS and typed:
         # typed paths are meant from the current folder; a file means them from where it belongs
         typed = _rooted(typed, project)
-    text = toml_file.with_value(toml_file.file_text(path), path, key.split("."), typed)
+    text = toml_file.with_value(_without(settings.other_names(key), path)[0], path, key.split("."), typed)
     settings.check_text(text, str(path))
     if project:
         access = ProjectAccess(home, project)
@@ -32,6 +33,26 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
     with private_home(home):
         toml_file.write(path, text)
     return SettingChange(key, typed, path)
+
+
+def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
+    """Removes a setting, under whatever name, from the user's file or the project's; returns whether it was in it."""
+    key = settings.own_key(key, "config unset")
+    path = project_file(project) if project else home / USER_FILE
+    text, was_there = _without((key, *settings.other_names(key)), path)
+    if was_there:
+        with private_home(home):
+            toml_file.write(path, text)
+    return was_there
+
+
+def _without(names: Sequence[str], path: Path) -> tuple[str, bool]:
+    """The text of a file without these settings, and whether one of them was in it."""
+    before = text = toml_file.file_text(path)
+    for name in names:
+        left = toml_file.without(text, path, name.split("."))
+        text = text if left is None else left
+    return text, text != before
 
 
 def _rooted(value: str, root: Path | None) -> str:

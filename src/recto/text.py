@@ -1,9 +1,10 @@
 """Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text. Remembers
-what was found in a text for as long as it is read. Compiles patterns when they are first used.
+what was found in a text for as long as it is read. Compiles patterns when they are first used. Tells which name a
+mistyped one may mean.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -117,3 +118,44 @@ def dollars(amount: float) -> str:
     if 0 < amount < 0.0001:
         return "less than $0.0001"
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}".rstrip("0").ljust(5, "0")
+
+
+# How alike two names are by their letters: in one group a short name with two wrong letters, else a slip of the finger.
+_ALIKE_IN_GROUP, _ALIKE = 0.65, 0.8
+
+
+def closest_key(name: str, known: Mapping[str, str]) -> str:
+    """What a mistyped dotted name may mean, of `known` names and what each stands for; empty where nothing is near.
+
+    Near are names that differ by a few letters, and those that have most words in common: `reply.enabled` shares only
+    a word with `context.enabled`, and means something else.
+    """
+    if any(key.startswith(f"{name}.") for key in known):  # a group of settings, and no slip
+        return ""
+    nearness = {key: _nearness(name.lower(), key.lower()) for key in known}
+    best = max(nearness, key=lambda key: nearness[key], default="")
+    return known[best] if best and nearness[best] else ""
+
+
+def _nearness(name: str, key: str) -> float:
+    """0 for an unrelated name."""
+    (group, _, leaf), (key_group, _, key_leaf) = name.rpartition("."), key.rpartition(".")
+    same = group == key_group
+    letters = _alike(leaf, key_leaf) if same or not group else _alike(name, key)
+    if letters >= (_ALIKE_IN_GROUP if same and group else _ALIKE):
+        return 1 + letters
+    words, key_words = (_words(leaf), _words(key_leaf)) if same else (_words(name), _words(key))
+    shared = sum(any(_alike(word, other) >= _ALIKE for other in key_words) for word in words)
+    is_part = bool(words) and set(words) <= set(_words(key_leaf))
+    share = shared / max(len(words), len(key_words), 1)
+    return share + letters / 10 if is_part or share > 0.5 else 0
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", name) if word]
+
+
+def _alike(one: str, other: str) -> float:
+    from difflib import SequenceMatcher  # only where a name is wrong
+
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()

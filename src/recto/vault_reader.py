@@ -4,6 +4,7 @@ A desk has the same vault with `desk.vault` and `desk.vault_search`.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -105,6 +106,8 @@ class VaultReader:
         link = Link(f"[[{inside}]]", *split_link(inside))
         if found := self._at(inside) or (link.target and self.vault.resolve(link)) or self._at(from_here):
             return found
+        if refused := self.vault.folder.refusal(inside):
+            raise Invalid(f"{_shortened(inside)} is refused: {refused}", path=name)
         near = self.did_you_mean(link.target)
         raise NotFound(f"there is no document {_shortened(inside)} in the vault{near}", path=name)
 
@@ -127,6 +130,8 @@ class VaultReader:
         if not link.target and here is None:
             raise Invalid(f"{link.wikilink} leads within the note in which it stands: name that with --from DOC")
         path = self.vault.resolve(link, here)
+        if path is None and (refused := self.vault.folder.refusal(link.target)):
+            raise Invalid(f"{link.wikilink} is refused: {refused}", link=link.wikilink)
         if path is None:
             near = self.did_you_mean(link.target)
             raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
@@ -162,16 +167,17 @@ class VaultReader:
         self.close()
 
 
-def open_vault_reader(folder: str | None = None) -> VaultReader:
-    """A reader of this folder of notes, or of the vault of the settings."""
+def open_vault_reader(folder: str | None = None, settings: Mapping[str, Any] | None = None) -> VaultReader:
+    """A reader of this folder of notes, or of the vault of the settings; `settings` hold for this reader."""
     home = locations.find_home()
-    settings = load(home, locations.find_project(Path.cwd()), flags={"vault": folder})
-    if not settings.vault:
-        raise Invalid(settings.notes.get("vault", NO_VAULT))
-    root = Path(settings.vault).expanduser()
+    flags = {**(settings or {}), **({"vault": folder} if folder else {})}
+    loaded = load(home, locations.find_project(Path.cwd()), flags=flags)
+    if not loaded.vault:
+        raise Invalid(loaded.notes.get("vault", NO_VAULT))
+    root = Path(loaded.vault).expanduser()
     with private_home(home):
         vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
-    return VaultReader(vault, settings, home)
+    return VaultReader(vault, loaded, home)
 
 
 def _one_link(text: str) -> Link:

@@ -194,6 +194,27 @@ def test_paths_are_links_on_a_terminal(terminal: type[Terminal], boat: Path) -> 
     assert search.code() == 0
 
 
+def test_status_tells_the_number_of_notes_before_they_are_indexed(run: Run, boat: Path, tmp_path: Path) -> None:
+    shown = run("vault", "status", *at(boat)).stdout
+    assert "notes       6\n" in shown
+    assert "sections    none: the notes are not indexed yet (the first search or `recto vault index` does it)" in shown
+    assert one(run("vault", "status", *at(boat), "--json"))["notes"] == 6
+    run("vault", "index", "--no-vectors", *at(boat))
+    assert "in 6 indexed notes" in run("vault", "status", *at(boat)).stdout
+    (tmp_path / "bare").mkdir()
+    assert "not indexed yet" not in run("vault", "status", *at(tmp_path / "bare")).stdout
+
+
+def test_every_command_over_a_vault_takes_settings(run: Run, boat: Path) -> None:
+    for words in (["status"], ["search", "timber"], ["broken"], ["links", "Budget"], ["stats"], ["resolve", "Budget"]):
+        done = run("vault", *words, "--set", f"vault={boat}", "--set", "search.embedder=none")
+        assert done.exit_code == 0, done.stderr
+    assert "embedder    none" in run("vault", "status", *at(boat), "--set", "search.embedder=none").stdout
+    assert "there is no setting serch.embedder" in failure(
+        run("vault", "status", *at(boat), "--set", "serch.embedder=x")
+    )
+
+
 # -- suggest
 
 
@@ -211,13 +232,21 @@ def test_suggest_knows_the_vault_of_the_conversation(run: Run, script: Script, b
     assert "Budget.md" in run("vault", "suggest").stdout
 
 
+def test_suggest_names_the_conversation_it_speaks_of(run: Run, script: Script, boat: Path) -> None:
+    run("ask", "-m", script({"text": "ok"}), *at(boat), "What did the timber cost?")
+    [home] = rows(run("conversations", "list", "--json"))
+    heading = run("vault", "suggest", *at(boat)).stdout.splitlines()[0]
+    assert heading == f"For conversation #1 (What did the timber cost?), {home['id']}"
+    assert {row["conversation"] for row in rows(run("vault", "suggest", *at(boat), "--json"))} == {home["id"]}
+
+
 def test_suggest_without_anything_to_go_by(run: Run, script: Script, boat: Path) -> None:
     assert "there is no conversation yet" in failure(run("vault", "suggest", *at(boat)))
     run("ask", "-m", script({"text": "Yes."}), "xyzzy")
     assert "no vault is named" in failure(run("vault", "suggest"))
     done = run("vault", "suggest", *at(boat))
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "no other document of the vault bears on this conversation" in done.stderr
+    assert "no other document of the vault bears on conversation #1 (xyzzy)" in done.stderr
 
 
 # -- which documents conversations use

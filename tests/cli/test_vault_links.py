@@ -16,6 +16,15 @@ __all__ = ["boat"]
 # -- resolve
 
 
+def test_a_hidden_note_is_refused_not_missing(run: Run, boat: Path) -> None:
+    (boat / ".obsidian").mkdir()
+    (boat / ".obsidian" / "x.md").write_text("hidden")
+    hidden = "is refused: hidden files and folders of a vault are not read"
+    for words in (["resolve", "[[.obsidian/x]]"], ["links", ".obsidian/x.md"], ["backlinks", ".obsidian/x.md"]):
+        assert hidden in failure(run("vault", *words, *at(boat)))
+    assert "leads to no document" in failure(run("vault", "resolve", "[[.obsidian/gone]]", *at(boat)))
+
+
 def test_resolve_gives_exactly_these_fields(run: Run, boat: Path) -> None:
     assert one(run("vault", "resolve", "[[engine#Serial number|the engine]]", *at(boat), "--json")) == {
         "wikilink": "[[engine#Serial number|the engine]]",
@@ -126,7 +135,7 @@ def test_a_document_that_there_is_not_is_named_with_the_closest(run: Run, boat: 
 def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -> None:
     for name in ("boat/parts/Engine.md", str(boat / "parts" / "Engine.md"), "parts/Engine", "[[Engine]]", "ENGINE"):
         assert rows(run("vault", "links", name, *at(boat), "--json"))[0]["source"] == "parts/Engine.md", name
-    assert "there is no document" in failure(run("vault", "links", "../home/config.toml", *at(boat)))
+    assert "is refused: it is outside the vault" in failure(run("vault", "links", "../home/config.toml", *at(boat)))
     assert "is not text" in failure(run("vault", "links", "raw.bin", *at(with_bytes(boat))))
 
 

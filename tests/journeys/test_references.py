@@ -303,11 +303,48 @@ def test_the_open_document_and_linked_ones_fit_together_and_go_in_once(desk: Ope
 
 def test_what_was_refused_looks_refused(desk: Open, script: Script, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"\0\1\2" * 50)
+    (tmp_path / "large.txt").write_text("a" * 2_000_001)
     at = desk(script({"text": "ok"}), vault=vault)
-    reply = at.conversation().ask("See @/etc/passwd and @data.bin")
-    assert [each.relative_path for each in reply.references] == [None, None]
+    reply = at.conversation().ask("See @/etc/passwd and @data.bin and @large.txt and @gone.txt")
+    assert [(each.relative_path, each.problem) for each in reply.references] == [
+        (None, "refused: it is outside the project and the vault"),
+        (None, "refused: it is not text: it contains NUL bytes, as binary files do"),
+        (None, "refused: it has 2.0 MB; at most 2 MB can be read"),
+        (None, "not found"),
+    ]
     assert sum("@data.bin" in note for note in reply.notes) == 1
     assert all(note.count("@data.bin") <= 1 for note in reply.notes)
+
+
+def test_hidden_and_ignored_files_of_a_vault_are_refused_not_missing(desk: Open, script: Script, vault: Path) -> None:
+    for path in (".obsidian/x.md", "drafts/Idea.md"):
+        (vault / path).parent.mkdir()
+        (vault / path).write_text("the secret")
+    (vault / ".gitignore").write_text("drafts/\n")
+    at = desk(script({"text": "ok"}), vault=vault)
+    talk = at.conversation()
+    reply = talk.ask(
+        f"[[.obsidian/x.md]] [[.obsidian/x]] @{vault}/.obsidian/x.md [[drafts/Idea]] @{vault}/drafts/Idea.md"
+        " [[.obsidian/gone]] [[../up]]"
+    )
+    hidden = "refused: hidden files and folders of a vault are not read"
+    ignored = "refused: a .gitignore of the vault excludes it"
+    outside = "refused: it is outside the vault"
+    assert [each.problem for each in reply.references] == [
+        *(hidden, hidden, hidden, ignored, ignored, "not found", outside),
+    ]
+    assert "the secret" not in last(at, talk)
+    assert f"- [[.obsidian/x]]: {hidden}" in last(at, talk)
+
+
+def test_a_hidden_file_of_the_project_alone_is_read_when_it_is_named(
+    desk: Open, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / ".editorconfig").write_text("indent_size = 4\n")
+    at = desk(script({"text": "ok"}))
+    talk = at.conversation()
+    talk.ask("What does @.editorconfig say?")
+    assert "indent_size = 4" in last(at, talk)
 
 
 def test_a_missing_heading_is_told_also_beside_the_whole_note(desk: Open, script: Script, vault: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from recto.agents.source_file import name_key
 from recto.errors import Invalid
 from recto.setting_spec import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
-from recto.text import clean
+from recto.text import clean, closest_key
 from recto.vault.folder import decode_text
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")
@@ -80,20 +79,24 @@ def agent_specs() -> Iterator[Spec]:
 
 def agent_spec(key: str, where: str) -> Spec:
     """Finds a setting by its full or short name. Raises Invalid with the closest match."""
-    known = {spec.key: spec for spec in agent_specs()}
+    known = {name: spec for spec in agent_specs() for name in (*spec.also, spec.key)}
     full = STRATEGY_KEY if key == "strategy" else key
     if full in known:
         return known[full]
-    raise Invalid(f"{where}: an agent has no setting {key}{_hint(key, list(known))}", key=key)
+    names = {name: spec.key for name, spec in known.items()}
+    raise Invalid(f"{where}: an agent has no setting {key}{_hint(key, names)}", key=key)
 
 
-def _hint(key: str, known: list[str]) -> str:
+def _hint(key: str, known: dict[str, str]) -> str:
     table = key.partition(".")[0]
-    if near := get_close_matches(key, [*known, "strategy", *(TABLES if table not in TABLES else ())], 1):
-        return f"; did you mean {near[0]}?"
+    tables = {name: name for name in (TABLES if table not in TABLES else ())}
+    if key in CHANGED_ELSEWHERE:
+        return f"; {CHANGED_ELSEWHERE[key]}"
+    if near := closest_key(key, known | {"strategy": "strategy"} | tables):
+        return f"; did you mean {near}?"
     if table in CHANGED_ELSEWHERE:
         return f"; {CHANGED_ELSEWHERE[table]}"
-    top_level = [name for name in known if "." not in name]
+    top_level = [name for name, own in known.items() if name == own and "." not in name]
     return f"; it has {', '.join([*top_level, 'strategy', *TABLES])}"
 
 
@@ -143,14 +146,20 @@ def _decode(path: str, raw: bytes | str) -> str:
 
 def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for key, value in _flatten(path, data, notes):
         try:
             full, typed = parse_agent_setting(key, value, path)
         except Invalid as why:
             notes.append(why.message)
             continue
-        if full in values:
-            notes.append(f"{path}: strategy and context.strategy are both set; context.strategy is used")
+        if full in names:
+            used = full if full in (key, names[full]) else names[full]
+            unused = names[full] if used == key else key
+            notes.append(f"{path}: {unused} and {used} are both set; {used} is used")
+            if used != key:
+                continue
+        names[full] = key
         values[full] = clean(typed)[0] if isinstance(typed, str) else typed
     if all(key in values for key in PROMPT_KEYS):
         del values["system_prompt"]

@@ -11,6 +11,8 @@ from msgspec import Struct, field
 ReferenceType = Literal["direct", "search"]
 UNREADABLE = "this document could not be read"
 """Shown in place of a summary."""
+REFUSED = "refused: "
+"""How a summary begins that says why a document was not read, although it may be there."""
 
 
 class DocumentReference(Struct, frozen=True):
@@ -18,11 +20,18 @@ class DocumentReference(Struct, frozen=True):
 
     wikilink: str
     relative_path: str | None
-    """None when the link is broken."""
+    """None when the link is broken, or the document was refused."""
     reference_type: ReferenceType = "direct"
     summary: str | None = None
     """One line about the document as it was at the time of the reference."""
     context_snippet: str | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why there is no document to read; empty where there is one."""
+        if self.relative_path is None:
+            return self.summary or "not found"
+        return "could not be read" if self.summary == UNREADABLE else ""
 
 
 class Quote(Struct, frozen=True):
@@ -66,7 +75,7 @@ def reference_list(references: Sequence[DocumentReference], reader: str) -> str:
 
 def _line(reference: DocumentReference) -> str:
     if reference.relative_path is None:
-        return f"- {reference.wikilink}: not found"
+        return f"- {reference.wikilink}: {reference.problem.translate(_NO_BRACKETS)}"
     # a summary with a closing bracket would end the list, and its rest would read as the user's text
     about = f": {reference.summary.translate(_NO_BRACKETS)}" if reference.summary else ""
     return f"- {reference.wikilink} ({reference.relative_path}){about}"

@@ -51,11 +51,12 @@ def show_settings(conversation: str | None, as_json: bool) -> None:
     for spec in settings.specs():
         value, origin = loaded.get(spec.key), loaded.origin(spec.key)
         if as_json:
-            known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help}
+            known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help, "also": list(spec.also)}
             show.emit({"key": spec.key, "value": value, "from": origin} | known)
         else:
             show.say(f"{spec.key} = {show.literal(value)}", bold=origin != "default" or None)
-            show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
+            also = f" (also {', '.join(spec.also)})" if spec.also else ""
+            show.say(f"    {spec.help}; {spec.allowed} [{origin}]{also}", dim=True)
     for why in loaded.notes.values():
         show.note(why)
 
@@ -70,7 +71,7 @@ def get(key: str, conversation: str | None, as_json: bool) -> None:
     Example: recto config get model
     """
     loaded = _loaded_for(conversation)
-    value = loaded.get(key)
+    value, key = loaded.get(key), settings.own_key(key)
     if as_json:
         show.emit({"key": key, "value": value, "from": loaded.origin(key)})
     else:
@@ -92,13 +93,38 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
     from recto.settings_file import set_setting  # only to write a file
 
     root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
-    if key in MODELS and (value or key == "model"):
+    own = settings.own_key(key, "config set")
+    if own in MODELS and (value or own == "model"):
         _check_model(value, root)
-    change = set_setting(key, value, home=locations.find_home(), project=root)
+    change = set_setting(own, value, home=locations.find_home(), project=root)
     if as_json:
-        show.emit({"key": key, "value": change.value, "file": str(change.file)})
+        show.emit({"key": own, "value": change.value, "file": str(change.file)})
     else:
-        show.say(f"{key} = {show.literal(change.value)} in {change.file}")
+        also = f" (also {key})" if own != key else ""
+        show.say(f"{own} = {show.literal(change.value)} in {change.file}{also}")
+
+
+@command.command("unset")
+@click.argument("key")
+@click.option("--project", is_flag=True, help="In this project's .recto folder.")
+@options.as_json_option
+def unset(key: str, project: bool, as_json: bool) -> None:
+    """Remove a setting from a file, and show what counts now.
+
+    Example: recto config unset model
+    """
+    from recto.settings_file import unset_setting  # only to write a file
+
+    root = (locations.find_project(Path.cwd()) or Path.cwd()) if project else None
+    was_there = unset_setting(key, home=locations.find_home(), project=root)
+    own, loaded = settings.own_key(key), _loaded()
+    if as_json:
+        told = {"value": loaded.get(own), "from": loaded.origin(own), "removed": was_there}
+        show.emit({"key": own, **told})
+        return
+    show.say(f"{own} = {show.literal(loaded.get(own))} [{loaded.origin(own)}]")
+    if not was_there:
+        show.note(f"{own} was not set in the {'project' if project else 'user'} file")
 
 
 def _check_model(name: str, project: Path | None) -> None:

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -56,8 +55,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, 1)):
-            raise click.UsageError(f"There is no command {args[0]}; did you mean {near[0]}?", ctx)
+        if args and args[0] not in COMMANDS and (near := _near(args[0])):
+            raise click.UsageError(f"There is no command {args[0]}; did you mean {near}?", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -101,6 +100,12 @@ def recto(ctx: click.Context, log_file: str | None) -> None:
         from recto.cli.log import set_up  # logging: only when it is wanted
 
         set_up(level, log_file, ctx.invoked_subcommand or "")
+
+
+def _near(name: str) -> str:
+    from recto.text import closest_key  # only where a name is wrong
+
+    return closest_key(name, {command: command for command in COMMANDS})
 
 
 def _with_ask(args: list[str]) -> list[str]:

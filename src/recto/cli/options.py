@@ -65,6 +65,9 @@ class Place(Moment):
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
+set_option = click.option(
+    "--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call."
+)
 conversation_argument = click.argument("id", metavar="[ID]", required=False)
 message_argument = click.argument("message", metavar="MESSAGE")
 document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
@@ -92,7 +95,7 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     @click.option("--system", metavar="TEXT", help="The instructions for the model.")
     @click.option("--system-file", metavar="FILE", help="File with the instructions for the model.")
     @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
-    @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call.")
+    @set_option
     @wraps(command)
     def run(*args: Any, assignments: tuple[str, ...], **named: Any) -> R:
         flags = dict(assignment("--set", text) for text in assignments)
@@ -176,16 +179,24 @@ def open_reader() -> "StoreReader":
 
 
 def vault_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the options that every command over a vault has."""
-    option = click.option("--vault", "folder", metavar="DIR", help="Folder of notes (default: the setting `vault`).")
-    return option(as_json_option(command))
+    """Adds the options that every command over a vault has; the command gets the settings as one `flags`, by key."""
+
+    @click.option("--vault", metavar="DIR", help="Folder of notes (default: the setting `vault`).")
+    @set_option
+    @as_json_option
+    @wraps(command)
+    def run(*args: Any, vault: str | None, assignments: tuple[str, ...], **named: Any) -> R:
+        flags = dict(assignment("--set", text) for text in assignments)
+        return command(*args, flags=flags | ({"vault": vault} if vault else {}), **named)
+
+    return run
 
 
-def open_vault(folder: str | None) -> "VaultReader":
-    """The vault that is named, or the one of the settings."""
+def open_vault(flags: dict[str, str]) -> "VaultReader":
+    """The vault of these settings."""
     from recto.vault_reader import open_vault_reader  # with its links and names, a twentieth of a second
 
-    return open_vault_reader(folder)
+    return open_vault_reader(settings=flags)
 
 
 def read_notes(reader: "VaultReader") -> "VaultChanges":

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 10
 # So many vectors take a few seconds: they are made without asking.
 FEW = 500
+NOT_INDEXED = "the notes are not indexed yet (the first search or `recto vault index` does it)"
 GROUPINGS = ("document", "conversation", "month")
 BAR_WIDTH = 20
 LEFT_OUT = {"document": ("documents",), "conversation": ("conversations",), "month": ("last",)}
@@ -39,13 +40,13 @@ def command() -> None:
 @command.command("index")
 @click.option("--vectors/--no-vectors", default=None, help="Make all vectors now, or none.")
 @options.vault_options
-def index(vectors: bool | None, folder: str | None, as_json: bool) -> None:
+def index(vectors: bool | None, flags: dict[str, str], as_json: bool) -> None:
     """Bring the catalogue of a vault and its search index up to date, and show what changed.
 
     Example: recto vault index --vectors
     """
     began = time.monotonic()
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         changes = options.read_notes(reader)
         with bar("indexing") as tell:
             reader.search.fill(tell)
@@ -57,7 +58,9 @@ def index(vectors: bool | None, folder: str | None, as_json: bool) -> None:
         if as_json:
             show.emit({**_changes_to_json(changes), **contents.to_json(), **filled, "seconds": seconds})
         else:
-            _tell_facts({**_changed(changes), **_counts(contents), **_filled(filled), "seconds": f"{seconds:g}"})
+            _tell_facts(
+                {**_changed(changes), **_counts(contents), **_filled(filled, contents.notes), "seconds": f"{seconds:g}"}
+            )
             _tell_problems(contents, changes)
         _tell_notes(reader)
     if vectors and (filled["waiting"] or filled["embedder"] is None):
@@ -66,12 +69,12 @@ def index(vectors: bool | None, folder: str | None, as_json: bool) -> None:
 
 @command.command("status")
 @options.vault_options
-def status(folder: str | None, as_json: bool) -> None:
+def status(flags: dict[str, str], as_json: bool) -> None:
     """Show what a vault holds, how complete its index is, and where the index is.
 
     Example: recto vault status
     """
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         options.read_notes(reader)
         contents, filled, root = reader.contents(), _index_to_json(reader.search.status), str(reader.vault.root)
         size = reader.cache_size
@@ -80,7 +83,7 @@ def status(folder: str | None, as_json: bool) -> None:
             show.emit({**where, **contents.to_json(), **filled})
         else:
             index = {"index": f"{reader.cache} ({size / 1e6:.1f} MB)"}
-            _tell_facts({"vault": root, **_counts(contents), **_filled(filled), **index})
+            _tell_facts({"vault": root, **_counts(contents), **_filled(filled, contents.notes), **index})
             _tell_problems(contents)
         _tell_notes(reader)
 
@@ -115,11 +118,12 @@ def _counts(contents: "VaultContents") -> dict[str, str]:
     }
 
 
-def _filled(filled: dict[str, Any]) -> dict[str, str]:
+def _filled(filled: dict[str, Any], notes: int) -> dict[str, str]:
     embedder = filled["embedder"] or "none"
     hint = f" ({vault_search.MAKE_VECTORS})" if filled["waiting"] and not filled["why"] else ""
+    sections = f"{filled['sections']:,} in {show.counted(filled['indexed'], 'indexed note')}"
     return {
-        "sections": f"{filled['sections']:,} in {show.counted(filled['indexed'], 'indexed note')}",
+        "sections": sections if filled["indexed"] or not notes else f"none: {NOT_INDEXED}",
         "vectors": f"{filled['vectors']:,}; {filled['waiting']:,} waiting{hint}",
         "embedder": f"{embedder}: {filled['why']}" if filled["why"] else embedder,
     }
@@ -155,14 +159,14 @@ def _tell_notes(reader: "VaultReader") -> None:
 @click.option("--unused", is_flag=True, help="Documents that only tools came upon, then those never used.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most N.")
 @options.vault_options
-def stats(by: "Grouping", unused: bool, limit: int, folder: str | None, as_json: bool) -> None:
+def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_json: bool) -> None:
     """Show which documents of a vault conversations use most, and which never.
 
     Example: recto vault stats --by month
     """
     if unused and by != "document":
         raise click.UsageError("--unused is about documents: leave out --by.")
-    with options.open_vault(folder) as vault_reader, options.open_reader() as reader:
+    with options.open_vault(flags) as vault_reader, options.open_reader() as reader:
         root = vault_reader.vault.root
         notes = [note.path for note in vault_reader.vault.documents()] if unused else []
         tallies = reader.unnamed_documents(root, notes) if unused else reader.document_stats(root, by)

@@ -30,14 +30,14 @@ NEARLY_ALL = 40
 @click.argument("text", metavar="LINK")
 @click.option("--from", "source", metavar="DOC", help="The note that holds the link.")
 @options.vault_options
-def resolve(text: str, source: str | None, folder: str | None, as_json: bool) -> None:
+def resolve(text: str, source: str | None, flags: dict[str, str], as_json: bool) -> None:
     """Say which file a link means.
 
     Example: recto vault resolve "[[Budget#Table]]" --from Welcome
     """
     from recto.vault.links import link_to_json  # the vault: most commands need none
 
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         found = reader.resolve(text, source)
         if as_json:
             show.emit(link_to_json(found.link, found.path))
@@ -50,12 +50,12 @@ def resolve(text: str, source: str | None, folder: str | None, as_json: bool) ->
 @click.command("links")
 @click.argument("document", metavar="DOC")
 @options.vault_options
-def links(document: str, folder: str | None, as_json: bool) -> None:
+def links(document: str, flags: dict[str, str], as_json: bool) -> None:
     """List the links of a document in their order, with line and context; broken ones are marked.
 
     Example: recto vault links Welcome
     """
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         path = reader.find_document(document)
         _tell(reader, reader.vault.outgoing_links(path), as_json, nothing=f"{path} has no links")
 
@@ -63,12 +63,12 @@ def links(document: str, folder: str | None, as_json: bool) -> None:
 @click.command("backlinks")
 @click.argument("document", metavar="DOC")
 @options.vault_options
-def backlinks(document: str, folder: str | None, as_json: bool) -> None:
+def backlinks(document: str, flags: dict[str, str], as_json: bool) -> None:
     """List the links that lead to a document, with line and context.
 
     Example: recto vault backlinks Budget
     """
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         options.read_notes(reader)
         path = reader.find_document(document)
         _tell(reader, reader.vault.backlinks(path), as_json, nothing=f"no link leads to {path}")
@@ -77,12 +77,12 @@ def backlinks(document: str, folder: str | None, as_json: bool) -> None:
 @click.command("broken")
 @click.argument("document", metavar="[DOC]", required=False)
 @options.vault_options
-def broken(document: str | None, folder: str | None, as_json: bool) -> None:
+def broken(document: str | None, flags: dict[str, str], as_json: bool) -> None:
     """List links that lead nowhere, of a document or of the whole vault.
 
     Example: recto vault broken
     """
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         options.read_notes(reader)
         path = reader.find_document(document) if document else None
         nothing = f"no link of {path} is broken" if path else "no link is broken: all lead somewhere"
@@ -158,7 +158,7 @@ def graph(
     depth: int,
     tag: str | None,
     opens: bool,
-    folder: str | None,
+    flags: dict[str, str],
     as_json: bool,
 ) -> None:
     """Draw the notes of a vault and the links between them.
@@ -170,7 +170,7 @@ def graph(
     if output:
         _check(output)
     kind = kind or _kind_of(output or "-")
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         options.read_notes(reader)
         drawn = reader.graph(tag=tag, source=source, depth=depth)
         text = _written(drawn, kind, reader.vault.root)

@@ -28,13 +28,13 @@ FIRST_WAIT_S = 6.0
 @click.option("--documents", "-n", type=click.IntRange(0), default=DOCUMENTS, show_default=True, help="At most N.")
 @click.option("--excerpts", type=click.IntRange(0), default=EXCERPTS, show_default=True, help="At most N.")
 @options.vault_options
-def search(words: tuple[str, ...], documents: int, excerpts: int, folder: str | None, as_json: bool) -> None:
+def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[str, str], as_json: bool) -> None:
     """Find documents and passages by words and meaning, the best first.
 
     Example: recto vault search "which engine did we choose"
     """
     wanted = " ".join(words)
-    with options.open_vault(folder) as reader:
+    with options.open_vault(flags) as reader:
         _fill(reader)
         hits, note = reader.search.find_documents(wanted, limit=documents)
         parts, _ = reader.search.find_excerpts(wanted, limit=excerpts)
@@ -121,20 +121,22 @@ def _why(score: float, because: str) -> str:
 @options.conversation_argument
 @click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="Show at most N.")
 @options.vault_options
-def suggest(id: str | None, limit: int, folder: str | None, as_json: bool) -> None:
+def suggest(id: str | None, limit: int, flags: dict[str, str], as_json: bool) -> None:
     """Suggest documents for a conversation (by default the latest) that were not used in it yet.
 
     Example: recto vault suggest
     """
-    with options.open_desk({"vault": folder} if folder else {}) as desk:
+    with options.open_desk(flags) as desk:
         talk = options.find_talk(desk, id)
         with bar("indexing") as tell:
             found = talk.suggest_documents(limit, tell)
         assert talk.vault is not None
         for hit in found.hits if as_json else ():
-            show.emit(document_to_json(hit))
-        if not as_json:
+            show.emit({"conversation": talk.id, **document_to_json(hit)})
+        title = f" ({show.shortened(talk.title, 50)})" if talk.title else ""
+        if found.hits and not as_json:
+            show.say(f"For {talk.name}{title}, {talk.id}", dim=True)
             _tell_documents(talk.vault, found.hits)
-        nothing = "" if found.hits else "no other document of the vault bears on this conversation"
+        nothing = "" if found.hits else f"no other document of the vault bears on {talk.name}{title}"
         for text in filter(None, (found.warning, nothing)):
             show.note(text)

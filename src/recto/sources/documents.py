@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault.document import Document, block_text, section_text
-from recto.vault.folder import decode_text
+from recto.vault.folder import Folder, decode_text
 from recto.vault.imports import Import, exists_under, find_imports, resolve_import
 from recto.vault.links import Link, find_links
 from recto.vault.vault import Vault
@@ -38,6 +38,8 @@ class NamedDocument(Struct, frozen=True):
     """The folder that `path` is relative to."""
     lacking: str = ""
     """That the document has no such section or block."""
+    refused: str = ""
+    """Why the file is not read, although it may be there."""
 
     @property
     def text(self) -> str:
@@ -93,6 +95,8 @@ def _find_names(text: str, vault: Vault | None, roots: ImportRoots) -> list[Link
 def _resolve_link(vault: Vault, link: Link) -> NamedDocument:
     link = vault.disambiguate(link)
     path = vault.resolve(link) if link.target else None
+    if path is None and (refused := vault.folder.refusal(link.target)):
+        return NamedDocument(link.wikilink, None, f"{link.wikilink}: {refused}", refused=refused)
     if path is None:
         return NamedDocument(
             link.wikilink, None, f"{link.wikilink} leads to no document of the vault{_hint(vault, link)}"
@@ -122,13 +126,25 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
     try:
         place = resolve_import(name, roots.folders, roots.outside)
         base = roots.base(place)
+        if refused := _refusal_in_vault(place, roots):
+            return NamedDocument(name.raw, None, f"{name.raw}: {refused}", refused=refused)
         shown = place if base == Path(place.anchor) else place.relative_to(base)
         document = Document(shown.as_posix(), decode_text(place.read_bytes(), name.raw))
-    except RectoError as why:
+    except NotFound as why:
         return NamedDocument(name.raw, None, why.message)
+    except Invalid as why:
+        it = f"it {why.message.removeprefix(f'{name.raw} ')}" if why.message.startswith(f"{name.raw} ") else why.message
+        return NamedDocument(name.raw, None, why.message, refused=it)
     except OSError as why:
-        return NamedDocument(name.raw, None, f"{name.raw}: {why.strerror}")
+        return NamedDocument(name.raw, None, f"{name.raw}: {why.strerror}", refused=f"{why.strerror}")
     return _select_part(name.raw, document, name.section, None, base)
+
+
+def _refusal_in_vault(place: Path, roots: ImportRoots) -> str:
+    """Why a file of the vault is not read. Files of the project alone are read also where they are hidden."""
+    if roots.vault is None or not place.is_relative_to(root := roots.vault.resolve()):
+        return ""
+    return Folder(root).refusal(place.relative_to(root).as_posix())
 
 
 def fenced_document(path: str, text: str) -> str:

@@ -100,6 +100,7 @@ requests = Table(
     # What was spent is summed from these alone.
     Index("requests_cost", "conversation", "cost", "cost_bound"),
     Index("requests_created", "created", "cost", "cost_bound"),
+    Index("requests_spent", "model", "purpose", "cost", "cost_bound"),
     # for the database itself: without them it reads all requests for each row that is deleted
     Index("requests_message", "message", sqlite_where=text("message IS NOT NULL")),
     Index("requests_base", "base", sqlite_where=text("base IS NOT NULL")),

@@ -348,14 +348,18 @@ class DocumentUses:
             .join(conversations, conversations.c.n == messages.c.conversation)
             .order_by(uses.c.message, uses.c.n)
         )
-        if vault is not None:
-            query = query.where(uses.c.vault == vault)
         if conversation is not None:
-            query = query.where(conversations.c.id == conversation)
+            home = select(conversations.c.n).where(conversations.c.id == conversation)
+            numbers = select(messages.c.n).where(messages.c.conversation == home.scalar_subquery())
+            query = query.where(uses.c.message.in_(numbers))
+        elif vault is not None:
+            query = query.where(uses.c.vault == vault)
         with self._database.read() as connection:
             return [
                 DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
                 for folder, path, wikilink, direct, home, message, created in connection.execute(query)
+                # of one conversation's few uses: the database would begin with all uses of the vault
+                if vault is None or folder == vault
             ]
 
 

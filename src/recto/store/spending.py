@@ -1,11 +1,11 @@
 """Spending: what requests cost, summed over conversations, days, models or purposes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, case, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from recto.chat.message import stored_time
 from recto.store.database import Database
@@ -50,9 +50,7 @@ class Spending:
             return [self.total(conversation, since)]
         with self._database.read() as connection:
             if group == "day":
-                # no database knows the days of the user's clock
-                query = _within(select(requests.c.created, _cost, _bound), conversation, since)
-                return list(_by_day(connection.execute(query.order_by(requests.c.created))))
+                return list(_by_day(connection, conversation, since))
             name = COLUMNS[group]
             query = _within(select(name.label("name"), *SUMS), conversation, since).group_by(name)
             if group == "conversation":
@@ -66,22 +64,18 @@ def today() -> str:
     return stored_time(date.today().isoformat())
 
 
-def _by_day(rows: Iterable[AnyRow]) -> Iterator[Spent]:
-    """From rows in the order of their times."""
-    day, end, requests, cost, unpriced, open = "", "", 0, 0.0, 0, 0.0
-    for created, known, bound in rows:
-        if created >= end:
-            if requests:
-                yield Spent(day, requests, cost, unpriced, open)
-            begun = datetime.fromisoformat(created).astimezone().date()
-            day, end = begun.isoformat(), stored_time((begun + timedelta(days=1)).isoformat())
-            requests, cost, unpriced, open = 0, 0.0, 0, 0.0
-        requests += 1
-        cost += known or 0.0
-        unpriced += known is None and bound is None
-        open += (bound or 0.0) if known is None else 0.0
-    if requests:
-        yield Spent(day, requests, cost, unpriced, open)
+def _by_day(connection: Connection, conversation: str | None, since: str | None) -> Iterator[Spent]:
+    """Sums one day after the other: no database knows the days of the user's clock."""
+    while True:
+        first = select().add_columns(func.min(requests.c.created))
+        begun = connection.execute(_within(first, conversation, since)).scalar()
+        if begun is None:
+            return
+        day = datetime.fromisoformat(begun).astimezone().date()
+        end = stored_time((day + timedelta(days=1)).isoformat())
+        query = _within(select().add_columns(*SUMS), conversation, begun).where(requests.c.created < end)
+        yield _spent(connection.execute(query).one(), day.isoformat())
+        since = end
 
 
 def _spent(row: AnyRow, name: str = "") -> Spent:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, takewhile
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, select, union_all
 
 from recto import wire
 from recto.chat.blocks import Compaction
@@ -296,7 +296,13 @@ class Tree(Conversations):
         The path is that of the conversation, or the one to `head`. What is on no such path has no number, nor has a
         compaction, which nobody said.
         """
-        named = or_(messages.c.id.in_(ids), requests.c.id.in_(ids))
+        # two look-ups by index: one condition over both tables would read every message
+        by_request = select(requests.c.n).where(requests.c.id.in_(ids))
+        by_both = union_all(
+            select(messages.c.n).where(messages.c.id.in_(ids)),
+            select(messages.c.n).where(messages.c.request.in_(by_request), messages.c.request.is_not(None)),
+        )
+        named = messages.c.n.in_(by_both)
         with self._database.read() as connection:
             rows = [row for row in connection.execute(MESSAGE.where(named)) if row.compaction != row.n]
             trails = self._trails(connection, {row.conversation for row in rows}, head)

@@ -171,10 +171,11 @@ def shown_summary(block: Compaction) -> str:
 
 
 def reference_words(reference: DocumentReference) -> str:
-    where = reference.relative_path or "not found"
+    if reference.relative_path is None:
+        return f"{reference.wikilink} {reference.problem}"
     how = " (found)" if reference.reference_type == "search" else ""
     about = f": {reference.summary}" if reference.summary else ""
-    return f"{reference.wikilink} {where}{how}{about}"
+    return f"{reference.wikilink} {reference.relative_path}{how}{about}"
 
 
 def one_line(text: object) -> str:

@@ -23,6 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import (
+    REFUSED,
     UNREADABLE,
     DocumentReference,
     Quote,
@@ -187,8 +188,9 @@ class Citations(Struct):
         return References(tuple(told), vault=self.root, quotes=self.quotes)
 
     def _direct(self, finding: NamedDocument) -> DocumentReference:
-        document, unread = finding.document, UNREADABLE if finding.path else None
-        return DocumentReference(finding.wikilink, finding.path, "direct", self._line(document) if document else unread)
+        document, refused = finding.document, f"{REFUSED}{finding.refused}" if finding.refused else None
+        told = self._line(document) if document else UNREADABLE if finding.path else refused
+        return DocumentReference(finding.wikilink, finding.path, "direct", told)
 
     def _line(self, document: Document) -> str | None:
         self.documents[document.path] = document

@@ -158,6 +158,23 @@ class Folder:
         if is_ignored(self.root, relative):
             raise Invalid(f"{path[:80]} is excluded by a .gitignore of the vault", path=path)
 
+    def refusal(self, path: str) -> str:
+        """Why a file that exists, `.md` left out or not, is no part of the vault; empty where nothing refuses it."""
+        for name in (path, f"{path}.md"):
+            try:
+                location = self._resolve(name)
+            except NotFound:
+                continue
+            except Invalid as why:  # where it leads to is not looked up
+                return why.message.removeprefix(f"{name[:80]} ").replace("is outside", "it is outside", 1)
+            if not os.path.isfile(location):
+                continue
+            if self._is_hidden(location):
+                return "hidden files and folders of a vault are not read"
+            if is_ignored(self.root, location[len(self._prefix) :].replace(os.sep, "/")):
+                return "a .gitignore of the vault excludes it"
+        return ""
+
     # -- reading
 
     def read(self, path: str, limit: int = MAX_NOTE_BYTES) -> bytes:

@@ -5,7 +5,7 @@ from pathlib import Path
 from click import unstyle
 from rich.text import Text
 
-from recto.chat.blocks import DocumentReference
+from recto.chat.blocks import UNREADABLE, DocumentReference
 from recto.cli.drawing.references import references_shown
 
 BUDGET = DocumentReference("[[Budget]]", "Budget.md", summary="The money for 2026.")
@@ -43,6 +43,22 @@ def test_more_than_ten_are_folded_and_can_be_shown_all() -> None:
     assert folded[-1] == "… and 7 more (/references shows all)"
     assert len(shown(*many, fold=None)) == 18
     assert len(shown(*many[:10])) == 11
+
+
+def test_a_shortened_list_never_folds_a_broken_or_refused_one_away() -> None:
+    many = [DocumentReference(f"[[{number}]]", f"{number}.md") for number in range(17)]
+    refused = DocumentReference("@.env", None, summary="refused: it is outside the project and the vault")
+    unreadable = DocumentReference("[[Lost]]", "Lost.md", summary=UNREADABLE)
+    lines = shown(*many, NOPE, refused, unreadable)
+    assert lines[-4:] == [
+        "⚠ [[Nope]]  not found",
+        "⚠ @.env  refused: it is outside the project and the vault",
+        "⚠ [[Lost]]  Lost.md  could not be read",
+        "… and 10 more (/references shows all)",
+    ]
+    broken = [DocumentReference(f"[[{number}]]", None) for number in range(17)]
+    assert len(shown(*broken, BUDGET)) == 19
+    assert shown(*broken, BUDGET)[-1] == "… and 1 more (/references shows all)"
 
 
 def test_on_a_terminal_paths_are_links_and_what_is_broken_is_yellow() -> None:

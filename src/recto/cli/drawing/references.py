@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto.chat.blocks import UNREADABLE, DocumentReference, References, unique_references
+from recto.chat.blocks import DocumentReference, References, unique_references
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.quotes import quotes_shown
@@ -39,17 +39,24 @@ def references_shown(
     """Lines: documents that were named, then read, then found; on a terminal with colours and links to the files in
     their `places`.
 
-    Of more than `fold` only the number is told, with a `hint` where to see them; None shows all.
+    Of more than `fold` only the number is told, with a `hint` where to see them; None shows all. Broken and refused
+    ones are always shown.
     """
     if not references:
         return []
     ordered = sorted(references, key=lambda each: (each.reference_type != "direct", each.context_snippet is not None))
-    shown = ordered if fold is None else ordered[:fold]
+    shown = ordered if fold is None else _folded(ordered, fold)
     pen = _Pen(places, is_terminal)
     lines = [pen.styled(HEADING, bold=True), *(line for each in shown for line in pen.lines(each))]
     if rest := len(ordered) - len(shown):
         lines.append(pen.styled(f"… and {rest} more{hint}", dim=True))
     return lines
+
+
+def _folded(references: Sequence[DocumentReference], fold: int) -> list[DocumentReference]:
+    room = max(0, fold - sum(bool(each.problem) for each in references))
+    kept = {id(each) for each in [each for each in references if not each.problem][:room]}
+    return [each for each in references if each.problem or id(each) in kept]
 
 
 class _Pen:
@@ -61,12 +68,11 @@ class _Pen:
 
     def lines(self, each: DocumentReference) -> Iterator[str]:
         wikilink = show.shortened(each.wikilink, SUMMARY_WIDTH)
-        if each.relative_path is None:
-            yield self.styled(f"⚠ {wikilink}  not found", fg="yellow")
+        if each.problem:
+            where = f"  {in_one_line(each.relative_path)}" if each.relative_path else ""
+            yield self.styled(f"⚠ {wikilink}{where}  {show.shortened(each.problem, SUMMARY_WIDTH)}", fg="yellow")
             return
-        if each.summary == UNREADABLE:
-            yield self.styled(f"⚠ {wikilink}  {in_one_line(each.relative_path)}  could not be read", fg="yellow")
-            return
+        assert each.relative_path is not None
         how = self.styled(f"  ({_how(each)})", dim=True) if each.reference_type == "search" else ""
         yield f"• {self.styled(wikilink, bold=True)}  {self._path(each.relative_path)}{how}"
         if said := each.summary or each.context_snippet:

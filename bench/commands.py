@@ -1,0 +1,164 @@
+"""Read commands on a large store beside the same commands on a store of one short conversation: whole processes.
+
+Goal: on 1,000 conversations and a million messages every command takes at most 0.2 s more. The large store is made
+of copies of one real conversation (`bench/large_store.py`); BENCH_STORE names a folder where it is kept for the next
+run. Search goes by words alone: a million vectors would take hours to make, and `bench/search.py` measures them.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import large_store, peers
+from bench.figure import Figure, cost
+from bench.table import Times, judged, ms, show
+
+GOAL_S = 0.2
+CONVERSATIONS, QUICK_CONVERSATIONS, SMALL_CONVERSATIONS = 1_000, 20, 5
+REPEATS = 10
+RUNS = 5
+KEPT = "BENCH_STORE"
+READY = "ready"
+
+# Not here: what reads or writes all of the store by its nature (store check and backup, request verify, export --all,
+# sources export), and replay --at-once, which prints all.
+COMMANDS = (
+    "conversations list",
+    "conversations list --json",
+    "conversations list --archived",
+    "conversations list --trash",
+    "conversations show",
+    "conversations show --json",
+    "conversations show --branches",
+    "conversations show 1",
+    "conversations search 'function argument'",
+    "conversations search the",
+    "conversations search --json 'function argument'",
+    "conversations search -c 1 'function argument'",
+    "conversations search --role user --since 2027-01-01 function",
+    "context show",
+    "context show --json",
+    "context stats",
+    "context stats --json",
+    "context summary",
+    "context summary --all",
+    "context summary --lost",
+    "context strategy",
+    "context cost",
+    "context cost --all",
+    "context cost --all --by model",
+    "context cost --all --by conversation",
+    "context cost --all --by purpose --json",
+    "context export --format markdown -o export.md 1",
+    "request show",
+    "request show --json",
+    "request diff",
+    "request rebuild",
+    "request verify {request}",
+    "sources list",
+    "sources stats",
+    "sources stats --json",
+    "agent list",
+    "agent show default",
+    "vault status",
+    "vault search 'function argument'",
+    "vault links 'Note 1'",
+    "vault backlinks 'Note 1'",
+    "vault broken",
+    "vault stats",
+    "vault stats --by conversation",
+    "vault stats --by month --json",
+    "vault stats --unused",
+    "vault suggest",
+    "config show",
+    "config show -c 1",
+    "models list",
+    "models show",
+    "keys list",
+)
+FEW = ("conversations list", "conversations search 'function argument'", "context stats", "request show")
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Two homes over one vault: one conversation, and as many as there are."""
+
+    bare: Path
+    full: Path
+    messages: int
+
+    def timed(self, home: Path, command: str) -> float:
+        request = list(large_store.names(home))[1] if "{" in command else ""
+        words = shlex.split(command.format(request=request))
+        surroundings = peers.surroundings(RECTO_HOME=str(home), PYTHONPATH=str(peers.HERE.parent / "src"))
+        started = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "recto", *words], cwd=home, env=surroundings, capture_output=True, check=False
+        )
+        took = time.perf_counter() - started
+        if done.returncode:
+            raise SystemExit(f"recto {command} failed: {done.stderr.decode(errors='replace').strip()}")
+        return took
+
+    def pair(self, command: str, runs: int) -> tuple[Times, Times]:
+        """The times on the bare store and on the full one, in turn, after one run of each that is not counted."""
+        for home in (self.bare, self.full):
+            self.timed(home, command)
+        spans = [(self.timed(self.bare, command), self.timed(self.full, command)) for _ in range(runs)]
+        bare, full = zip(*spans, strict=True)
+        return Times(bare), Times(full)
+
+
+def main(quick: bool) -> None:
+    peers.install()
+    with _folder() as folder:
+        homes = prepared(folder, QUICK_CONVERSATIONS if quick else CONVERSATIONS)
+        found = {command: homes.pair(command, RUNS) for command in COMMANDS}
+    show(
+        f"Read commands on {homes.messages:,} messages, in ms ({RUNS} runs each, in turn)",
+        ("recto", "one p50", "full p50", "p95", "more", "goal"),
+        [_row(command, *times) for command, times in found.items()],
+        notes=(f"whole processes; {homes.full.parent.name} holds both stores; search by words alone",),
+    )
+
+
+def small(home: Path) -> Iterator[Figure]:
+    homes = prepared(home, SMALL_CONVERSATIONS)
+    for command in FEW:
+        bare, full = homes.pair(command, 3)
+        yield cost(f"commands: {command.replace(chr(39), '')}", full.p50, "one conversation", bare.p50)
+
+
+def prepared(folder: Path, conversations: int) -> Homes:
+    """Both stores, made unless they are in the folder already."""
+    homes = folder / "bare", folder / f"full-{conversations}"
+    ready = folder / f"{READY}-{conversations}"
+    if not ready.exists():
+        vault = folder / "notes"
+        for home in homes:
+            if not home.exists():
+                large_store.make_home(home, vault)
+        ready.write_text(str(large_store.multiply(homes[1], conversations, REPEATS)), "utf-8")
+    return Homes(*homes, messages=int(ready.read_text("utf-8")))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    if kept := os.environ.get(KEPT):
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        yield Path(kept)
+        return
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        yield Path(folder)
+
+
+def _row(command: str, bare: Times, full: Times) -> list[str]:
+    more = full.p50 - bare.p50
+    return [command, ms(bare.p50), ms(full.p50), ms(full.p95), ms(more), judged(more, GOAL_S, "≤ 200")]

@@ -1,0 +1,183 @@
+"""Other names of settings are accepted everywhere and shown under ours; hints name nothing unrelated."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure, one
+from tests.conftest import Open, Script
+
+from recto.errors import Invalid
+from recto.settings import conversation_key, load, own_key, specs
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("context.max_tokens", "context.max_prompt_tokens"),
+        ("max_context_tokens", "context.max_prompt_tokens"),
+        ("context_window", "context.max_prompt_tokens"),
+        ("system_budget_ratio", "context.budgets.system"),
+        ("tool_budget_ratio", "context.budgets.tools"),
+        ("message_budget_ratio", "context.budgets.messages"),
+        ("context_threshold", "context.threshold"),
+        ("compaction_threshold", "context.threshold"),
+        ("context.trigger", "context.threshold"),
+        ("context.keep", "context.recent_messages_to_keep"),
+        ("context_management_enabled", "context.enabled"),
+        ("temperature", "reply.temperature"),
+        ("max_tokens", "reply.max_tokens"),
+        ("embedding_model", "search.embedder"),
+    ],
+)
+def test_names_that_people_know_are_accepted(name: str, own: str) -> None:
+    assert own_key(name) == own
+
+
+def test_no_name_means_two_settings_and_no_variable_either() -> None:
+    names = [name for spec in specs() for name in (spec.key, *spec.also)]
+    assert len(names) == len(set(names))
+    meant = {(name.upper().replace(".", "_"), spec.key) for spec in specs() for name in (spec.key, *spec.also)}
+    assert len(meant) == len({variable for variable, _ in meant})
+
+
+def test_in_a_conversation_a_name_of_context_is_meant_first() -> None:
+    assert conversation_key("max_tokens", "/set") == "context.max_prompt_tokens"
+    assert conversation_key("trigger", "/set") == "context.threshold"
+    assert conversation_key("message_budget_ratio", "/set") == "context.budgets.messages"
+    with pytest.raises(Invalid, match=r"reply\.temperature is not kept with a conversation"):
+        conversation_key("temperature", "/set")
+
+
+def test_a_file_a_variable_and_an_option_may_use_them(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        "message_budget_ratio = 0.5\n[context]\nmax_tokens = 9000\n[compaction]\nthreshold = 0.7\n"
+    )
+    loaded = load(tmp_path, environment={"RECTO_CONTEXT_KEEP": "9"}, flags={"temperature": "0.5"})
+    assert loaded.context.budgets.messages == 0.5
+    assert (loaded.context.max_prompt_tokens, loaded.context.threshold) == (9000, 0.7)
+    assert loaded.context.recent_messages_to_keep == 9
+    assert loaded.reply.temperature == 0.5
+    assert loaded.origin("context.max_tokens") == str(tmp_path / "config.toml")
+    assert loaded.origin("context.recent_messages_to_keep") == "RECTO_CONTEXT_KEEP"
+    assert (loaded.get("context.max_tokens"), loaded.notes) == (9000, {})
+
+
+@pytest.mark.parametrize("order", [("max_prompt_tokens", "max_tokens"), ("max_tokens", "max_prompt_tokens")])
+def test_where_both_names_are_given_ours_wins_and_that_is_told(tmp_path: Path, order: tuple[str, str]) -> None:
+    values = {"max_prompt_tokens": 7000, "max_tokens": 9000}
+    (tmp_path / "config.toml").write_text("[context]\n" + "".join(f"{name} = {values[name]}\n" for name in order))
+    loaded = load(tmp_path, environment={})
+    assert loaded.context.max_prompt_tokens == 7000
+    [why] = loaded.notes.values()
+    assert "context.max_tokens is ignored: context.max_prompt_tokens is the same setting" in why
+    variables = {"RECTO_REPLY_TEMPERATURE": "1", "RECTO_TEMPERATURE": "2"}
+    loaded = load(tmp_path / "other", environment=variables, flags={"temperature": 0.1, "reply.temperature": 0.2})
+    assert loaded.reply.temperature == 0.2
+    assert "temperature is ignored" in loaded.notes["reply.temperature"]
+
+
+def test_a_later_place_wins_whatever_name_it_uses(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[context]\nmax_prompt_tokens = 7000\n")
+    loaded = load(tmp_path, environment={}, flags={"context.max_tokens": 9000})
+    assert (loaded.context.max_prompt_tokens, loaded.notes) == (9000, {})
+
+
+def test_config_writes_our_name_and_shows_the_others(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("[context]\nmax_tokens = 9000 # the old name\n")
+    assert "context.max_prompt_tokens = 8000" in run("config", "set", "context.max_tokens", "8000").stdout
+    assert "max_tokens = 9000" not in (home / "config.toml").read_text()
+    assert one(run("config", "get", "context.max_tokens", "--json"))["key"] == "context.max_prompt_tokens"
+    assert "(also context.max_tokens," in run("config", "show").stdout
+
+
+def test_a_setting_can_be_unset(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("# mine\n[reply]\ntries = 3\n[context]\nmax_tokens = 9000\n")
+    assert run("config", "unset", "reply.tries").stdout == "reply.tries = 4 [default]\n"
+    assert one(run("config", "unset", "context.max_prompt_tokens", "--json")) == {
+        "key": "context.max_prompt_tokens",
+        "value": 0,
+        "from": "default",
+        "removed": True,
+    }
+    left = (home / "config.toml").read_text()
+    assert left.startswith("# mine\n")
+    assert "tries" not in left
+    assert "max_tokens" not in left
+    again = run("config", "unset", "reply.tries")
+    assert again.exit_code == 0
+    assert "reply.tries was not set in the user file" in again.stderr
+    assert "there is no setting reply.nothing" in failure(run("config", "unset", "reply.nothing"))
+
+
+def test_a_setting_of_the_project_can_be_unset(run: Run, home: Path) -> None:
+    run("config", "set", "reply.tries", "3")
+    run("config", "set", "--project", "reply.tries", "5")
+    assert run("config", "unset", "--project", "reply.tries").stdout == f"reply.tries = 3 [{home / 'config.toml'}]\n"
+
+
+def test_python_and_a_conversation_take_them_too(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}), **{"context.max_tokens": 9000})
+    assert at.settings.context.max_prompt_tokens == 9000
+    talk = desk(script({"text": "ok"})).conversation(settings={"max_tokens": 5000, "context.keep": 4})
+    assert talk.settings.context.max_prompt_tokens == 5000
+    assert talk.settings.context.recent_messages_to_keep == 4
+
+
+def hint(run: Run, key: str) -> str:
+    said = failure(run("config", "get", key))
+    return said.partition("did you mean ")[2].partition("?")[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("modle", "model"),
+        ("vualt", "vault"),
+        ("reply.trys", "reply.tries"),
+        ("reply.temprature", "reply.temperature"),
+        ("temprature", "reply.temperature"),
+        ("contxt.threshold", "context.threshold"),
+        ("context.treshold", "context.threshold"),
+        ("context.maxtokens", "context.max_prompt_tokens"),
+        ("message_budget_ration", "context.budgets.messages"),
+        ("context.summary_models", "context.summary_model"),
+        ("tools.steplimit", "tools.step_limit"),
+        ("serch.embedder", "search.embedder"),
+        ("spend.days", "spend.day"),
+        ("prompt", "system_prompt"),
+        ("references.quote", "references.quotes"),
+        ("low_water", "context.low_water"),
+    ],
+)
+def test_a_slip_is_told_what_was_meant(run: Run, typed: str, meant: str) -> None:
+    assert hint(run, typed) == meant
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("colour", "theme", "editor", "proxy", "log_level", "language", "history.size", "telemetry.enabled"),
+        *("context.banana", "context.flavour", "reply.colour", "tools.sandbox", "store.path", "spend.week"),
+        *(
+            "search.provider",
+            "references.pdf",
+            "reply",
+            "context",
+            "memory",
+            "verbose",
+            "a",
+            "context.a",
+            "plugins.enabled",
+        ),
+    ],
+)
+def test_an_unrelated_word_gets_no_hint(run: Run, typed: str) -> None:
+    assert hint(run, typed) == ""
+
+
+def test_an_unrelated_command_gets_no_hint(run: Run) -> None:
+    assert "did you mean conversations?" in run("conversation", "list").stderr
+    for word in ("rules", "banana", "start"):
+        assert "did you mean" not in run(word, "list").stderr
