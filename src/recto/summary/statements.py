@@ -19,7 +19,7 @@ _NO_NOUN = re.compile(
     r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo"
     r"|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
-    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+)?"
+    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+){0,2}"
     r"(?=\s*(?:[,.;!)]|$)| (?:on|in|at|before|after|during|for|with|without|or|from|inside|please|whatsoever)\b)"
     r"|pas d(?:e |')(?!(?:problème|souci|quoi|chance|panique|doute|raison|mal|nouvelle)s?\b)\w+"
     r"|(?:ohne|sin|sans|without|zero) (?!(?:embargo|dud|problem|más|prisa|frage|zweifel|worte|weitere|dout|souci)\w*\b)"
@@ -59,6 +59,25 @@ def sets_deadline(sentence: str) -> bool:
     if len(words) < _MIN_DEADLINE_WORDS or _DEADLINE_WORDS.isdisjoint(words):
         return False
     return _DEADLINE.search(sentence.replace("’", "'")) is not None and not _PAST.search(sentence)
+
+
+_DAY = re.compile(
+    rf"\b(?:{_WEEKDAY_OR_MONTH}|weekend|wochenende|fin de semana|week-end)\b|\b\d{{1,2}}(?:st|nd|rd|th|er)\b"
+    r"|\b\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|\bel (?:día )?\d{1,2}\b|\ble \d{1,2}\b|\bam \d{1,2}\.",
+    re.IGNORECASE,
+)
+_HAPPENED = re.compile(
+    r"\b(?:yesterday|last|ago|gestern|letzte\w*|ayer|pasad[oa]|hier|derni[eè]re?|went|got|came|saw|ate|haben|hat|habe"
+    r"|hab|hemos|han|[a-z]{3,}ed|ge[a-zäöü]{3,}(?:t|en))\b",
+    re.IGNORECASE,
+)
+
+
+def plans_for_day(sentence: str) -> bool:
+    """Whether it says what will be on a day: "We sail to Fowey on the second weekend of June"."""
+    if not _DAY.search(sentence) or sentence.endswith(("?", "？")):
+        return False
+    return not (_PAST.search(sentence) or _HAPPENED.search(sentence))
 
 
 _NO_HINTS = ("no ", "pas d", "ohne ", "sin ", "sans ", "without ", "zero ")
@@ -352,6 +371,7 @@ _ACKNOWLEDGES = re.compile(
     r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
     r"|d['’]accord)\b"
+    r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,
 )
