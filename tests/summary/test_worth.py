@@ -611,9 +611,12 @@ def test_what_somebody_did_or_wants_is_no_platitude(text: str) -> None:
         "Mustard yellow sounds adorable!",
         "Prima, dann seid ihr mittags in Passau und könnt noch die Altstadt ansehen.",
         "Of course, British English from now on.",
+        "Thanks for the correction of the deadline, that is two days less.",
+        "Je regarde d'abord les journaux du serveur.",
+        "Ein Parallelbetrieb der alten Melder ist ratsam.",
     ],
 )
-def test_a_compliment_of_the_assistant_is_not_told(text: str) -> None:
+def test_a_compliment_or_announcement_of_the_assistant_is_not_told(text: str) -> None:
     assert not is_worth_telling(text, is_assistant=True, is_on_topic=True)
 
 
@@ -656,6 +659,7 @@ def test_what_we_have_is_no_passing_remark() -> None:
     "text",
     [
         "Dann lassen wir den Ruhetag.",
+        "And I react badly to codeine.",
         "No le digáis nada del marcapasos.",
         "Acordamos los hermanos que cada uno llama un día.",
         "So separate logins, and no scanned scores online.",

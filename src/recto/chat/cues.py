@@ -155,6 +155,7 @@ i'm/am allergic/intolerant/vegan/vegetarian/diabetic/pregnant/colorblind/celiac/
 i'm/am a/also/severely/very vegan/vegetarian/diabetic/allergic; i'm/am # years; my name/email/address/birthday is;
 my phone/account/user number/name is; my number/deadline/timezone/username/salary is; my time zone is; i live in;
 i work at/for/as; i was born; i don't/can't/never eat/drink; i only speak/eat/drink/use;
+react/reacts badly/allergically to;
 can't have gluten/dairy/nuts/lactose/alcohol/meat; i have diabetes/asthma/celiac; am/i'm … intolerant; my … name is;
 ab jetzt/sofort/heute/morgen; von nun an; ^ | künftig; ^ | in zukunft |; in zukunft immer/nie/nur/nicht/keine;
 merk/merke dir;

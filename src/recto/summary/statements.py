@@ -126,8 +126,7 @@ _LEAVES_OPEN = re.compile(
     r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
     r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sais pas|aucune idée|on verra|à voir"
-    r"|personne ne sait|en suspens)\b"
-    r"|不知道|不清楚|待定|再说"
+    r"|personne ne sait|en suspens)\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
@@ -155,7 +154,9 @@ _OFFER = re.compile(
 )
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
-    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
+    r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge)|lass uns"
+    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige)|voy a"
     r"|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
@@ -371,6 +372,7 @@ _ACKNOWLEDGES = re.compile(
     r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
     r"|d['’]accord)\b"
+    r"|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,
