@@ -16,8 +16,8 @@ from recto.summary.sentence_score import without_passing_series
 from recto.summary.sentence_selection import SentenceRanking
 from recto.summary.sentences import rate_sentence
 from recto.summary.source_lines import ScoredSentence
-from recto.summary.statements import is_empty_offer
-from recto.summary.worth import is_worth_telling, needs_context, stands_alone
+from recto.summary.statements import is_empty_offer, plans_for_day
+from recto.summary.worth import is_platitude, is_worth_telling, needs_context, stands_alone
 
 
 @pytest.mark.parametrize(
@@ -574,3 +574,110 @@ def test_an_answer_of_few_words_brings_its_question() -> None:
 def test_the_start_of_a_short_message_brings_what_it_is_about() -> None:
     told = extract([PlainMessage("user", "went weighing on Saturday. Hive 1 has 41 kg, hive 2 only 31")], 60, quarter)
     assert told == "User: went weighing on Saturday. Hive 1 has 41 kg, hive 2 only 31"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Family time means a lot to me.",
+        "Yeah Maria, making memories with family is priceless!",
+        "Wow, nature can be so beautiful!",
+        "Together we can make a real difference.",
+        "Freundschaft bedeutet mir sehr viel.",
+        "La salud no tiene precio.",
+    ],
+)
+def test_what_anybody_could_say_is_not_told(text: str) -> None:
+    assert is_platitude(text)
+    assert not is_worth_telling(text, is_assistant=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I went to a support group yesterday and talking is so important.",
+        "The order of the columns is key for `import.py`.",
+        "Making 40 copies is key.",
+        "My goal is to give children a home.",
+    ],
+)
+def test_what_somebody_did_or_wants_is_no_platitude(text: str) -> None:
+    assert not is_platitude(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mustard yellow sounds adorable!",
+        "Prima, dann seid ihr mittags in Passau und könnt noch die Altstadt ansehen.",
+        "Of course, British English from now on.",
+        "Thanks for the correction of the deadline, that is two days less.",
+        "Je regarde d'abord les journaux du serveur.",
+        "Ein Parallelbetrieb der alten Melder ist ratsam.",
+    ],
+)
+def test_a_compliment_or_announcement_of_the_assistant_is_not_told(text: str) -> None:
+    assert not is_worth_telling(text, is_assistant=True, is_on_topic=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We sail to Fowey on the second weekend of June.", True),
+        ("Die Paten kommen am Freitag aus Kiel.", True),
+        ("We sailed to Fowey on the second weekend of June.", False),
+        ("Hab heute 3 Stunden im Stau gestanden.", False),
+        ("It is cold here.", False),
+    ],
+)
+def test_a_plan_names_a_day_that_is_to_come(text: str, expected: bool) -> None:
+    assert plans_for_day(text) is expected
+
+
+def test_sympathy_does_not_settle_a_plan() -> None:
+    facts = covered((("user", "We sail to Fowey on the second weekend of June."), ("assistant", "Enjoy the trip!")))
+    lines = ledger_lines(mark_corrections(facts.entries.values()), 100, quarter)
+    assert lines == ("#1: We sail to Fowey on the second weekend of June",)
+
+
+def test_of_outcomes_that_differ_in_figures_the_latest_is_told() -> None:
+    lines = ["Tool: 180 passed in 6s", "User: Run them again.", "Tool: 343 passed in 9s"]
+    assert without_passing_series(lines) == lines[1:]
+
+
+def test_of_an_assistants_remarks_of_one_form_the_latest_is_told() -> None:
+    lines = ["Assistant: Im Herbst geht es schneller.", "User: Mag sein.", "Assistant: Im Sommer geht es schneller."]
+    assert without_passing_series(lines) == lines[1:]
+
+
+def test_what_we_have_is_no_passing_remark() -> None:
+    assert not is_passing("We only have licences for 30 copies of the Rutter.")
+    assert is_passing("I saw that Mei got 9 replies.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dann lassen wir den Ruhetag.",
+        "And I react badly to codeine.",
+        "No le digáis nada del marcapasos.",
+        "Acordamos los hermanos que cada uno llama un día.",
+        "So separate logins, and no scanned scores online.",
+    ],
+)
+def test_such_sentences_bind(text: str) -> None:
+    assert rate_sentence(text) == BINDING
+
+
+def test_a_german_pronoun_that_follows_its_noun_leans_on_nothing_else() -> None:
+    assert stands_alone("Wir fahren bis Ybbs im Süden und danach im Norden.")
+    assert not stands_alone("Ilse brauchte dafür ewig.")
+
+
+def test_a_yes_does_not_come_along_as_context() -> None:
+    said = [
+        PlainMessage("user", "Help me plan the concert of our choir."),
+        PlainMessage("assistant", "You could share access with Dennis. Shall I draft a timeline?"),
+        PlainMessage("user", "Yes please. The concert is on 28 June and tickets must be on sale by 1 May."),
+    ]
+    assert "Yes please" not in extract(said, 100, quarter)

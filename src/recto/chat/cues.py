@@ -99,7 +99,8 @@ il faut/doit … avant/pour lundi/mardi/mercredi/jeudi/vendredi/samedi/dimanche/
 la/ta/ma/notre/votre/nouvelle tâche/mission est/|; l'objectif/but est; on prend/choisit/garde; je choisis/préfère;
 on part sur; prenons; partons sur; j'ai/avons/a décidé; date limite;
 au plus tard; au maximum/moins #; maximum #;
-decidí/decidió/decidieron/acordamos/acordé/acordaron que/usar/en/no; he/hemos/han/se acordado/acordó;
+decidí/decidió/decidieron/acordamos/acordé/acordaron que/usar/en/no;
+acordamos/acordaron … que; he/hemos/han/se acordado/acordó;
 no/nunca/jamás … antes de/del; | no … a nadie; | no … | sino; | no … sino; en vez/lugar de #; me equivoqué;
 nadie puede/debe; tenemos/tienes/tengo hasta; me gusta … más;
 | no llames/envíes/mandes/digas/publiques/compartas/abras/subas/muevas; hay/tiene/tienes/tenemos que … antes;
@@ -119,7 +120,8 @@ i/we won't pay/use/accept/take/do/buy; i/we refuse to; we don't want; i don't wa
 no quiero/queremos; no voy/vamos a pagar/usar/hacer/aceptar/comprar/ir;
 je/nous/on ne veux/voulons/veut pas/aucun/aucune/plus;
 pas/jamais plus/moins de; nicht/kein mehr/weniger/länger/später als; no más/menos de;
-ne décide/décidez rien/pas; | no … sin que; no me/lo/la/le/nos cambies/toques/borres/mandes/digas;
+ne décide/décidez rien/pas; | no … sin que;
+no me/lo/la/le/les/nos cambies/toques/borres/mandes/digas/cambiéis/toquéis/borréis/mandéis/digáis;
 i/we/i've/we've booked/signed/accepted/reserved/hired/quit/resigned; haben/habe … zugesagt/unterschrieben/gebucht;
 hemos/he firmado/aceptado/reservado/dimitido; on a signé/accepté/réservé; j'ai/avons signé/accepté/réservé;
 is/are off the table; is/are/it's out |; is/are ruled out; fliegt/fliegen/ist/sind raus |; also raus |;
@@ -153,6 +155,7 @@ i'm/am allergic/intolerant/vegan/vegetarian/diabetic/pregnant/colorblind/celiac/
 i'm/am a/also/severely/very vegan/vegetarian/diabetic/allergic; i'm/am # years; my name/email/address/birthday is;
 my phone/account/user number/name is; my number/deadline/timezone/username/salary is; my time zone is; i live in;
 i work at/for/as; i was born; i don't/can't/never eat/drink; i only speak/eat/drink/use;
+react/reacts badly/allergically to;
 can't have gluten/dairy/nuts/lactose/alcohol/meat; i have diabetes/asthma/celiac; am/i'm … intolerant; my … name is;
 ab jetzt/sofort/heute/morgen; von nun an; ^ | künftig; ^ | in zukunft |; in zukunft immer/nie/nur/nicht/keine;
 merk/merke dir;

@@ -330,10 +330,15 @@ _COUNTS_OF_SOMEBODY = re.compile(
     r"[A-ZÄÖÜÉ][^\W\d_]+ (?:has|had|got|hat|hatte|tiene|ya tiene|a|a déjà) (?:[^\W\d_]+ )?\d{1,2} [^\W\d_]"
 )
 
+# What the speaker and others have, need or do is no remark about somebody.
+_OF_US = re.compile(r"\b(?:we|our|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+)\b", re.IGNORECASE)
+
 
 def is_passing(text: str) -> bool:
     """Whether a sentence has only first names and small counts, as "Mei got 9 replies": told of one after the other,
     the latest is enough."""
+    if _OF_US.search(text):
+        return False
     found = [fact for fact in find_facts(text, author=PROSE) if fact.is_significant]
     if _COUNTS_OF_SOMEBODY.match(text) and len(found) == 1 and found[0].kind == "number":
         return True

@@ -40,6 +40,7 @@ from recto.summary.statements import (
     is_request,
     is_small_talk_reply,
     leaves_open,
+    plans_for_day,
     says_little,
     settles,
 )
@@ -205,6 +206,7 @@ def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[Le
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
             is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
+            is_past = is_past and not (is_small_talk and plans_for_day(entry.text))
             if is_past and (entry.fact.kind == "decision" or not entry.lasts):
                 yield entry._replace(is_settled=True)
     if (

@@ -11,6 +11,7 @@ from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
+from recto.summary.worth import is_platitude
 
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED = 2.0, 24, 2
 _OF_TOOLS = ("error", "url")
@@ -20,7 +21,8 @@ def ledger_lines(entries: Sequence[LedgerEntry], limit: int, count: CountTokens)
     """The best entries that are weighty, as lines in order of time, which take at most `limit` tokens together. Room
     that is left over is no reason to list more."""
     draft = _Draft(limit, count)
-    entries = _weighty([entry for entry in entries if entry.question or not says_little(entry.text)])
+    told = (entry for entry in entries if entry.question or not says_little(entry.text))
+    entries = _weighty([entry for entry in told if not is_platitude(entry.text)])
     shortened = [entry._replace(text=entry.short or entry.text) for entry in entries]
     ranked = _rank_entries(shortened, count)
     put_off = [entry for entry in ranked if not draft.add(entry, int(limit * entry.share))]

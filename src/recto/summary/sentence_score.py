@@ -35,10 +35,9 @@ from recto.summary.source_lines import (
     USER,
     LineSentence,
     ScoredSentence,
-    SentenceKey,
     SourceLine,
 )
-from recto.summary.statements import is_announcement, is_request, says_little
+from recto.summary.statements import is_announcement, is_request, plans_for_day, says_little
 from recto.summary.worth import is_about_self, is_advice, is_worth_telling, stands_alone
 
 Told = TypeVar("Told")
@@ -86,7 +85,7 @@ _MIN_SHARED_TERMS = 2
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
 _REPEATED_SHARE, _MIN_TERM = 0.6, 4
 _SERIES_FACTOR = 0.7
-_MIN_SERIES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 3, 8
+_MIN_SERIES, _MIN_ECHOES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 2, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
@@ -230,7 +229,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
         not sentence.is_code
         and not _is_rejected(sentence.text, line)
         and not _is_repeated(sentence, line)
-        and not (line.is_small_talk and sentence_priority(start) != BINDING)
+        and not (line.is_small_talk and sentence_priority(start) != BINDING and not plans_for_day(start))
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
@@ -279,9 +278,11 @@ def is_binding(sentence: ScoredSentence) -> bool:
 
 
 def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
-    """What is said again and again, of others with other figures, counts for less; of an assistant's, of passing
-    remarks and of one figure that changes only the latest is worth telling."""
-    factors: dict[SentenceKey, float] = {}
+    """What is said again and again, of others with other figures, counts for less; of an assistant's, of a tool's, of
+    passing remarks and of one figure that changes only the latest is worth telling."""
+    output = [one for one in pool if lines[one.line].label == TOOL]
+    latest = {_STATUS.sub("0", one.text): one.key for one in output}
+    factors = {one.key: _UNWORTHY_FACTOR for one in output if latest[_STATUS.sub("0", one.text)] != one.key}
     for found in _series(pool, lambda sentence: sentence.text):
         if len({one.text for one in found}) >= _MIN_SERIES:
             replaced = _replaced([one.text for one in found])
@@ -290,19 +291,21 @@ def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) ->
                 if (is_earlier and lines[one.line].label == ASSISTANT) or (not binds and at in replaced):
                     factors[one.key] = _UNWORTHY_FACTOR
                 elif not binds:
-                    factors[one.key] = _SERIES_FACTOR
+                    factors.setdefault(one.key, _SERIES_FACTOR)
     return [replace(one, score=one.score * factors.get(one.key, 1.0)) for one in pool] if factors else list(pool)
 
 
 def without_passing_series(lines: Sequence[str]) -> list[str]:
-    """Lines of a summary without repetitions, of which each passing remark of a kind took the place of the one
-    before."""
-    dropped: set[int] = set()
-    for label in (USER, ASSISTANT):
+    """Lines of a summary without repetitions and what later lines of the same form replace."""
+    outcomes = [(at, _STATUS.sub("0", line)) for at, line in enumerate(lines) if line.startswith(TOOL)]
+    newest = {line: at for at, line in outcomes}
+    dropped = {at for at, line in outcomes if newest[line] != at}
+    for label, least in ((USER, _MIN_SERIES), (ASSISTANT, _MIN_ECHOES)):
         said = [(at, line.removeprefix(label)) for at, line in enumerate(lines) if line.startswith(label)]
         remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
-        for found in _series(remarks, lambda remark: remark[1]):
-            dropped |= {found[at][0] for at in _replaced([text for _, text in found])}
+        for found in _series(remarks, lambda remark: remark[1], least):
+            replaced = _replaced([text for _, text in found]) if label == USER else range(len(found) - 1)
+            dropped |= {found[at][0] for at in replaced}
     latest = {line: at for at, line in enumerate(lines)}
     return [line for at, line in enumerate(lines) if at not in dropped and (latest[line] == at or not line.strip())]
 
@@ -317,14 +320,15 @@ def _replaced(texts: Sequence[str]) -> set[int]:
     }
 
 
-def _series(found: Iterable[Told], text_of: Callable[[Told], str]) -> list[list[Told]]:
+def _series(found: Iterable[Told], text_of: Callable[[Told], str], least: int = _MIN_SERIES) -> list[list[Told]]:
     """Those with the same words but for names and figures, if there are several."""
     alike: dict[tuple[str, ...], list[Told]] = {}
     for one in found:
-        words = tuple(word for word in text_of(one)[:_MAX_INSPECTED].split() if word.islower() and word.isalpha())
+        written = (word.strip(".!") for word in text_of(one)[:_MAX_INSPECTED].split())
+        words = tuple(word for word in written if word.islower() and word.isalpha())
         if len(words) >= _MIN_SERIES_WORDS:
             alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(one)
-    return [each for each in alike.values() if len(each) >= _MIN_SERIES]
+    return [each for each in alike.values() if len(each) >= least]
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:

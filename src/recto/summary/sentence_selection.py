@@ -224,11 +224,11 @@ def select_required(selection: SentenceSelection, lines: Sequence[SourceLine]) -
     for group in _required_groups(selection.pool, lines):
         if any(map(selection.has, group)):
             continue
-        understood = [at for at in group if selection.is_understood(at)]
-        group = understood or (group if not selection.selected_terms else [])
-        if not group:
+        ranked = sorted(group, key=lambda at: (-selection.score(at), -selection.pool[at].score))
+        best = next((at for at in ranked if selection.is_understood(at)), None)
+        if best is None and selection.selected_terms:
             continue
-        best = max(group, key=lambda at: (selection.score(at), selection.pool[at].score))
+        best = ranked[0] if best is None else best
         least = MIN_USEFUL_SCORE if lines[selection.pool[best].line].is_task else _MIN_REQUIRED
         if selection.score(best) > least or not selection.selected_terms:
             selection.select(best)

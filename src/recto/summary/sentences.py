@@ -229,7 +229,7 @@ _DECISION_PHRASES = (
     r"\blet's (?:do|take|have|make|say|meet|aim for|go for)(?! (?:it|this|that|so|a break|fun)\b)",
     r"\bmake it (?=\d)",
     r"\bthen (?:it's|we'll|i'll|we will|i will) (?:take|have|do|meet|keep|use)\b",
-    r"\b(?:dann|also|doch|da) (?:nehmen|machen|bleiben|gehen|treffen|fahren) wir\b|\bbleibt es bei\b",
+    r"\b(?:dann|also|doch|da) (?:nehmen|machen|bleiben|gehen|treffen|fahren|lassen|teilen) wir\b|\bbleibt es bei\b",
     r"\buns auf\b.{1,60}\bgeeinigt\b|\beinigten uns auf\b",
     r"\b(?:on a|nous avons|j'ai|ils ont) (?:finalement )?(?:pris|choisi|opté|retenu)\b|\bva pour\b|\bce sera\b",
     r"\b(?:optamos|nos decidimos|se decidieron) por\b|\bquedamos en\b|\bhemos (?:elegido|optado)\b|\belegimos\b",
@@ -307,8 +307,7 @@ _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _UNSPACED_BINDING = re.compile(
     "必须|务必|不要|不能|不许|不准|禁止|一定要|绝对|决定|定为|定在|改成|改为|改到|更正|不是.+而是|只能|最多|至少|过敏|预算|截止"
     "|记得|别忘|不可|不得|请勿|取消|推迟|提前到|换成|就[订定选用买要住]|继续用|(?<![特区级分告个性类识差])别(?![人的处墅扭致名样])"
-    "|絶対|必ず|決め|決まり|決定|変更|変わり|ではなく|じゃなくて|しないで|出さないで|使わないで|までに|以内|予算|アレルギー|締め切り|訂正"
-    "|반드시|절대|결정|변경|아니라|마세요|예산|까지"
+    "|絶対|必ず|決め|決まり|決定|変更|変わり|ではなく|じゃなくて|しないで|出さないで|使わないで|までに|以内|予算|アレルギー|締め切り|訂正|반드시|절대|결정|변경|아니라|마세요|예산|까지"
 )
 _UNSPACED_SMALL_TALK = re.compile(
     r"(?:(?:谢谢|多谢|感谢|不客气|你好|您好|哈+|好的?|嗯+|是啊|是的|对的?|明白了?|知道了|没问题|再见|太好了|当然(?:可以)?|不错|了|你|您|啊|呀|吧"
@@ -388,7 +387,8 @@ _LEANING = re.compile(
 
 def leans_on_another(sentence: str) -> bool:
     """Whether it speaks of something that another sentence names: "Ilse needed 35 attempts for that"."""
-    return _LEANING.search(sentence.lower()) is not None
+    found = _LEANING.search(sentence.lower())  # "bis Ybbs im Süden und danach im Norden" names it
+    return found is not None and not (found[0][0] == "d" and ANTECEDENT.search(sentence[: found.start()]))
 
 
 def leans_back(sentence: str) -> bool:

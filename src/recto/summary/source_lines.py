@@ -28,7 +28,7 @@ from recto.summary.sentences import (
     tagged_sentences,
     terms,
 )
-from recto.summary.statements import accepts, acknowledges, is_draft, is_empty_offer, is_reaction, says_little
+from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, is_reaction, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
 from recto.summary.worth import stands_alone
 
@@ -282,7 +282,8 @@ class SentenceContext(Struct):
         found = self.reader.sentence_at(line, position)
         if not found or found.is_code or not _is_meaningful(found):
             return None
-        is_empty = is_reaction(found.text) or (acknowledges(found.text) and count_topic_words(found.text) < _MIN_TOPICS)
+        is_empty = is_reaction(found.text) or agrees(found.text)
+        is_empty = is_empty or (acknowledges(found.text) and count_topic_words(found.text) < _MIN_TOPICS)
         return None if is_empty else _unscored(line, found)
 
     def _answer(self, question: ScoredSentence) -> ScoredSentence | None:

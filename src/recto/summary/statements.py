@@ -19,7 +19,7 @@ _NO_NOUN = re.compile(
     r"|luck|offen[cs]e|pressure|hurry|point|reason|time|chance|jok|sign|difference|body|not|but|sé|puedo|tengo"
     r"|quiero|creo|hay"
     r"|es|está|fue|era|soy|estoy|voy|va|me|te|se|lo|la|le|importa|pasa|gracias|hard|harm|question|news|change|comment"
-    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+)?"
+    r"|surprise|excuse|regrets|good|great|sir|ma'am)s?\b)[a-z][\w'-]+(?: [a-z][\w'-]+){0,2}"
     r"(?=\s*(?:[,.;!)]|$)| (?:on|in|at|before|after|during|for|with|without|or|from|inside|please|whatsoever)\b)"
     r"|pas d(?:e |')(?!(?:problème|souci|quoi|chance|panique|doute|raison|mal|nouvelle)s?\b)\w+"
     r"|(?:ohne|sin|sans|without|zero) (?!(?:embargo|dud|problem|más|prisa|frage|zweifel|worte|weitere|dout|souci)\w*\b)"
@@ -59,6 +59,25 @@ def sets_deadline(sentence: str) -> bool:
     if len(words) < _MIN_DEADLINE_WORDS or _DEADLINE_WORDS.isdisjoint(words):
         return False
     return _DEADLINE.search(sentence.replace("’", "'")) is not None and not _PAST.search(sentence)
+
+
+_DAY = re.compile(
+    rf"\b(?:{_WEEKDAY_OR_MONTH}|weekend|wochenende|fin de semana|week-end)\b|\b\d{{1,2}}(?:st|nd|rd|th|er)\b"
+    r"|\b\d{1,2}\.\d{1,2}\.|\d{4}-\d\d-\d\d|\bel (?:día )?\d{1,2}\b|\ble \d{1,2}\b|\bam \d{1,2}\.",
+    re.IGNORECASE,
+)
+_HAPPENED = re.compile(
+    r"\b(?:yesterday|last|ago|gestern|letzte\w*|ayer|pasad[oa]|hier|derni[eè]re?|went|got|came|saw|ate|haben|hat|habe"
+    r"|hab|hemos|han|[a-z]{3,}ed|ge[a-zäöü]{3,}(?:t|en))\b",
+    re.IGNORECASE,
+)
+
+
+def plans_for_day(sentence: str) -> bool:
+    """Whether it says what will be on a day: "We sail to Fowey on the second weekend of June"."""
+    if not _DAY.search(sentence) or sentence.endswith(("?", "？")):
+        return False
+    return not (_PAST.search(sentence) or _HAPPENED.search(sentence))
 
 
 _NO_HINTS = ("no ", "pas d", "ohne ", "sin ", "sans ", "without ", "zero ")
@@ -107,8 +126,7 @@ _LEAVES_OPEN = re.compile(
     r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
     r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sais pas|aucune idée|on verra|à voir"
-    r"|personne ne sait|en suspens)\b"
-    r"|不知道|不清楚|待定|再说"
+    r"|personne ne sait|en suspens)\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
@@ -136,7 +154,9 @@ _OFFER = re.compile(
 )
 _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
-    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to|ich werde|lass uns|je vais|voy a"
+    r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
+    r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge)|lass uns"
+    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige)|voy a"
     r"|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
@@ -352,6 +372,8 @@ _ACKNOWLEDGES = re.compile(
     r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
     r"|d['’]accord)\b"
+    r"|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
+    r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,
 )

@@ -57,7 +57,7 @@ _SPEAKS_OF_SELF = re.compile(
 _ADVISES = re.compile(
     r"\b(?:i|we)(?:['’](?:d|ll)| (?:would|could|can|can['’]t|cannot|think|guess|hope|see|understand|agree|don['’]t"
     r"|do not|will|should|may|might|believe|suggest))\b|\bi['’]m (?:glad|happy|sorry|sure|not sure|here|afraid)\b"
-    r"|\bwe(?:['’]re| are| were| have been) \w+ing\b"
+    r"|\bwe(?:['’]re| are| were| have been) \w+ing\b|\b(?:advisable|ratsam|recomendable|aconsejable|conseillé)\b"
     r"|\bich (?:würde|denke|glaube|hoffe|kann|könnte|sehe|verstehe|weiß|werde|bin mir)\b|\bwir (?:könn\w+|soll\w+)\b"
     r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
 )
@@ -96,7 +96,35 @@ _ESTIMATES = re.compile(
 _REPORTS = re.compile(
     r"\b(?:was|were|took|had|been|found|failed|passed|ran|measured|returned|showed|counted|came to|wurden?|waren?"
     r"|hatten?|dauerte"
+    r"|is (?:now )?(?:pushed|merged|deployed|installed|fixed|open|live)"
     r"|ergab|fue|fueron|tardó|dio|estaba|était|étaient|été|a (?:pris|donné|coûté))\b|\*\*[^*\n]{0,40}\d"
+)
+# What holds for everybody tells nothing of who says it.
+_PLATITUDE = re.compile(
+    r"\b(?:is|are|['’]s) (?:\w+ ){0,3}?(?:key|priceless|what (?:matters|counts))\b"
+    r"|\b(?:is|are|isn['’]t|['’]s) (?:always |really |so )+(?:important|necessary|special|beautiful|powerful)\b"
+    r"|\bcan be so \w+\b|\bmeans? (?:a lot|the world|so much|everything)\b|\bmoments like (?:these|this)\b"
+    r"|\b(?:make|making|makes) (?:\w+ ){0,3}(?:difference|memories|change in)\b"
+    r"|\b(?:brighter|better) (?:future|world)\b"
+    r"|\bspread (?:love|joy|kindness|positivity)\b|\bcherish|\bbedeute[nt]+ (?:mir |uns )?(?:so |sehr )?viel\b"
+    r"|\bist (?:einfach )?(?:unbezahlbar|das wichtigste)\b|\bsignifican? mucho\b|\bno tienen? precio\b"
+    r"|\bes lo (?:más importante|que (?:importa|cuenta))\b|\bmarcar la diferencia\b|\bcompt(?:e|ent) beaucoup\b"
+    r"|\bn['’]a pas de prix\b|\bfaire la différence\b"
+)
+_EXCLAIMS = re.compile(r"(?:wow|awesome|amazing|yay|whoa|woah|guau|waouh)\b[^\d?]{0,100}$", re.IGNORECASE)
+_ADDRESSED = re.compile(r"^(?:\w+,? )?[A-ZÄÖÜÉ][^\W\d_]+, ")
+_WHEN = re.compile(
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|gestern|heute|morgen|letzte\w*|nächste\w*|ayer|hoy|mañana"
+    r"|pasad[oa]|próxim[oa]|hier|demain|derni[eè]re?|prochaine?)\b"
+)
+# An assistant that begins so repeats what the user has told, with a compliment.
+_COMPLIMENTS = re.compile(
+    r"(?:prima|perfekt|super|toll|wie schön|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
+    r"|lovely|how (?:nice|lovely|exciting)|perfecto|estupendo|genial|qué (?:bien|bueno)|muy bien|parfait|très bien"
+    r"|excellente?|magnifique|quelle? (?:belle|bonne))\b"
+    r"|.*\b(?:sounds?|looks?|must be|klingt|suena) (?:\w+ ){0,2}(?:adorable|lovely|great|fantastic|fascinating"
+    r"|wonderful|delicious|amazing|exciting|perfect|fun|gut|toll|super|genial|bien)\b",
+    re.IGNORECASE,
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
@@ -124,7 +152,8 @@ _MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNOR
 _SPECIFIC = re.compile(r"[`@]|https?:|\w/\w+[/.]\w|\w_\w|\w\.(?:py|js|ts|md|txt|csv|json|pdf|toml|ya?ml|html|xlsx?)\b")
 _NAME = re.compile(r"(?<=[^\W\d_,;] )[A-ZÄÖÜÉ][^\W\d_]")
 _FULL_NAME = re.compile(
-    r"\b[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+ (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
+    r"\b(?!(?:Der|Die|Das|Den|Dem|Eine?[nmr]?|Im|Am|Bei|Mit|Für) )[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+"
+    r" (?:(?:van|von|de|del|ter|ten|di|da) )?[A-ZÄÖÜÉ][a-zäöüßáéíóúñ]+\b"
 )
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
@@ -144,7 +173,7 @@ def is_worth_telling(
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
     an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
     priority = rate_sentence(text)
-    if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)):
+    if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)) or is_platitude(text):
         return False
     if is_assistant:
         if is_quoted or not _is_news(text)[is_on_topic]:
@@ -218,6 +247,8 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return False, False
     if _SPECIFIC.search(text):
         return True, True
+    if priority < BINDING and not _DIGIT.search(text) and _COMPLIMENTS.match(text):
+        return False, False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or _DIGIT.search(text):
         is_told = topics >= _MIN_TOPIC + follows
@@ -226,6 +257,17 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return False, False
     tells = is_about_self(text) or _FULL_NAME.search(text) is not None or _has_names(text)
     return tells and not follows, tells or not _ADVISES.search(text.lower())
+
+
+@text_cache(8192)
+def is_platitude(text: str) -> bool:
+    """Whether it says what anybody could have said at any time: "Family time means a lot to me", "Wow, amazing!"."""
+    lower = text.lower()
+    if not (_PLATITUDE.search(lower) or _EXCLAIMS.match(text)) or _WHEN.search(lower):
+        return False
+    if _DIGIT.search(text) or _SPECIFIC.search(text):
+        return False
+    return _EXCLAIMS.match(text) is not None or is_german(text) or _NAME.search(_ADDRESSED.sub("", text)) is None
 
 
 def _has_names(text: str) -> bool:
