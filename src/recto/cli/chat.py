@@ -127,7 +127,7 @@ def _at_terminal(chat: "ChatState") -> None:
 
 def _open_prompt(chat: "ChatState") -> "PromptSession[str]":
     # prompt_toolkit: a fifth of a second
-    from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
+    from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
     from recto.cli.questions import open_prompt
     from recto.cli.slash import COMMANDS
 
@@ -135,9 +135,12 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str]":
         SourceCompleter(lambda: chat.talk.agent.enabled_texts, lambda kind: chat.talk.sources((kind,)).items),
         SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()}),
         LinkCompleter(lambda: chat.talk.vault),
+        AgentCompleter(lambda: chat.desk.agents.names() if chat.talk.id is None else ()),
         FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd()),
     )
-    return open_prompt(chat.desk.home, completers, chat.toolbar)
+    prompt = open_prompt(chat.desk.home, completers, chat.toolbar)
+    chat.remember = prompt.history.append_string
+    return prompt
 
 
 def _answer(chat: "ChatState", line: str) -> None:

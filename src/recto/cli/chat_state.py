@@ -1,5 +1,6 @@
 """ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ class ChatState(Struct):
     """What was typed while a reply came, and not sent: the next prompt begins with it."""
     cost: str = ""
     """What the conversation has cost so far, for the status line."""
+    remember: Callable[[str], object] = lambda line: None
+    """Puts a line into the prompt's history."""
     is_at_terminal: bool = False
     """A user types and reads; else lines come from a pipe."""
     over: bool = False
@@ -95,6 +98,7 @@ class ChatState(Struct):
 
     def take(self, line: str) -> None:
         """Takes a line that was typed while a reply came."""
+        self.remember(line)
         if line.startswith("/") and not line.startswith("//"):
             self.commands.append(line)
             return

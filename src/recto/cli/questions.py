@@ -15,7 +15,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, merge_completers
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Always, has_focus
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -214,7 +214,7 @@ class HistoryFile(FileHistory):
 def open_prompt(
     home: Path, completers: Sequence[Completer], toolbar: Callable[[], FormattedText]
 ) -> PromptSession[str]:
-    return PromptSession(
+    session: PromptSession[str] = PromptSession(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
@@ -227,6 +227,9 @@ def open_prompt(
         bottom_toolbar=toolbar,
         style=STYLE,
     )
+    # as an option of the session it would turn completion while typing off
+    session.default_buffer.enable_history_search = Always()
+    return session
 
 
 def _keys() -> KeyBindings:
@@ -247,7 +250,23 @@ def _keys() -> KeyBindings:
     def add_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
+    @keys.add("up", filter=has_focus(DEFAULT_BUFFER))
+    def up(event: KeyPressEvent) -> None:
+        _close_empty_menu(event.current_buffer)
+        event.current_buffer.auto_up(count=event.arg)
+
+    @keys.add("down", filter=has_focus(DEFAULT_BUFFER))
+    def down(event: KeyPressEvent) -> None:
+        _close_empty_menu(event.current_buffer)
+        event.current_buffer.auto_down(count=event.arg)
+
     return keys
+
+
+def _close_empty_menu(buffer: Buffer) -> None:
+    """While names are still looked up there is a menu without any, in which the arrows would do nothing."""
+    if buffer.complete_state and not buffer.complete_state.completions:
+        buffer.complete_state = None
 
 
 def _is_choosing(buffer: Buffer) -> bool:

@@ -114,8 +114,6 @@ class Screen:
         self._starting = starting
         self._running: dict[str, str] = {}
         """Running tools: call id -> name."""
-        self._is_interrupted = False
-        """Whether Ctrl-C has answered a question of this turn."""
         self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more, width=console.width)
         self._last = ""
         """The last print: "block" of the reply or "line" beside it. An empty line separates the two."""
@@ -265,8 +263,8 @@ class Screen:
         self._last = "line"
 
     def _approve(self, event: ApprovalAsked) -> None:
-        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no; the
-        second one stops the turn."""
+        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no,
+        and stops the turn."""
         if not has_keyboard():
             return
         if self._last == "block":
@@ -276,12 +274,8 @@ class Screen:
             with self._paused():
                 answer = ask_approval(self._console, event)
         except KeyboardInterrupt:
-            event.deny()
             self._print_line("")
-            if self._is_interrupted:
-                raise
-            self._is_interrupted = True
-            return
+            raise
         {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[answer]()
 
     @contextmanager

@@ -1,5 +1,5 @@
-"""Completers for what the user types in the chat: slash commands, [[links]] to notes and their headings, @paths, the
-note behind `/document`, and names of sources.
+"""Completers for what the user types in the chat: slash commands, [[links]] to notes and their headings, @paths and
+@agents, the note behind `/document`, and names of sources.
 
 When a vault or an agent cannot be read, they complete nothing, and typing goes on.
 """
@@ -7,7 +7,7 @@ When a vault or an agent cannot be read, they complete nothing, and typing goes 
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from recto.errors import RectoError
 from recto.sources.mentions import mentioned_sources
 from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
 from recto.vault.document import note_name
-from recto.vault.folder import Folder, is_note
+from recto.vault.folder import Enters, Folder, is_note
 from recto.vault.link_resolver import fold_name
 from recto.vault.links import Link, find_links, split_link
 
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from recto.vault.vault import Vault
 
 # Of a larger folder only the first files are offered.
-MOST_FILES = 50_000
+MOST_FILES = 200_000
+# Folders that programs fill: by their name, or by a file that the program puts there. pip, venv and most caches write
+# one of these files; npm and Python do not.
+GENERATED_NAMES = {"node_modules", "bower_components", "__pycache__", "site-packages"}
+GENERATED_MARKS = {"pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"}
 MENTIONS: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference"}
 # Offered for the beginning of a mention.
 BEGINNINGS = ("rule", "ref")
@@ -41,7 +45,9 @@ PATIENCE_S = 0.5
 
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
 _OPENED = re.compile(r"/document +(\S[^\n]*)?")
-_PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*))$")
+_PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|((?:[^\W\d_][^\s\"`<>|@]*)?))$")
+# The name of an agent counts as the first word of a message only.
+_AGENT = re.compile(r"@([\w.-]*)")
 _SOURCE_COMMAND = re.compile(r"/(rules|references|tools) +(add|remove|mode) +(\S[^\n]*)?")
 _SOURCE_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$', re.IGNORECASE)
 _MENTION_BEGUN = re.compile(r"(?<![\w@/.\\])@(r[a-z]*)$", re.IGNORECASE)
@@ -198,8 +204,9 @@ class FileCompleter(Completer):
         said = quoted if bare is None else bare
         roots = self._roots()
         if roots not in self._cached:
-            self._cached[roots] = CachedSuggestions(lambda: file_paths(roots))
-        for each in self._cached[roots].best(said) if said[:1].isalpha() else ():
+            self._cached[roots] = CachedSuggestions(lambda: file_paths(roots), PATIENCE_S)
+        is_begun = said[:1].isalpha() or typed[0] == "@"
+        for each in self._cached[roots].best(said) if is_begun else ():
             yield each.completion(typed[0][1:])
 
     def _roots(self) -> tuple[Path, ...]:
@@ -209,20 +216,44 @@ class FileCompleter(Completer):
 
 
 def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
-    """Files below the roots as an `@` takes them; a file below two roots is named from the nearer one."""
-    known: dict[Path, str] = {}
+    """Files below the roots as an `@` takes them, latest change first; a file below two roots is named from the nearer
+    one."""
+    known: dict[str, tuple[str, int]] = {}
     for root in roots:
-        for entry in _files(Folder(root)):
-            place = root / entry.path
-            if place not in known or len(entry.path) < len(known[place]):
-                known[place] = entry.path
-    for path in dict.fromkeys(known.values()):
+        start = f"{root}/"
+        for path, _, changed in _files(Folder(root), enters=_is_written_by_people):
+            place = start + path
+            if place not in known or len(path) < len(known[place][0]):
+                known[place] = (path, changed)
+    latest = sorted(known.values(), key=lambda each: -each[1])
+    for path in dict.fromkeys(path for path, _ in latest):
         if not _UNTYPED_SOURCE.search(path):
             yield Suggestion(fold_name(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
 
 
-def _files(folder: Folder) -> Iterator["FolderEntry"]:
-    return islice(folder.walk(), MOST_FILES)
+def _is_written_by_people(folder: str, names: Set[str]) -> bool:
+    return folder.rpartition("/")[2] not in GENERATED_NAMES and names.isdisjoint(GENERATED_MARKS)
+
+
+def _files(folder: Folder, enters: Enters | None = None) -> Iterator["FolderEntry"]:
+    return islice(folder.walk(enters=enters), MOST_FILES)
+
+
+class AgentCompleter(Completer):
+    """Names of agents behind an `@` that begins a message; `names` gives none where the agent is settled."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        if not (typed := _AGENT.fullmatch(document.text_before_cursor)):
+            return
+        try:
+            found = [name for name in self._names() if name.startswith(typed[1])]
+        except RectoError:
+            log.debug("the agents could not be listed", exc_info=True)
+            found = []
+        yield from (Completion(name, start_position=-len(typed[1]), display_meta="agent") for name in found)
 
 
 # -- sources

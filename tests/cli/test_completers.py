@@ -1,6 +1,7 @@
 """Completion of links, paths and sources while a message is typed."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,15 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
-from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter, file_paths, note_names
+from recto.cli.completers import (
+    AgentCompleter,
+    FileCompleter,
+    LinkCompleter,
+    SlashCompleter,
+    SourceCompleter,
+    file_paths,
+    note_names,
+)
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
 from recto.sources.mentions import mentioned_sources
@@ -215,9 +224,46 @@ def test_a_file_of_both_is_offered_once(vault: Vault, tmp_path: Path) -> None:
     assert offered(FileCompleter(lambda: vault, tmp_path), "@budg") == ["@Budget.md"]
 
 
-@pytest.mark.parametrize("typed", ["", "@", "@1", "me@bud", "a@b.c", "@/", '@"', "@bud ", "bud", "@@bud"])
+@pytest.mark.parametrize("typed", ["", "@1", "me@", "me@bud", "a@b.c", "@/", '@"', "@bud ", "bud", "@@bud"])
 def test_what_is_no_path_is_left_alone(vault: Vault, typed: str) -> None:
     assert offered(FileCompleter(lambda: vault, None), typed) == []
+
+
+def test_a_bare_at_offers_files_that_changed_last_first(tmp_path: Path) -> None:
+    for age, name in enumerate(("new.md", "src/older.py", "2024.md", "oldest one.md")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+        os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
+    files = FileCompleter(lambda: None, tmp_path)
+    expected = ["see @new.md", "see @src/older.py", "see @2024.md", 'see @"oldest one.md"']
+    assert offered(files, "see @") == expected
+
+
+def test_environments_caches_ignored_and_hidden_files_are_not_offered(tmp_path: Path) -> None:
+    kept = {"src/app.py", "env/plan.md", "Readme.md"}
+    left_out = {
+        "venv/pyvenv.cfg",
+        "venv/lib/app.py",
+        "cache/CACHEDIR.TAG",
+        "cache/app.py",
+        "src/__pycache__/app.pyc",
+        "web/node_modules/app/index.js",
+        "build/app.py",
+        ".idea/app.xml",
+        ".env",
+    }
+    for name in kept | left_out:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    (tmp_path / ".gitignore").write_text("build/\n")
+    assert set(offered(FileCompleter(lambda: None, tmp_path), "@")) == {f"@{name}" for name in kept}
+
+
+def test_agents_are_offered_where_a_message_begins() -> None:
+    agents = AgentCompleter(lambda: ["default", "reviewer"])
+    assert offered(agents, "@") == ["@default", "@reviewer"]
+    assert offered(agents, "@rev") == ["@reviewer"]
+    assert offered(agents, "ask @rev") == offered(agents, "@reviewer ") == offered(agents, "") == []
 
 
 def test_a_mention_of_a_source_is_no_path(vault: Vault) -> None:
