@@ -151,6 +151,7 @@ def _answer(chat: "ChatState", line: str) -> None:
             if _is_command(line):
                 _run_command(chat, line.strip())
             else:
+                chat.ask_trust()
                 _send(chat, line)
             while chat.waiting and chat.talk.waiting():  # queued while the reply was ending
                 _send(chat, ())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
     from recto.cli.listener import Listener
+    from recto.sources.server_config import ServerConfig
 
 # Messages that `/fork` and `/pin` list when none is given.
 OFFERED = 12
@@ -56,6 +57,8 @@ class ChatState(Struct):
     """What the conversation has cost so far, for the status line."""
     remember: Callable[[str], object] = lambda line: None
     """Puts a line into the prompt's history."""
+    asked_about: set[str] = field(default_factory=set)
+    """Servers that the user was asked about in this chat."""
     is_at_terminal: bool = False
     """A user types and reads; else lines come from a pipe."""
     over: bool = False
@@ -77,6 +80,34 @@ class ChatState(Struct):
         """Servers, model and tokenizer start while the next message is typed."""
         self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
         self.talk.wake()
+
+    def untrusted(self) -> "list[ServerConfig]":
+        """Servers of the project that run only once the user trusts them."""
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        waiting = {status.name for status in self.desk.servers.statuses() if status.state == "untrusted"}
+        return [config for config in self.talk.agent.servers if config.name in waiting]
+
+    def trust(self, server: str, shown: "ServerConfig | None") -> None:
+        """Trusts a server as the user has seen it, and starts it."""
+        trusted = self.desk.trust(server, self.talk.agent.name)
+        if trusted != shown:
+            self.desk.distrust(server, self.talk.agent.name)
+            raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self.tell(f"{server} is trusted: its tools are offered from now on")
+
+    def ask_trust(self) -> None:
+        """Asks once in a chat about each server that needs trust, before a message goes without its tools."""
+        from recto.cli.questions import ask_trust  # prompt_toolkit: a fifth of a second
+
+        for config in self.untrusted():
+            if config.name in self.asked_about:
+                continue
+            self.asked_about.add(config.name)
+            if ask_trust(self.console, config):
+                self.trust(config.name, config)
+            else:
+                self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
 
     def _set_meter(self) -> None:
         """Sets the meter of a stored conversation to its last request, or to the compaction after it."""

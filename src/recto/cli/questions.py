@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from prompt_toolkit import PromptSession
@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.chat.blocks import Compaction
+from recto.cli.drawing.sources import runs, unasked_in_words
 from recto.cli.drawing.transcripts import block_in_words, remarks
 from recto.cli.drawing.windows import rule
 from recto.cli.markdown import Page
@@ -32,6 +33,9 @@ from recto.cli.terminal import edited, forget_keys, revealed
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked
 from recto.home_files import HISTORY_FILE
+
+if TYPE_CHECKING:
+    from recto.sources.server_config import ServerConfig
 
 # Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
 AROUND, LEAST_ROWS = 8, 6
@@ -136,6 +140,33 @@ def _cut(value: Any, longest: int | None) -> Any:
     if isinstance(value, dict):
         return {key: _cut(each, longest) for key, each in value.items()}
     return value
+
+
+# -- may this server run?
+
+
+def ask_trust(console: Console, config: "ServerConfig") -> bool:
+    show_server(console, config)
+    return said_yes(console, "let it run? [y]es / [N]o ")
+
+
+def show_server(console: Console, config: "ServerConfig") -> None:
+    """All that a user trusts."""
+    console.print(rule(revealed(f"{config.name} is an MCP server of this project"), console.width))
+    facts = {"runs": runs(config, whole=True), "asks": unasked_in_words(config), "said in": revealed(config.origin)}
+    for name, value in facts.items():
+        if value:
+            console.print(Text(f"  {name:<8} {value}"), soft_wrap=not console.is_terminal)
+
+
+def said_yes(console: Console, question: str) -> bool:
+    """Ctrl-C and the end of input mean no."""
+    forget_keys()
+    try:
+        return console.input(Text(visible(question), "bold")).strip().lower() in ("y", "yes")
+    except (KeyboardInterrupt, EOFError):
+        console.print()
+        return False
 
 
 # -- should this compaction be made?
