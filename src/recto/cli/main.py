@@ -34,6 +34,7 @@ COMMANDS = {
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
     "keys": "Store keys of providers, list where they come from, remove them.",
+    "completion": "Print a script that lets your shell complete commands, options and names.",
 }
 INTERRUPTED = 130
 
