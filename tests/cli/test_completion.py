@@ -42,7 +42,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}\""""
 def test_bash_completes_commands_options_and_names(run: Run, script: Script, program: Path, home: Path) -> None:
     run("ask", "-m", script({"text": "Yes."}), "Plan the apples")
     (home / "agents" / "reviewer").mkdir(parents=True)
-    (home / "models.toml").write_text('[best]\nmodel = "openai:gpt-4o"\n')
+    (home / "models.toml").write_text('[best]\nprovider = "openai"\nid = "gpt-4o"\n')
     assert in_bash(["recto", "ch"], program) == ["chat"]
     assert in_bash(["recto", "conversations", "arc"], program) == ["archive"]
     assert in_bash(["recto", "chat", "--resu"], program) == ["--resume"]

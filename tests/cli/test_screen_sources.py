@@ -102,7 +102,7 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
     model = script({"tool_calls": [WAIT]}, {"text": "After all."})
     chat = begin(terminal, model, "--allow-tool", "harbour/wait")
     chat.type("wait\r")
-    chat.wait_for("running harbour:wait…")
+    chat.wait_for("calling harbour:wait…")
     chat.type("\x03")
     chat.wait_for("stopped; what came is kept")
     chat.wait_for("› ")
