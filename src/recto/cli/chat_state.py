@@ -198,6 +198,10 @@ class ChatState(Struct):
 
         if not self.is_at_terminal:
             return Lines(shows_context=self.shows_context)
+        if not self.console.is_terminal:
+            from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
+
+            return PlainLines(self.console, shows_context=self.shows_context)
         from recto.cli.drawing.sources import starting_in_words
         from recto.cli.screen import Screen
         from recto.cli.typeahead import Typeahead
@@ -226,6 +230,11 @@ class ChatState(Struct):
             "/help",
         ]
         return " · ".join(parts)
+
+    def status(self) -> str:
+        """What the toolbar shows, as a sentence."""
+        used = f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens used" if self.usage else "nothing sent yet"
+        return ", ".join(filter(None, (used, self.cost, self.talk.model)))
 
     def toolbar(self) -> "FormattedText":
         from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second

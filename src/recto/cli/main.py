@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
-        given = list(sys.argv[1:] if args is None else args)
+        given = _without_plain(list(sys.argv[1:] if args is None else args))
         named |= {"prog_name": "recto", "standalone_mode": False}
         try:
             code = super().main(given, *rest, **named)
@@ -91,6 +91,7 @@ class LazyGroup(click.Group):
     envvar="RECTO_LOG_FILE",
     help="Log to FILE (or set RECTO_LOG_FILE); RECTO_LOG=debug, info, warning or error says how much.",
 )
+@click.option("--plain", is_flag=True, expose_value=False, help="For screen readers: plain lines, no drawings.")
 @click.pass_context
 def recto(ctx: click.Context, log_file: str | None) -> None:
     """Chat with language models, and see exactly what they are sent.
@@ -102,6 +103,15 @@ def recto(ctx: click.Context, log_file: str | None) -> None:
         from recto.cli.log import set_up  # logging: only when it is wanted
 
         set_up(level, log_file, ctx.invoked_subcommand or "")
+
+
+def _without_plain(args: list[str]) -> list[str]:
+    """`--plain` may stand behind any command."""
+    end = args.index("--") if "--" in args else len(args)
+    if "--plain" not in args[:end]:
+        return args
+    show.force_plain()
+    return [*(arg for arg in args[:end] if arg != "--plain"), *args[end:]]
 
 
 def _with_ask(args: list[str]) -> list[str]:

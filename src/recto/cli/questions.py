@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from signal import default_int_handler
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ from recto.cli.drawing.transcripts import block_in_words, remarks
 from recto.cli.drawing.windows import rule
 from recto.cli.markdown import Page
 from recto.cli.show import counted, shortened, visible
-from recto.cli.terminal import edited, forget_keys, revealed
+from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked
 from recto.home_files import HISTORY_FILE
@@ -212,7 +213,7 @@ def _edited_summary(console: Console, summary: str) -> str | None:
     return changed
 
 
-MARK = "› "
+MARK, PLAIN_MARK = "› ", "> "
 STYLE = Style.from_dict(
     {
         "mark": "bold ansicyan",
@@ -240,6 +241,24 @@ class HistoryFile(FileHistory):
     def store_string(self, string: str) -> None:
         with suppress(OSError):
             super().store_string(string)
+
+
+class PlainPrompt:
+    """A prompt for screen readers: whole lines, nothing redrawn. A backslash at the end of a line adds a line."""
+
+    def __init__(self, home: Path) -> None:
+        self.history = HistoryFile(home / HISTORY_FILE)
+
+    def prompt(self, default: str = "") -> str:
+        """Raises KeyboardInterrupt and EOFError as the other prompt does. `default` goes before what is typed."""
+        lines = [default] if default else []
+        with on_interrupt(default_int_handler):
+            while (line := input(PLAIN_MARK)).endswith("\\"):
+                lines.append(line[:-1])
+        said = "\n".join((*lines, line))
+        if said.strip():
+            self.history.append_string(said)
+        return said
 
 
 def open_prompt(

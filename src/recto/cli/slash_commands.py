@@ -174,7 +174,7 @@ def show_window(chat: ChatState, argument: str) -> None:
 
 
 def compact(chat: ChatState, argument: str) -> None:
-    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.is_at_terminal else Lines()
+    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.console.is_terminal else Lines()
     follow(chat.talk.stream_compaction(argument), listener, chat.watch)
     if block := chat.talk.compaction():
         chat.resized(block)
