@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -27,10 +29,12 @@ from recto.events import (
     TextDelta,
     ToolFinished,
     ToolStarted,
+    Working,
 )
 from recto.ids import new_id
 from recto.recall.archive import WaitPolicy
 from recto.sources.tools import CANCELLED
+from recto.turn.prepared import PreparedTurn
 
 
 @pytest.fixture
@@ -807,3 +811,37 @@ def test_tool_blocks_survive_the_store(desk: Open, script: Script, vault: Path) 
     kinds = [type(block) for message in talk.messages() for block in message.blocks]
     assert ToolCall in kinds
     assert ToolResult in kinds
+
+
+def _slowly(step: Callable[..., Any]) -> Callable[..., Any]:
+    async def slow(*args: Any) -> Any:
+        await asyncio.sleep(0.05)
+        return await step(*args)
+
+    return slow
+
+
+def test_steps_that_take_long_are_told(
+    desk: Open, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.engine.PATIENCE_S", 0)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for step in ("pick", "fill"):
+        monkeypatch.setattr(PreparedTurn, step, _slowly(getattr(PreparedTurn, step)))
+    talk = desk(model := script({"text": "Yes."}), notes).conversation()
+    told = [event for event in talk.stream("hello") if isinstance(event, Working)]
+    assert Working("model", model=model) in told
+    assert Working("sources") in told
+    assert Working("search") in told
+
+
+def test_a_turn_that_is_left_while_a_step_takes_long_ends_the_step(
+    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recto.engine.PATIENCE_S", 0)
+    talk = desk(script({"text": "Yes."})).conversation()
+    events = talk.stream("hello")
+    assert any(isinstance(event, Working) for event in events)
+    events.close()
+    assert talk.ask("again").text == "Yes."

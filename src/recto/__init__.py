@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ToolCallsPending,
         ToolFinished,
         ToolStarted,
+        Working,
     )
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
@@ -76,7 +77,7 @@ _DOOR = {
     "RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
     "NotesQuoted Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta "
-    "ToolCallsPending ToolFinished ToolStarted",
+    "ToolCallsPending ToolFinished ToolStarted Working",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
 
@@ -113,6 +114,7 @@ __all__ = [  # noqa: RUF022  by what they are
     "SummaryProgress",
     "CompactionProposed",
     "ContextCompacted",
+    "Working",
     "Sent",
     "Retrying",
     "TextDelta",

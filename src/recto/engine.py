@@ -5,11 +5,11 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
-from recto.events import Event, Noticed, Sent
+from recto.events import Event, Noticed, Sent, Working
 from recto.ids import new_id
 from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
+# A step that takes longer is told.
+PATIENCE_S = 0.5
 DRAFT = "next"
 """The id of a message that is not stored."""
 
@@ -146,12 +148,21 @@ class Engine:
             yield event
         name = self.builder.model_name(session.model, options, await appended.reads.agent)
         # not beside the start of a tiny model, which lets nothing else in this process run
-        if quoted := await self.passages.quote_ahead(session, appended, self.builder.known_model(name)):
+        quoting = asyncio.ensure_future(self.passages.quote_ahead(session, appended, self.builder.known_model(name)))
+        async for event in _told_if_slow(quoting, partial(self._choosing, session)):
+            yield event
+        if quoted := quoting.result():
             yield quoted
-        turn_input = await self._input(session, appended.message, options, appended.reads)
+        resolving = asyncio.ensure_future(self._input(session, appended.message, options, appended.reads))
+        async for event in _told_if_slow(resolving, lambda: Working("model", model=name)):
+            yield event
+        turn_input = resolving.result()
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
-        prepared = await self._prepare(turn_input, is_continued=appended.is_continued)  # 2 find, 3 pick
+        preparing = asyncio.ensure_future(self._prepare(turn_input, is_continued=appended.is_continued))
+        async for event in _told_if_slow(preparing, partial(self._choosing, session)):  # 2 find, 3 pick
+            yield event
+        prepared = preparing.result()
         results = session.head if appended.is_continued else appended.message.parent
         if waited and results:
             await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
@@ -169,7 +180,10 @@ class Engine:
                 turn, is_stored = compaction.turn, compaction.is_stored
             loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
             session.apply(loaded=loaded, settings=turn.context.settings)
-            turn = await prepared.fill(turn)  # what is recalled, in the room that is left
+            filling = asyncio.ensure_future(prepared.fill(turn))  # what is recalled, in the room that is left
+            async for event in _told_if_slow(filling, lambda: Working("search")):
+                yield event
+            turn = filling.result()
             late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
             for note in session.new_notes([*prepared.count_notes, *late]):
                 yield Noticed(note)
@@ -248,6 +262,12 @@ class Engine:
                 await asyncio.to_thread(self.archive.check)
 
     # -- the steps
+
+    def _choosing(self, session: ChatSession) -> Working:
+        """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
+        status = self.vaults.search(session.vault).status if session.vault else None
+        left = status.documents - status.indexed if status else 0
+        return Working("notes", notes=left) if left else Working("sources")
 
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
@@ -397,3 +417,16 @@ class Engine:
         await self.builder.close()
         await self.streams.flush()
         self.store_thread.close()
+
+
+async def _told_if_slow(step: asyncio.Future[Any], tell: Callable[[], Working]) -> AsyncGenerator[Event, None]:
+    """Waits for a step, and says what it does once that takes long. Whoever leaves early ends the step."""
+    try:
+        done, _ = await asyncio.wait([step], timeout=PATIENCE_S)
+        if not done:
+            yield await asyncio.to_thread(tell)
+            await asyncio.wait([step])
+    finally:
+        if not step.done():
+            step.cancel()
+            await asyncio.wait([step])

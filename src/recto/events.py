@@ -214,6 +214,20 @@ class Unanswered(Exception):
     """The question was closed without an answer."""
 
 
+Stage = Literal["model", "notes", "sources", "search"]
+
+
+class Working(Struct, frozen=True):
+    """A step before the request leaves has taken half a second, and goes on: the model is loaded, notes are indexed,
+    sources are chosen, archived messages are searched."""
+
+    stage: Stage
+    model: str = ""
+    """The model that is loaded."""
+    notes: int = 0
+    """How many notes are not indexed yet."""
+
+
 class Sent(Struct, frozen=True):
     """The request is recorded and is being sent."""
 
@@ -270,6 +284,7 @@ Event = (
     | CompactionProposed
     | ApprovalAsked
     | ContextCompacted
+    | Working
     | Sent
     | Retrying
     | TextDelta

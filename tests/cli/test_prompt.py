@@ -2,15 +2,19 @@
 
 from pathlib import Path
 
+import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
-from tests.cli.test_completion import boat, vault
+from tests.cli.conftest import Run, rows
+from tests.cli.terminal import Terminal
+from tests.cli.test_completers import boat, vault
+from tests.conftest import Script
 
-from recto.cli.completion import LinkCompleter, SlashCompleter
-from recto.cli.questions import open_prompt
+from recto.cli.completers import LinkCompleter, SlashCompleter
+from recto.cli.questions import HistoryFile, open_prompt
 from recto.vault.vault import Vault
 
 __all__ = ["boat", "vault"]
@@ -36,3 +40,73 @@ def typed_at_prompt(keys: str, vault: Vault, home: Path) -> str:
 def test_enter_takes_what_was_chosen_and_then_sends(vault: Vault, home: Path) -> None:
     assert typed_at_prompt("see [[budg~\t\r now\r", vault, home) == "see [[Budget]] now"
     assert typed_at_prompt("/cont~\t\r", vault, home) == "/context"
+
+
+def chat_after(terminal: type[Terminal], model: str, home: Path, *typed: str) -> Terminal:
+    """A chat whose history has these lines, at its prompt."""
+    home.mkdir(exist_ok=True)
+    history = HistoryFile(home / "history")
+    for line in typed:
+        history.store_string(line)
+    chat = terminal("chat", "-m", model)
+    chat.wait_for_prompt()
+    return chat
+
+
+def sent(chat: Terminal, run: Run) -> str:
+    chat.wait_for("Yes.")
+    chat.wait_for("› ")
+    chat.type("\x04")
+    assert chat.code() == 0
+    return str(rows(run("conversations", "show", "--json"))[0]["text"])
+
+
+def test_ctrl_r_searches_what_was_typed_before(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
+    chat = chat_after(terminal, script({"text": "Yes."}), home, "which fuse\nfor the pump?", "who owns her?")
+    chat.type("\x12fus")
+    chat.wait_for("which fuse")
+    chat.type("\r")
+    chat.settle()
+    chat.type("\r")
+    assert sent(chat, run) == "which fuse\nfor the pump?"
+
+
+def test_the_arrow_up_finds_lines_that_begin_as_typed(
+    terminal: type[Terminal], script: Script, run: Run, home: Path
+) -> None:
+    chat = chat_after(terminal, script({"text": "Yes."}), home, "which fuse?", "who owns her?", "which engine?", "then")
+    chat.settle()
+    chat.type("which\x1b[A")
+    chat.wait_for("engine?")
+    chat.type("\x1b[A")
+    chat.wait_for("fuse?")
+    chat.type("\x1b[B")
+    chat.wait_for("engine?")
+    chat.type("\r")
+    assert sent(chat, run) == "which engine?"
+
+
+def test_what_is_typed_while_a_reply_comes_is_in_the_history(
+    terminal: type[Terminal], script: Script, run: Run, home: Path
+) -> None:
+    chat = chat_after(terminal, script({"text": "A long one", "delay_s": 1}, {"text": "Yes."}), home)
+    chat.type("first\r")
+    chat.wait_for("A")
+    chat.type("meanwhile\r")
+    sent(chat, run)
+    assert list(HistoryFile(home / "history").load_history_strings()) == ["meanwhile", "first"]
+
+
+def test_a_bare_at_offers_a_file_of_the_project(
+    terminal: type[Terminal], script: Script, run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / "venv").mkdir(parents=True)
+    (project / "venv" / "pyvenv.cfg").touch()
+    (project / "plan.md").write_text("The mast is 9 m.\n")
+    monkeypatch.chdir(project)
+    chat = chat_after(terminal, script({"text": "Yes."}), home)
+    chat.type("see @")
+    assert "pyvenv" not in chat.wait_for("plan.md")
+    chat.type("\t\r now\r")
+    assert sent(chat, run) == "see @plan.md now"

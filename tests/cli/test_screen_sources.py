@@ -76,38 +76,33 @@ def test_enter_says_no_and_always_is_not_asked_again(terminal: type[Terminal], s
     assert approvals(run) == ["denied", "always", "always"]
 
 
-def test_ctrl_c_at_the_question_says_no_and_a_second_stops_the_turn(
+def test_ctrl_c_at_the_question_refuses_the_call_and_stops_the_turn(
     terminal: type[Terminal], script: Script, run: Run
 ) -> None:
-    model = script(
-        {"tool_calls": [BERTH, WAIT]}, {"text": "Neither."}, {"tool_calls": [BERTH, WAIT]}, {"text": "Later."}
-    )
-    chat = begin(terminal, model)
+    chat = begin(terminal, script({"tool_calls": [BERTH, WAIT]}, {"text": "Later."}))
     chat.type("book\r")
     chat.wait_for(QUESTION)
     answer(chat, "\x03")
-    assert "harbour wants to run wait" in chat.wait_for(QUESTION)
-    answer(chat, "n\r")
-    assert "stopped" not in chat.wait_for("Neither.")
-    chat.wait_for("› ")
-    chat.type("again\r")
-    chat.wait_for(QUESTION)
-    answer(chat, "\x03")
-    chat.wait_for(QUESTION)
-    answer(chat, "\x03")
-    assert "Traceback" not in chat.wait_for("stopped; what came is kept")
+    told = chat.wait_for("stopped; what came is kept")
+    assert "Traceback" not in told
+    assert QUESTION not in told
     chat.wait_for("› ")
     chat.type("and now\r")
     chat.wait_for("Later.")
     leave(chat)
-    assert approvals(run)[:2] == ["denied", "denied"]
+    stored = rows(run("conversations", "show", "--json"))
+    assert [row["role"] for row in stored] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [row["status"] for row in stored] == ["done", "done", "stopped", "done", "done"]
+    refused, cancelled = stored[2]["blocks"]
+    assert refused["approval"] == "denied"
+    assert cancelled["text"].startswith("cancelled")
 
 
 def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], script: Script) -> None:
     model = script({"tool_calls": [WAIT]}, {"text": "After all."})
     chat = begin(terminal, model, "--allow-tool", "harbour/wait")
     chat.type("wait\r")
-    chat.wait_for("running harbour:wait…")
+    chat.wait_for("calling harbour:wait…")
     chat.type("\x03")
     chat.wait_for("stopped; what came is kept")
     chat.wait_for("› ")

@@ -161,8 +161,10 @@ def open_listener(
     if not sys.stdout.isatty():
         return Lines(shows_context=shows_context)
     console = show.console()
-    if console.is_dumb_terminal:
-        return Lines(shows_context=shows_context)
+    if not console.is_terminal:
+        from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
+
+        return PlainLines(console, shows_context=shows_context)
     from recto.cli.screen import Screen  # rich: a tenth of a second
 
     return Screen(console, thinking=thinking, shows_context=shows_context, stopped=stopped or KEPT, starting=starting)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from recto.blocking import Desk, Talk
     from recto.cli.chat_state import ChatState
+    from recto.cli.questions import PlainPrompt
 
 
 @click.command()
@@ -51,11 +52,15 @@ def command(
             talk.allow(tool)
         talk.watch_vault()
         chat = ChatState(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
-        chat.is_at_terminal = has_screen(chat.console)
+        chat.is_at_terminal = has_screen(chat.console) or (show.is_plain() and is_read_and_typed())
         if chat.is_at_terminal:
             _at_terminal(chat)
         elif not _line_by_line(chat):
             sys.exit(1)
+
+
+def is_read_and_typed() -> bool:
+    return options.has_keyboard() and sys.stdout.isatty()
 
 
 def has_screen(console: "Console") -> bool:
@@ -125,19 +130,24 @@ def _at_terminal(chat: "ChatState") -> None:
         chat.tell(f"recto chat -c {chat.talk.number} continues this conversation")
 
 
-def _open_prompt(chat: "ChatState") -> "PromptSession[str]":
+def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
     # prompt_toolkit: a fifth of a second
-    from recto.cli.completion import FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
-    from recto.cli.questions import open_prompt
+    from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
+    from recto.cli.questions import PlainPrompt, open_prompt
     from recto.cli.slash import COMMANDS
 
+    if not chat.console.is_terminal:
+        return PlainPrompt(chat.desk.home)
     completers = (
         SourceCompleter(lambda: chat.talk.agent.enabled_texts, lambda kind: chat.talk.sources((kind,)).items),
         SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()}),
         LinkCompleter(lambda: chat.talk.vault),
+        AgentCompleter(lambda: chat.desk.agents.names() if chat.talk.id is None else ()),
         FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd()),
     )
-    return open_prompt(chat.desk.home, completers, chat.toolbar)
+    prompt = open_prompt(chat.desk.home, completers, chat.toolbar)
+    chat.remember = prompt.history.append_string
+    return prompt
 
 
 def _answer(chat: "ChatState", line: str) -> None:
@@ -148,6 +158,7 @@ def _answer(chat: "ChatState", line: str) -> None:
             if _is_command(line):
                 _run_command(chat, line.strip())
             else:
+                chat.ask_trust()
                 _send(chat, line)
             while chat.waiting and chat.talk.waiting():  # queued while the reply was ending
                 _send(chat, ())
@@ -158,6 +169,8 @@ def _answer(chat: "ChatState", line: str) -> None:
     _tell_waiting(chat)
     if not chat.over:
         chat.update_cost()
+        if not chat.console.is_terminal and chat.usage:
+            chat.tell(chat.status())
         chat.console.print()
 
 

@@ -1,5 +1,6 @@
 """ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
     from recto.cli.listener import Listener
+    from recto.sources.server_config import ServerConfig
 
 # Messages that `/fork` and `/pin` list when none is given.
 OFFERED = 12
@@ -53,6 +55,10 @@ class ChatState(Struct):
     """What was typed while a reply came, and not sent: the next prompt begins with it."""
     cost: str = ""
     """What the conversation has cost so far, for the status line."""
+    remember: Callable[[str], object] = lambda line: None
+    """Puts a line into the prompt's history."""
+    asked_about: set[str] = field(default_factory=set)
+    """Servers that the user was asked about in this chat."""
     is_at_terminal: bool = False
     """A user types and reads; else lines come from a pipe."""
     over: bool = False
@@ -75,6 +81,34 @@ class ChatState(Struct):
         self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
         self.talk.wake()
 
+    def untrusted(self) -> "list[ServerConfig]":
+        """Servers of the project that run only once the user trusts them."""
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        waiting = {status.name for status in self.desk.servers.statuses() if status.state == "untrusted"}
+        return [config for config in self.talk.agent.servers if config.name in waiting]
+
+    def trust(self, server: str, shown: "ServerConfig | None") -> None:
+        """Trusts a server as the user has seen it, and starts it."""
+        trusted = self.desk.trust(server, self.talk.agent.name)
+        if trusted != shown:
+            self.desk.distrust(server, self.talk.agent.name)
+            raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
+        self.desk.servers.wake(self.talk.agent.servers, self.desk.project)
+        self.tell(f"{server} is trusted: its tools are offered from now on")
+
+    def ask_trust(self) -> None:
+        """Asks once in a chat about each server that needs trust, before a message goes without its tools."""
+        from recto.cli.questions import ask_trust  # prompt_toolkit: a fifth of a second
+
+        for config in self.untrusted():
+            if config.name in self.asked_about:
+                continue
+            self.asked_about.add(config.name)
+            if ask_trust(self.console, config):
+                self.trust(config.name, config)
+            else:
+                self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
+
     def _set_meter(self) -> None:
         """Sets the meter of a stored conversation to its last request, or to the compaction after it."""
         last = self.talk.last_request()
@@ -95,6 +129,7 @@ class ChatState(Struct):
 
     def take(self, line: str) -> None:
         """Takes a line that was typed while a reply came."""
+        self.remember(line)
         if line.startswith("/") and not line.startswith("//"):
             self.commands.append(line)
             return
@@ -163,6 +198,10 @@ class ChatState(Struct):
 
         if not self.is_at_terminal:
             return Lines(shows_context=self.shows_context)
+        if not self.console.is_terminal:
+            from recto.cli.plain import PlainLines  # prompt_toolkit: a fifth of a second
+
+            return PlainLines(self.console, shows_context=self.shows_context)
         from recto.cli.drawing.sources import starting_in_words
         from recto.cli.screen import Screen
         from recto.cli.typeahead import Typeahead
@@ -191,6 +230,11 @@ class ChatState(Struct):
             "/help",
         ]
         return " · ".join(parts)
+
+    def status(self) -> str:
+        """What the toolbar shows, as a sentence."""
+        used = f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens used" if self.usage else "nothing sent yet"
+        return ", ".join(filter(None, (used, self.cost, self.talk.model)))
 
     def toolbar(self) -> "FormattedText":
         from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second

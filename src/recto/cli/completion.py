@@ -1,308 +1,103 @@
-"""Completers for what the user types in the chat: slash commands, [[links]] to notes and their headings, @paths, the
-note behind `/document`, and names of sources.
+"""`recto completion`: a script for the shell, and the names that it completes. Nothing heavy is imported for them."""
 
-When a vault or an agent cannot be read, they complete nothing, and typing goes on.
-"""
-
-import logging
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+import click
+from click.shell_completion import CompletionItem, get_completion_class
 
-from recto.cli.slash_commands import NAMED
-from recto.cli.suggestions import CachedSuggestions, Suggestion, Suggestions
+from recto.cli import show
 from recto.errors import RectoError
-from recto.sources.mentions import mentioned_sources
-from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
-from recto.vault.document import note_name
-from recto.vault.folder import Folder, is_note
-from recto.vault.link_resolver import fold_name
-from recto.vault.links import Link, find_links, split_link
 
-if TYPE_CHECKING:
-    from recto.sources.overrides import SourceStatus
-    from recto.vault.folder import FolderEntry
-    from recto.vault.vault import Vault
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_RECTO_COMPLETE"
+TITLE_WIDTH = 60
+# Conversations that are offered.
+MOST = 50
 
-# Of a larger folder only the first files are offered.
-MOST_FILES = 50_000
-MENTIONS: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference"}
-# Offered for the beginning of a mention.
-BEGINNINGS = ("rule", "ref")
-# Typing does not wait longer for a server that is starting.
-PATIENCE_S = 0.5
-
-_LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
-_OPENED = re.compile(r"/document +(\S[^\n]*)?")
-_PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\W\d_][^\s\"`<>|@]*))$")
-_SOURCE_COMMAND = re.compile(r"/(rules|references|tools) +(add|remove|mode) +(\S[^\n]*)?")
-_SOURCE_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$', re.IGNORECASE)
-_MENTION_BEGUN = re.compile(r"(?<![\w@/.\\])@(r[a-z]*)$", re.IGNORECASE)
-# Mentions a rule or a reference, not a file.
-_MENTIONS_SOURCE = re.compile(r"@(rule|ref|reference):", re.IGNORECASE)
-_NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
-_PLAIN = re.compile(r"\w[\w -]*\w|\w")
-# Characters that would end or divide a link; headings are found without them.
-_DIVIDERS = re.compile(r"[\[\]#^|]+")
-# Cannot be typed on one line; cannot be in a linked name; must be tried in a link.
-_UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
-_UNLINKED = re.compile(r"[|^]")
-_ODD = re.compile(r"[\[\]#`%<\\]|\s$")
-
-OpenVault = Callable[[], "Vault | None"]
-LookUp = Callable[["Vault"], Iterable[Suggestion]]
-SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
-"""Name of a slash command -> its help, and the words that may follow it."""
-
-log = logging.getLogger(__name__)
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-class SlashCompleter(Completer):
-    """Names of slash commands, and the words behind them."""
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> None:
+    """Print a script that lets your shell complete commands, options and names.
 
-    def __init__(self, commands: SlashWords) -> None:
-        self._commands = commands
+    bash: put `eval "$(recto completion bash)"` into ~/.bashrc. zsh: the same with zsh into ~/.zshrc, below compinit.
+    fish: recto completion fish > ~/.config/fish/completions/recto.fish
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        if not typed.startswith("/") or "\n" in typed:
-            return
-        name, space, word = typed[1:].partition(" ")
-        if not space:
-            yield from self._names(name)
-        elif name in self._commands:
-            _, words = self._commands[name]
-            yield from (Completion(each, start_position=-len(word)) for each in words if each.startswith(word))
-
-    def _names(self, typed: str) -> Iterable[Completion]:
-        for name, (help, _) in self._commands.items():
-            if name.startswith(typed):
-                yield Completion(f"/{name}", start_position=-len(typed) - 1, display_meta=help)
-
-
-# -- [[links]], /document
-
-
-class LinkCompleter(Completer):
-    """Names of notes in links, and paths of notes behind `/document`."""
-
-    def __init__(self, vault: OpenVault) -> None:
-        self._vault = vault
-        self._cached: dict[tuple[Path, LookUp], CachedSuggestions] = {}
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        link = _LINK.search(document.current_line_before_cursor)
-        opened = None if link else _OPENED.fullmatch(document.text_before_cursor)
-        is_typed = opened is not None or (link is not None and "|" not in link[1])
-        vault = self._vault() if is_typed else None
-        if vault and opened:
-            typed = opened[1] or ""
-            yield from (each.completion(typed) for each in self._best(note_paths, vault, typed))
-        elif vault and link:
-            yield from self._linked(vault, link[1], _closing(document.text_after_cursor))
-
-    def _linked(self, vault: "Vault", typed: str, closing: str) -> Iterator[Completion]:
-        name, sign, heading = typed.rpartition("#")
-        for each in self._best(note_names, vault, typed.lstrip()):
-            if not sign or "#" in each.key:
-                yield each.completion(typed, closing)
-        for each in _headings(vault, name, heading) if sign else ():
-            yield each.completion(heading, closing)
-
-    def _best(self, look_up: LookUp, vault: "Vault", typed: str) -> list[Suggestion]:
-        key = (vault.root, look_up)
-        if key not in self._cached:
-            self._cached[key] = CachedSuggestions(lambda: look_up(vault))
-        return self._cached[key].best(typed)
-
-
-def note_names(vault: "Vault") -> Iterator[Suggestion]:
-    """Every file by the shortest link that leads to it, latest change first; then notes by their aliases."""
-    paths = [entry.path for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns)]
-    names = {path: note_name(path) if is_note(path) else path.rpartition("/")[2] for path in paths}
-    bearers = Counter(fold_name(name) for name in names.values())
-    links = {path: name if bearers[fold_name(name)] == 1 else path.removesuffix(".md") for path, name in names.items()}
-    links = {path: link for path, link in links.items() if not _UNLINKED.search(link) and _leads(vault, link, path)}
-    for path, link in links.items():
-        folder = path.rpartition("/")[0]
-        yield Suggestion(fold_name(link), link, link, f"{folder}/" if folder else "")
-    for note in vault.documents():
-        for alias in note.aliases if note.path in links else ():
-            link, caption = links[note.path], " ".join(_DIVIDERS.sub(" ", alias).split())
-            if caption and _leads(vault, insert := f"{link}|{caption}", note.path):
-                yield Suggestion(fold_name(alias), insert, alias, f"→ {link}")
-
-
-def _leads(vault: "Vault", inside: str, path: str) -> bool:
-    """Whether `[[inside]]` is a link that leads to this path."""
-    if _UNTYPED.search(inside):
-        return False
-    if not _ODD.search(inside):
-        return True
-    found = find_links(f"[[{inside}]]")
-    return [each.inner for each in found] == [inside] and vault.resolve(found[0]) == path
-
-
-def note_paths(vault: "Vault") -> Iterator[Suggestion]:
-    """Notes by their paths, latest change first."""
-    for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns):
-        if is_note(entry.path) and not _UNTYPED.search(entry.path):
-            yield Suggestion(fold_name(entry.path), entry.path, entry.path)
-
-
-def _headings(vault: "Vault", name: str, typed: str) -> list[Suggestion]:
-    """The headings of the named note; in document order while nothing is typed."""
-    try:
-        path = vault.resolve(Link(f"[[{name}]]", *split_link(name))) if name.strip("# ") else None
-        headings = vault.read(path).parsed.headings if path and is_note(path) else ()
-    except RectoError:
-        log.debug("the headings of a note could not be read", exc_info=True)
-        return []
-    plain = [" ".join(_DIVIDERS.sub(" ", heading.text).split()) for heading in headings]
-    found = [
-        Suggestion(fold_name(text), text, text, "#" * heading.level)
-        for text, heading in zip(plain, headings, strict=True)
-        if text
-    ]
-    return Suggestions(found).best(typed.lstrip())
-
-
-def _closing(after: str) -> str:
-    """The brackets that are still missing before the text after the cursor."""
-    return "]]"[len(after[:2]) - len(after[:2].lstrip("]")) :]
-
-
-# -- @paths
-
-
-class FileCompleter(Completer):
-    """Files of the project and the vault behind an `@`."""
-
-    def __init__(self, vault: OpenVault, project: Path | None) -> None:
-        self._vault, self._project = vault, project
-        self._cached: dict[tuple[Path, ...], CachedSuggestions] = {}
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = _PATH.search(document.current_line_before_cursor)
-        if typed is None or _MENTIONS_SOURCE.match(typed[0]):
-            return
-        quoted, bare = typed.groups()
-        said = quoted if bare is None else bare
-        roots = self._roots()
-        if roots not in self._cached:
-            self._cached[roots] = CachedSuggestions(lambda: file_paths(roots))
-        for each in self._cached[roots].best(said) if said[:1].isalpha() else ():
-            yield each.completion(typed[0][1:])
-
-    def _roots(self) -> tuple[Path, ...]:
-        vault = self._vault()
-        found = (self._project, vault.root if vault else None)
-        return tuple(dict.fromkeys(root.resolve() for root in found if root))
-
-
-def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
-    """Files below the roots as an `@` takes them; a file below two roots is named from the nearer one."""
-    known: dict[Path, str] = {}
-    for root in roots:
-        for entry in _files(Folder(root)):
-            place = root / entry.path
-            if place not in known or len(entry.path) < len(known[place]):
-                known[place] = entry.path
-    for path in dict.fromkeys(known.values()):
-        if not _UNTYPED_SOURCE.search(path):
-            yield Suggestion(fold_name(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
-
-
-def _files(folder: Folder) -> Iterator["FolderEntry"]:
-    return islice(folder.walk(), MOST_FILES)
-
-
-# -- sources
-
-
-class SourceCompleter(Completer):
-    """Names of sources behind `/rules`, `/references` and `/tools`, and behind `@rule:` and `@ref:` in a message.
-
-    `written` gives the agent's rules and references; `listed` gives the sources of a kind, which may ask servers.
+    Example: recto completion bash
     """
-
-    def __init__(
-        self,
-        written: Callable[[], Iterable[Rule | Reference]],
-        listed: Callable[[SourceKind], Iterable["SourceStatus"]],
-    ) -> None:
-        self._written, self._listed = written, listed
-        self._cached: dict[tuple[SourceKind, str], CachedSuggestions] = {}
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        line = document.current_line_before_cursor
-        if found := _SOURCE_COMMAND.fullmatch(document.text_before_cursor):
-            yield from self._behind_command(NAMED[found[1]], found[2], found[3] or "")
-        elif found := _SOURCE_MENTION.search(line):
-            after = document.text_after_cursor[:1] if found[2].startswith('"') else ""
-            yield from self._mentioned(MENTIONS[found[1].lower()], found[2], after)
-        elif found := _MENTION_BEGUN.search(line):
-            kinds = {each.kind for each in self._mentionable()}
-            fitting = (each for each in BEGINNINGS if each.startswith(found[1].lower()) and MENTIONS[each] in kinds)
-            yield from (Completion(f"{each}:", start_position=-len(found[1])) for each in fitting)
-
-    def _behind_command(self, kind: SourceKind, verb: str, typed: str) -> Iterator[Completion]:
-        key = (kind, verb)
-        if key not in self._cached:
-            self._cached[key] = CachedSuggestions(lambda: source_names(self._listed(kind), verb), PATIENCE_S)
-        name, _, mode = typed.rpartition(" ")
-        best = self._cached[key].best
-        if verb == "mode" and any(each.insert == name.strip() for each in best(name.strip())):
-            yield from (Completion(each, start_position=-len(mode)) for each in INCLUDES if each.startswith(mode))
-        else:
-            yield from (each.completion(typed) for each in best(typed))
-
-    def _mentioned(self, kind: SourceKind, typed: str, after: str) -> Iterator[Completion]:
-        some = (each for each in self._mentionable() if each.kind == kind and _can_be_mentioned(each))
-        found = [
-            Suggestion(fold_name(each.name), _quoted(each.name, typed), each.name, each.description) for each in some
-        ]
-        for each in Suggestions(found).best(typed.removeprefix('"')):
-            # a closing quote that is already behind the cursor is not written again
-            yield (replace(each, insert=each.insert[:-1]) if after == '"' else each).completion(typed)
-
-    def _mentionable(self) -> list[Rule | Reference]:
-        try:
-            return list(self._written())
-        except RectoError:
-            log.debug("the agent's sources could not be read", exc_info=True)
-            return []
+    known = get_completion_class(shell)
+    assert known is not None
+    script = known(click.Command("recto"), {}, "recto", VARIABLE)
+    # not source(), which starts a bash to learn its version
+    text = script.source_template % script.source_vars()
+    show.hand_over(_for_names(text) if shell == "bash" else text)
 
 
-def source_names(listed: Iterable["SourceStatus"], verb: str) -> Iterator[Suggestion]:
-    """Sources that can be added, removed or given another mode. `mode` takes a server too, for all its tools."""
-    some = list(listed)
-    servers = dict.fromkeys(each.source.id.server for each in some if each.source.id.server)
-    for server in servers if verb == "mode" else ():
-        yield Suggestion(fold_name(server), server, server, "all its tools")
-    for each in some:
-        id = each.source.id
-        fits = {"add": each.mode is None and each.source.enabled, "remove": each.mode is not None}.get(verb, True)
-        name = f"{id.server}/{id.name}" if id.server else id.name
-        if fits and not _UNTYPED_SOURCE.search(name):
-            yield Suggestion(fold_name(name), name, name, each.source.description)
+def _for_names(script: str) -> str:
+    """bash would split names of models at their colon, and insert titles without quotes."""
+    quoted = script.replace("COMPREPLY+=($value)", """COMPREPLY+=("$(printf '%q' "$value")")""")
+    return quoted.replace("read type value", "read -r type value") + "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n"
 
 
-def _quoted(name: str, typed: str) -> str:
-    return f'"{name}"' if typed.startswith('"') or _NEEDS_QUOTES.search(name) else name
+def _offering(find: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
+    """Completes with names, each with a word about it. A failure offers nothing: the command itself reports it."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        with suppress(RectoError, OSError):
+            return [
+                CompletionItem(name, help=show.shortened(about, TITLE_WIDTH) or None)
+                for name, about in find()
+                if name.lower().startswith(incomplete.lower()) and name.isprintable()
+            ]
+        return []
+
+    return complete
 
 
-def _can_be_mentioned(source: Rule | Reference) -> bool:
-    """Some names contain characters that end a mention."""
-    if _PLAIN.fullmatch(source.name):
-        return True
-    kind = "ref" if source.kind == "reference" else source.kind
-    return mentioned_sources(f"@{kind}:{_quoted(source.name, '')}", [source]) == ([source], [])
+def _conversations() -> Iterable[tuple[str, str]]:
+    from recto import locations  # only to complete, as everything below
+    from recto.conversation_list import latest_conversations
+
+    store = locations.find_store(locations.find_home())
+    found = latest_conversations(MOST) if isinstance(store, str) or store.is_file() else []
+    yield from ((str(each.number), each.title) for each in found)
+    yield from ((each.title, f"#{each.number}") for each in found if each.title)
+
+
+def _agents() -> Iterable[tuple[str, str]]:
+    from recto import locations
+    from recto.agents.agents import Agents
+
+    home = locations.find_home()
+    return [(name, "") for name in Agents(home, locations.find_project(Path.cwd(), home)).names()]
+
+
+def _models() -> Iterable[tuple[str, str]]:
+    from recto import locations
+    from recto.providers.catalog import ModelCatalog
+
+    return [(name, "") for name in ModelCatalog(locations.find_home(), locations.find_project(Path.cwd())).described()]
+
+
+def _settings() -> Iterable[tuple[str, str]]:
+    from recto.settings import specs
+
+    return [(spec.key, spec.help) for spec in specs()]
+
+
+def _assignments() -> Iterable[tuple[str, str]]:
+    return [(f"{key}=", help) for key, help in _settings()]
+
+
+def _strategies() -> Iterable[tuple[str, str]]:
+    from recto.strategy import STRATEGIES
+
+    return [(name, "") for name in STRATEGIES]
+
+
+conversations, agents, models = _offering(_conversations), _offering(_agents), _offering(_models)
+settings, assignments, strategies = _offering(_settings), _offering(_assignments), _offering(_strategies)

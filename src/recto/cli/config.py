@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recto import locations, settings
-from recto.cli import options, show
+from recto.cli import completion, options, show
 from recto.cli.terminal import revealed
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show_settings(conversation: str | None, as_json: bool) -> None:
 
 
 @command.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=completion.settings)
 @of_conversation_option
 @options.as_json_option
 def get(key: str, conversation: str | None, as_json: bool) -> None:
@@ -81,7 +81,7 @@ def get(key: str, conversation: str | None, as_json: bool) -> None:
 
 
 @command.command("set")
-@click.argument("key")
+@click.argument("key", shell_complete=completion.settings)
 @click.argument("value")
 @click.option("--project", is_flag=True, help="For this project only, in its .recto folder.")
 @options.as_json_option

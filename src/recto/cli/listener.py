@@ -102,7 +102,7 @@ class Lines:
     """The plain listener: prints the reply to stdout as it comes, ends it with a newline, and notes the rest on
     stderr."""
 
-    answers = False
+    answers: bool = False
 
     def __init__(self, *, shows_context: bool = False) -> None:
         self._shows_context = shows_context
@@ -111,7 +111,9 @@ class Lines:
         self._is_sent = False
         self._is_slow = False
         """Whether the summary that is being made takes long, and this was told."""
-        self._gathered = ReferenceListener(is_terminal=sys.stderr is not None and sys.stderr.isatty())
+        self._gathered = ReferenceListener(
+            is_terminal=sys.stderr is not None and sys.stderr.isatty() and not show.is_plain()
+        )
 
     def __enter__(self) -> Self:
         return self

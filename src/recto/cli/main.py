@@ -33,6 +33,7 @@ COMMANDS = {
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
     "keys": "Store keys of providers, list where they come from, remove them.",
+    "completion": "Print a script that lets your shell complete commands, options and names.",
 }
 INTERRUPTED = 130
 
@@ -70,7 +71,7 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
-        given = list(sys.argv[1:] if args is None else args)
+        given = _without_plain(list(sys.argv[1:] if args is None else args))
         named |= {"prog_name": "recto", "standalone_mode": False}
         try:
             code = super().main(given, *rest, **named)
@@ -89,6 +90,7 @@ class LazyGroup(click.Group):
     envvar="RECTO_LOG_FILE",
     help="Log to FILE (or set RECTO_LOG_FILE); RECTO_LOG=debug, info, warning or error says how much.",
 )
+@click.option("--plain", is_flag=True, expose_value=False, help="For screen readers: plain lines, no drawings.")
 @click.pass_context
 def recto(ctx: click.Context, log_file: str | None) -> None:
     """Chat with language models, and see exactly what they are sent.
@@ -106,6 +108,15 @@ def _near(name: str) -> str:
     from recto.text import closest_key  # only where a name is wrong
 
     return closest_key(name, {command: command for command in COMMANDS})
+
+
+def _without_plain(args: list[str]) -> list[str]:
+    """`--plain` may stand behind any command."""
+    end = args.index("--") if "--" in args else len(args)
+    if "--plain" not in args[:end]:
+        return args
+    show.force_plain()
+    return [*(arg for arg in args[:end] if arg != "--plain"), *args[end:]]
 
 
 def _with_ask(args: list[str]) -> list[str]:

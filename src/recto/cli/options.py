@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from recto.cli import completion
 from recto.cli.terminal import bar
 from recto.errors import NotFound
 from recto.ids import id_start, is_id
@@ -66,9 +67,14 @@ class Place(Moment):
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
 limit_option = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most N.")
 set_option = click.option(
-    "--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any setting, for this call."
+    "--set",
+    "assignments",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=completion.assignments,
+    help="Any setting, for this call.",
 )
-conversation_argument = click.argument("id", metavar="[ID]", required=False)
+conversation_argument = click.argument("id", metavar="[ID]", required=False, shell_complete=completion.conversations)
 message_argument = click.argument("message", metavar="MESSAGE")
 document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
 allow_tool_option = click.option(
@@ -79,10 +85,18 @@ allow_tool_option = click.option(
     help="Let a tool, or all tools of a server, run without asking; can be given several times.",
 )
 conversation_option = click.option(
-    "--conversation", "-c", metavar="ID", help="Its number, id or title (default: the latest)."
+    "--conversation",
+    "-c",
+    metavar="ID",
+    shell_complete=completion.conversations,
+    help="Its number, id or title (default: the latest).",
 )
 home_option = click.option(
-    "--conversation", "-c", metavar="ID", help="Its conversation (default: where the id is; for a number the latest)."
+    "--conversation",
+    "-c",
+    metavar="ID",
+    shell_complete=completion.conversations,
+    help="Its conversation (default: where the id is; for a number the latest).",
 )
 
 
@@ -90,8 +104,12 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that change settings for this call; the command gets them as one `flags`, by key."""
 
     @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
-    @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
-    @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
+    @click.option(
+        "--model", "-m", metavar="NAME", shell_complete=completion.models, help="Who answers, as provider:model."
+    )
+    @click.option(
+        "--strategy", metavar="NAME", shell_complete=completion.strategies, help="What happens when the window is full."
+    )
     @click.option("--system", metavar="TEXT", help="The instructions for the model.")
     @click.option("--system-file", metavar="FILE", help="File with the instructions for the model.")
     @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
@@ -114,10 +132,16 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
 def place_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say which conversation is meant; the command gets `place`, a function of the desk."""
 
-    @click.option("--conversation", "-c", metavar="ID", help="Go on with this conversation: its number, id or title.")
+    @click.option(
+        "--conversation",
+        "-c",
+        metavar="ID",
+        shell_complete=completion.conversations,
+        help="Go on with this conversation: its number, id or title.",
+    )
     @click.option("--continue", "goes_on", is_flag=True, help="Go on with the latest conversation.")
     @click.option("--new", is_flag=True, help="Start a new conversation (the default).")
-    @click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
+    @click.option("--agent", metavar="NAME", shell_complete=completion.agents, help="The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, goes_on: bool, new: bool, agent: str | None, **named: Any) -> R:
         chooses = named.get("resume", False)  # an option of the chat alone
@@ -142,8 +166,19 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
 def session_options(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options that say whose sources are meant; the command gets `place`, a function of the desk."""
 
-    @click.option("--conversation", "-c", metavar="ID", help="Of this conversation (default: the latest).")
-    @click.option("--agent", metavar="NAME", help="Of this agent, as a new conversation would start.")
+    @click.option(
+        "--conversation",
+        "-c",
+        metavar="ID",
+        shell_complete=completion.conversations,
+        help="Of this conversation (default: the latest).",
+    )
+    @click.option(
+        "--agent",
+        metavar="NAME",
+        shell_complete=completion.agents,
+        help="Of this agent, as a new conversation would start.",
+    )
     @wraps(command)
     def run(*args: Any, conversation: str | None, agent: str | None, **named: Any) -> R:
         if conversation is not None and agent is not None:

@@ -8,14 +8,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from signal import default_int_handler
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, merge_completers
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Always, has_focus
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -24,14 +25,18 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.chat.blocks import Compaction
+from recto.cli.drawing.sources import runs, unasked_in_words
 from recto.cli.drawing.transcripts import block_in_words, remarks
 from recto.cli.drawing.windows import rule
 from recto.cli.markdown import Page
 from recto.cli.show import counted, shortened, visible
-from recto.cli.terminal import edited, forget_keys, revealed
+from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked
 from recto.home_files import HISTORY_FILE
+
+if TYPE_CHECKING:
+    from recto.sources.server_config import ServerConfig
 
 # Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
 AROUND, LEAST_ROWS = 8, 6
@@ -138,6 +143,33 @@ def _cut(value: Any, longest: int | None) -> Any:
     return value
 
 
+# -- may this server run?
+
+
+def ask_trust(console: Console, config: "ServerConfig") -> bool:
+    show_server(console, config)
+    return said_yes(console, "let it run? [y]es / [N]o ")
+
+
+def show_server(console: Console, config: "ServerConfig") -> None:
+    """All that a user trusts."""
+    console.print(rule(revealed(f"{config.name} is an MCP server of this project"), console.width))
+    facts = {"runs": runs(config, whole=True), "asks": unasked_in_words(config), "said in": revealed(config.origin)}
+    for name, value in facts.items():
+        if value:
+            console.print(Text(f"  {name:<8} {value}"), soft_wrap=not console.is_terminal)
+
+
+def said_yes(console: Console, question: str) -> bool:
+    """Ctrl-C and the end of input mean no."""
+    forget_keys()
+    try:
+        return console.input(Text(visible(question), "bold")).strip().lower() in ("y", "yes")
+    except (KeyboardInterrupt, EOFError):
+        console.print()
+        return False
+
+
 # -- should this compaction be made?
 
 
@@ -181,7 +213,7 @@ def _edited_summary(console: Console, summary: str) -> str | None:
     return changed
 
 
-MARK = "› "
+MARK, PLAIN_MARK = "› ", "> "
 STYLE = Style.from_dict(
     {
         "mark": "bold ansicyan",
@@ -211,10 +243,28 @@ class HistoryFile(FileHistory):
             super().store_string(string)
 
 
+class PlainPrompt:
+    """A prompt for screen readers: whole lines, nothing redrawn. A backslash at the end of a line adds a line."""
+
+    def __init__(self, home: Path) -> None:
+        self.history = HistoryFile(home / HISTORY_FILE)
+
+    def prompt(self, default: str = "") -> str:
+        """Raises KeyboardInterrupt and EOFError as the other prompt does. `default` goes before what is typed."""
+        lines = [default] if default else []
+        with on_interrupt(default_int_handler):
+            while (line := input(PLAIN_MARK)).endswith("\\"):
+                lines.append(line[:-1])
+        said = "\n".join((*lines, line))
+        if said.strip():
+            self.history.append_string(said)
+        return said
+
+
 def open_prompt(
     home: Path, completers: Sequence[Completer], toolbar: Callable[[], FormattedText]
 ) -> PromptSession[str]:
-    return PromptSession(
+    session: PromptSession[str] = PromptSession(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
@@ -227,6 +277,9 @@ def open_prompt(
         bottom_toolbar=toolbar,
         style=STYLE,
     )
+    # as an option of the session it would turn completion while typing off
+    session.default_buffer.enable_history_search = Always()
+    return session
 
 
 def _keys() -> KeyBindings:
@@ -247,7 +300,23 @@ def _keys() -> KeyBindings:
     def add_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
+    @keys.add("up", filter=has_focus(DEFAULT_BUFFER))
+    def up(event: KeyPressEvent) -> None:
+        _close_empty_menu(event.current_buffer)
+        event.current_buffer.auto_up(count=event.arg)
+
+    @keys.add("down", filter=has_focus(DEFAULT_BUFFER))
+    def down(event: KeyPressEvent) -> None:
+        _close_empty_menu(event.current_buffer)
+        event.current_buffer.auto_down(count=event.arg)
+
     return keys
+
+
+def _close_empty_menu(buffer: Buffer) -> None:
+    """While names are still looked up there is a menu without any, in which the arrows would do nothing."""
+    if buffer.complete_state and not buffer.complete_state.completions:
+        buffer.complete_state = None
 
 
 def _is_choosing(buffer: Buffer) -> bool:

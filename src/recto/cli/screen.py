@@ -17,7 +17,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
+from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
@@ -41,6 +41,7 @@ from recto.events import (
     ThinkingDelta,
     ToolFinished,
     ToolStarted,
+    Working,
 )
 
 REFRESHES_PER_S = 12
@@ -50,7 +51,7 @@ RUNNING_WIDTH = 60
 MOST_QUEUED, MOST_TYPED = 3, 3
 TAKE_BACK = " (↑ takes it back)"
 # A shorter wait is not shown.
-PATIENCE_S = 0.3
+PATIENCE_S = 0.5
 
 Starting = Callable[[], str]
 """Names the servers that are being started; empty when there are none."""
@@ -59,10 +60,10 @@ Starting = Callable[[], str]
 class Waiting:
     """A spinner with a word and the seconds, once a wait is long enough to wonder about."""
 
-    def __init__(self, label: str, instead: Starting | None = None) -> None:
+    def __init__(self, label: str, instead: Starting | None = None, waited_s: float = 0.0) -> None:
         self.label = label
         self._instead = instead
-        self._since = time.monotonic()
+        self._since = time.monotonic() - waited_s
         self._spinner = Spinner("dots", style="dim")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -114,8 +115,6 @@ class Screen:
         self._starting = starting
         self._running: dict[str, str] = {}
         """Running tools: call id -> name."""
-        self._is_interrupted = False
-        """Whether Ctrl-C has answered a question of this turn."""
         self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more, width=console.width)
         self._last = ""
         """The last print: "block" of the reply or "line" beside it. An empty line separates the two."""
@@ -210,13 +209,17 @@ class Screen:
         elif isinstance(event, ToolFinished):
             self._running.pop(event.call.id, None)
         label = self._label(event)
-        if label != self._waiting.label or isinstance(event, TextDelta | ThinkingDelta):
+        if isinstance(event, Working):  # it is told once it takes long
+            self._waiting = Waiting(label, self._starting, PATIENCE_S)
+        elif label != self._waiting.label or isinstance(event, TextDelta | ThinkingDelta):
             self._waiting = self._wait(label)
 
     def _label(self, event: Event) -> str:
         match event:
+            case Working():
+                return visible(work_in_words(event))
             case Sent():
-                return "thinking"
+                return f"waiting for {visible(event.window.model)}"
             case SummaryRequested():
                 return visible(request_in_words(event))
             case SummaryProgress():
@@ -228,7 +231,7 @@ class Screen:
 
     def _at_work(self) -> str:
         names = ", ".join(dict.fromkeys(self._running.values()))
-        return f"running {shortened(names, RUNNING_WIDTH)}" if names else READY
+        return f"calling {shortened(names, RUNNING_WIDTH)}" if names else READY
 
     def _wait(self, label: str) -> Waiting:
         """Only work on this side may wait for servers; a model that answers does not."""
@@ -265,8 +268,8 @@ class Screen:
         self._last = "line"
 
     def _approve(self, event: ApprovalAsked) -> None:
-        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no; the
-        second one stops the turn."""
+        """Asks about a tool call. Without a keyboard it asks nothing, and the engine notes that. Ctrl-C means no,
+        and stops the turn."""
         if not has_keyboard():
             return
         if self._last == "block":
@@ -276,12 +279,8 @@ class Screen:
             with self._paused():
                 answer = ask_approval(self._console, event)
         except KeyboardInterrupt:
-            event.deny()
             self._print_line("")
-            if self._is_interrupted:
-                raise
-            self._is_interrupted = True
-            return
+            raise
         {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[answer]()
 
     @contextmanager

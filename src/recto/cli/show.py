@@ -2,11 +2,13 @@
 steer the terminal. JSON lines, notes on stderr, times, shortened texts. Knows no command.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +23,44 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _OURS = re.compile(r"(\x1b\[[0-9;]*m|\x1b\]8;;(?:file://[!-~]*)?\x1b\\)")
 
 
+# Lines, boxes, bars and marks, which a screen reader would spell out.
+_DRAWN = re.compile("[\u2500-\u259f\u25b0\u25b1]")
+_MARKS = str.maketrans({"●": "*", "○": "-"})
+_OFF = ("", "0", "false", "no", "off")
+_forced: list[bool] = []
+
+
+def force_plain() -> None:
+    """Plain lines from now on, as --plain says."""
+    _forced.append(True)
+    is_plain.cache_clear()
+
+
+@cache
+def is_plain() -> bool:
+    """Whether nothing may be drawn: no colours, boxes, bars, and no cursor that moves."""
+    if _forced or os.environ.get("RECTO_PLAIN", "").lower() not in _OFF:
+        return True
+    if not any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr)):
+        return False
+    return os.environ.get("TERM") == "dumb" or _is_set()
+
+
+def _is_set() -> bool:
+    from recto import locations, settings  # only where a user reads: a twentieth of a second
+    from recto.errors import RectoError
+
+    try:
+        return settings.load(locations.find_home(), locations.find_project(Path.cwd())).plain
+    except (RectoError, OSError):  # the command itself says what is wrong
+        return False
+
+
+def _drawn(text: str) -> str:
+    """Our own words as they are shown: without drawings where only plain lines are wanted."""
+    return _DRAWN.sub(" ", text).translate(_MARKS) if is_plain() else text
+
+
 def emit(value: Any, *, err: bool = False) -> None:
     """One JSON object on one line. What JSON leaves as it is, and a terminal would obey, is written as its number."""
     from recto import wire  # the message types: `recto --help` needs none of them
@@ -29,12 +69,16 @@ def emit(value: Any, *, err: bool = False) -> None:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
-    click.echo(click.style(visible(text), **style) if style else visible(text), err=err, nl=nl)
+    shown = _drawn(visible(text))
+    click.echo(click.style(shown, **style) if style and not is_plain() else shown, err=err, nl=nl)
 
 
 def say_styled(line: str = "", *, err: bool = False) -> None:
     """A line with our own colours and links to files."""
     parts = _OURS.split(line)
+    if is_plain():
+        say("".join(parts[::2]), err=err)
+        return
     click.echo("".join(part if place % 2 else visible(part) for place, part in enumerate(parts)), err=err)
 
 
@@ -57,7 +101,8 @@ def hand_over(content: str | bytes) -> None:
 
 
 def console(*, err: bool = False) -> "Console":
-    return _console_class()(stderr=err, highlight=False, markup=False, emoji=False)
+    plain: dict[str, Any] = {"force_terminal": False, "color_system": None} if is_plain() else {}
+    return _console_class()(stderr=err, highlight=False, markup=False, emoji=False, **plain)
 
 
 @cache
@@ -70,10 +115,12 @@ def _console_class() -> type["Console"]:
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
             for segment in super().render(renderable, options):
-                if segment.control or not _CONTROL.search(segment.text):
+                if segment.control:
                     yield segment
+                elif _CONTROL.search(segment.text) or is_plain():
+                    yield Segment(_drawn(visible(segment.text)), segment.style)
                 else:
-                    yield Segment(visible(segment.text), segment.style)
+                    yield segment
 
     return VisibleConsole
 

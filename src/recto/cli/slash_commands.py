@@ -33,11 +33,12 @@ from recto.cli.drawing.windows import (
 )
 from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
+from recto.cli.questions import ask_trust, show_server
 from recto.cli.screen import Screen
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import edited
-from recto.errors import Invalid
-from recto.settings import conversation_key
+from recto.errors import Invalid, NotFound
+from recto.settings import conversation_key, specs
 from recto.sources.source import SourceKind
 
 ALL = "all"
@@ -79,6 +80,27 @@ def tools(chat: ChatState, argument: str) -> None:
     servers.draw(chat.console)
     if not servers:
         chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
+
+
+def trust(chat: ChatState, argument: str) -> None:
+    """Lets a server of the project run; without a name it lists those that wait for it."""
+    waiting = chat.untrusted()
+    if not argument:
+        lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
+        chat.tell("/trust SERVER lets one of them run" if waiting else "no MCP server waits for your trust")
+        return
+    config = chat.talk.agent.server(argument)
+    if config and config.is_yours:
+        raise Invalid(f"{argument} is your own and needs no trust", name=argument)
+    if config and config not in waiting:
+        chat.tell(f"{config.name} is trusted already")
+        return
+    if config and not chat.is_at_terminal:
+        show_server(chat.console, config)
+    if config is None or not chat.is_at_terminal or ask_trust(chat.console, config):
+        chat.trust(argument, config)
+    else:
+        chat.tell(f"{config.name} is not started; /trust {config.name} asks again")
 
 
 def _sources(chat: ChatState, command: str, argument: str) -> None:
@@ -152,7 +174,7 @@ def show_window(chat: ChatState, argument: str) -> None:
 
 
 def compact(chat: ChatState, argument: str) -> None:
-    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.is_at_terminal else Lines()
+    listener = Screen(chat.console, stopped=NOTHING_COMPACTED) if chat.console.is_terminal else Lines()
     follow(chat.talk.stream_compaction(argument), listener, chat.watch)
     if block := chat.talk.compaction():
         chat.resized(block)
@@ -272,6 +294,20 @@ def drop_setting(chat: ChatState, argument: str) -> None:
     full = conversation_key(argument, "/unset")
     _keep(chat, full, None)
     chat.tell(setting_in_words(full, chat.talk.settings))
+
+
+def list_settings(chat: ChatState, argument: str) -> None:
+    """Those that the conversation has come first; a word filters by key."""
+    settings, own = chat.talk.settings, chat.talk.chosen_settings
+    found = [spec for spec in specs() if argument.lower() in spec.key]
+    if not found:
+        raise NotFound(f"no setting has {argument} in its name; /settings lists all of them")
+    for spec in sorted(found, key=lambda spec: spec.key not in own):
+        style = "bold" if settings.origin(spec.key) != "default" else ""
+        chat.console.print(Text(visible(setting_in_words(spec.key, settings)), style))
+        if len(found) == 1:
+            chat.tell(f"  {spec.help}; {spec.allowed}")
+    chat.tell("/set KEY VALUE keeps a context. setting with this conversation; `recto config set` changes yours")
 
 
 def _keep(chat: ChatState, key: str, value: str | None) -> None:

@@ -1,16 +1,25 @@
 """Slash commands about conversations: find one, switch to it, branch, rename, put away; edit a message, reply again."""
 
+import re
+from pathlib import Path
+from typing import cast
+
 from recto.cli import options
 from recto.cli.chat_state import ChatState
 from recto.cli.drawing.transcripts import branch_in_words
 from recto.cli.listener import follow
+from recto.cli.questions import said_yes
 from recto.cli.show import counted, shortened, when
 from recto.cli.terminal import edited
+from recto.cli.transfer import SUFFIXES
 from recto.cli.trash import titled
 from recto.errors import Invalid, NotFound
+from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 
 # Messages, and conversations, that are listed where nobody says how many.
 MESSAGES, CONVERSATIONS = 20, 15
+# Of a title, in the name of an exported file.
+LONGEST_NAME = 60
 
 
 def history(chat: ChatState, argument: str) -> None:
@@ -94,6 +103,30 @@ def regenerate(chat: ChatState, argument: str) -> None:
     model = argument or None
     events = chat.talk.stream_regenerate(model=model, can_ask=listener.answers, strategy=chat.strategy)
     follow(events, listener, chat.watch)
+
+
+def export(chat: ChatState, argument: str) -> None:
+    """Writes the conversation to a file, by default as Markdown and named by its title."""
+    first, _, rest = argument.partition(" ")
+    format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
+    file = Path(named).expanduser() if named else _export_name(chat, format or "markdown")
+    form = cast(ExportFormat, format or SUFFIXES.get(file.suffix.lower(), "json"))
+    if file.exists() and not _may_replace(chat, file):
+        chat.tell(f"{file} is left as it is; /export FILE takes another name")
+        return
+    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=form)}")
+
+
+def _export_name(chat: ChatState, format: str) -> Path:
+    suffix = {"markdown": ".md", "html": ".html", "json": ".jsonl"}[format]
+    words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
+    return Path("-".join(words)[:LONGEST_NAME] + suffix)
+
+
+def _may_replace(chat: ChatState, file: Path) -> bool:
+    if not chat.is_at_terminal:
+        raise Invalid(f"{file} exists already: /export FILE takes another name", path=str(file))
+    return said_yes(chat.console, f"{file} exists already. Replace it? [y]es / [N]o ")
 
 
 def rename(chat: ChatState, argument: str) -> None:

@@ -3,7 +3,6 @@
 Knows no conversation. `recto --help` imports this module, so nothing heavy is imported at its top.
 """
 
-import os
 import signal
 import sys
 import termios
@@ -55,7 +54,7 @@ def in_one_line(path: str) -> str:
 def to_file(shown: str, place: Path, *, is_terminal: bool | None = None) -> str:
     """The text as a link that opens the file, or the text alone. `is_terminal` defaults to what stdout is."""
     if is_terminal is None:
-        is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        is_terminal = sys.stdout.isatty() and not show.is_plain()
     text = in_one_line(shown)
     return f"\x1b]8;;{place.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if is_terminal else text
 
@@ -149,8 +148,14 @@ def bar(label: str) -> Iterator[Tell | None]:
         return
     with ExitStack() as stack:
         drawn: list[Progress] = []
+        told: list[bool] = []
 
         def tell(done: int, total: int) -> None:
+            if show.is_plain():
+                if not told:
+                    show.note(f"{label}: {total:,}")
+                told.append(True)
+                return
             if not drawn:
                 drawn.append(stack.enter_context(_new_progress()))
                 drawn[0].add_task(label)

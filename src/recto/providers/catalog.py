@@ -251,6 +251,11 @@ class ModelCatalog:
         """The user's own names of models, and `provider:id` of each."""
         return self._own[0].aliases
 
+    def described(self) -> list[str]:
+        """The names of models that a file describes, the user's own first; quicker than all that have a price."""
+        own = [name for file in self._own for name in (*file.aliases, *file.names())]
+        return list(dict.fromkeys((*own, *self._shipped.names())))
+
     def all(self) -> Iterator[Model]:
         """Every known chat model, sorted by name."""
         names = {name for file in (self._shipped, *self._own) for name in file.names()}

@@ -134,20 +134,22 @@ class Exchange:
             yield ToolCallsPending(self.handed_back)
             return
         incoming, calls = self._incoming("tool"), own if may_run else ()
+        status: Status = "stopped"
         try:
             async with aclosing(run_calls(incoming, self.context.toolbox, calls, self.approvals, self._keep)) as events:
                 async for event in events:
                     yield event
+            status = "done"
         finally:
             # to its end, also when the turn is stopped right here: every call has its result
-            await run_to_completion(asyncio.ensure_future(self._close_round(incoming, own)))
+            await run_to_completion(asyncio.ensure_future(self._close_round(incoming, own, status)))
         if branch := self.session.new_branch():
             yield branch
         if self.handed_back:
             yield ToolCallsPending(self.handed_back)
 
-    async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall]) -> None:
-        message = await close_calls(incoming, calls, self.approvals, self._tokens, self._add_results)
+    async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
+        message = await close_calls(incoming, calls, self.approvals, self._tokens, self._add_results, status)
         for call, result in zip(calls, message.results, strict=True):  # in the order of the calls
             self.citations.add_result(call, result)
         await self._note_calls()

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import Block, ToolCall, ToolResult
-from recto.chat.message import Message, Role, Tokens, result_delta
+from recto.chat.message import Message, Role, Status, Tokens, result_delta
 from recto.errors import RectoError
 from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarted, Unanswered
 from recto.sources.overrides import SourceOverrides
@@ -44,6 +44,7 @@ class Approvals(Struct):
             if verdict is None and tool is not None:
                 if self.can_ask:
                     asked = ApprovalAsked(call, tool)
+                    self.verdicts[call.id] = "denied"  # if the turn is stopped at the question
                     yield asked
                     verdict = await self._answer(asked, tool)
                 if verdict is None:
@@ -144,6 +145,7 @@ async def close_calls(
     approvals: Approvals,
     count: Weigh,
     note: Callable[[Tokens], None],
+    status: Status = "done",
 ) -> Message:
     """Every call gets exactly one result: calls that never ran are closed as denied or cancelled. `count` gives the
     tokens of the results, `note` writes them down with the call."""
@@ -155,6 +157,6 @@ async def close_calls(
             await incoming.add(result_delta(came[call.id]))
     results = tuple(came[call.id] for call in calls)
     tokens = await count("tool", results)
-    message = await incoming.finish("done", blocks=results, tokens=tokens, also=lambda: note(tokens))
+    message = await incoming.finish(status, blocks=results, tokens=tokens, also=lambda: note(tokens))
     assert message is not None
     return message

@@ -12,7 +12,7 @@ import codecs
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,8 @@ MAX_NOTE_BYTES = 2_000_000
 
 OnSkipped = Callable[[str], object]
 """Called with the path of a file or folder that exists but cannot be read."""
+Enters = Callable[[str, Set[str]], bool]
+"""Says whether a folder is walked through, by its path and the names in it."""
 
 
 class FolderEntry(NamedTuple):
@@ -53,12 +55,14 @@ class Folder:
 
     # -- walking
 
-    def walk(self, on_skipped: OnSkipped = lambda path: None) -> Iterator[FolderEntry]:
+    def walk(self, on_skipped: OnSkipped = lambda path: None, *, enters: Enters | None = None) -> Iterator[FolderEntry]:
         """Notes and attachments, folder by folder, sorted by name."""
         pending = [("", GitIgnore())]
         while pending:
             prefix, ignored = pending.pop()
             children = self._children(prefix, on_skipped)
+            if enters and prefix and not enters(prefix[:-1], {child.name for child in children}):
+                continue
             if any(child.name == IGNORE_FILE for child in children):
                 ignored = ignored.within(self.root / prefix, prefix)
             folders: list[tuple[str, GitIgnore]] = []

@@ -23,7 +23,7 @@ from recto.chat.blocks import (
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
-from recto.events import ContextCompacted, SummaryProgress, SummaryRequested
+from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
 from recto.reports.transcript import TranscriptEntry
 
 if TYPE_CHECKING:
@@ -323,3 +323,15 @@ def _in_words(block: Block) -> str:
             return block.summary
         case References():
             return block.told
+
+
+def work_in_words(event: Working) -> str:
+    match event.stage:
+        case "model":
+            return f"loading {event.model}"
+        case "notes":
+            return f"indexing {show.counted(event.notes, 'note')}"
+        case "sources":
+            return "choosing sources"
+        case "search":
+            return "searching earlier messages"

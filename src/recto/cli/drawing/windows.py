@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recto.cli.drawing.picks import badge, draw_considered, draw_sources, is_source
-from recto.cli.show import counted, literal, visible
+from recto.cli.show import counted, is_plain, literal, visible
 
 if TYPE_CHECKING:
     from recto.settings import ContextSettings, Settings
@@ -265,6 +265,8 @@ def _calibrated(window: Json) -> str:
 
 def _bar(tokens: int, limit: int, widest: int) -> str:
     """A bar in eighths of a character; the smallest part can still be seen."""
+    if is_plain():
+        return ""
     eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
@@ -283,4 +285,6 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
 def rule(words: str, width: int) -> RenderableType:
     """Words in a rule across the screen; where they are too long for that, on a line of their own."""
     said = visible(words)
+    if is_plain():
+        return Text(said)
     return Rule(Text(said, "dim"), style="dim") if cell_len(said) + 4 <= width else Text(f"── {said} ──", "dim")

@@ -1,0 +1,152 @@
+"""Slash commands about the chat itself: help whose examples run, settings, exports, trust."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, failure
+from tests.cli.harbour import BERTH, write_agent, write_server
+from tests.cli.terminal import Terminal
+from tests.conftest import Script
+
+from recto.cli.slash import COMMANDS
+
+LONG = "The boat Sorrel has two masts, and the winter berth costs 400 a month. " * 30
+BEFORE = {
+    "uncompact": "/compact",
+    "summary": "/compact",
+    "unpin": "/pin 1",
+    "redo": "/undo",
+    "unset": "/set context.threshold 0.7",
+}
+"""What makes a command useful."""
+
+
+@pytest.fixture
+def talked(run: Run, script: Script, home: Path, notes: Path) -> str:
+    """Two conversations, an agent with sources, a vault; the name of the model."""
+    write_agent(home / "agents/default")
+    write_server(home)
+    model = script(*[{"text": LONG}] * 12, {"text": "They talked of a boat.", "when": "summary"}, limit=16_000)
+    run("ask", "-m", model, "hello")
+    run("chat", "-m", model, "--vault", str(notes), input="\n".join(f"{n} about the boat" for n in range(5)))
+    return model
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_that_run(
+    run: Run, name: str, talked: str, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert COMMANDS[name].examples
+    if name == "trust":
+        (tmp_path / ".mcp.json").write_text((tmp_path / "home/.mcp.json").read_text())
+        (tmp_path / "home/.mcp.json").unlink()
+    lines = [line for line in (BEFORE.get(name), *COMMANDS[name].examples) if line]
+    assert all(line.split()[0] == f"/{name}" for line in COMMANDS[name].examples)
+    said = run("chat", "-c", "2", "-m", talked, "--vault", str(notes), input="\n".join(lines))
+    assert said.exit_code == 0, said.stderr
+
+
+def test_help_for_a_command_shows_its_use_and_examples(run: Run) -> None:
+    told = run("chat", input="/help pin\n/help /cost\n").stdout
+    assert "/pin [MESSAGE | last]\n  keep a MESSAGE in every window" in told
+    assert "  /pin last\n" in told
+    assert "/cost\n" in told
+    assert "did you mean /pin?" in run("chat", input="/help pinn\n").stderr
+
+
+def test_settings_of_the_conversation_come_first(run: Run, talked: str) -> None:
+    told = run("chat", "-c", "1", input="/set context.threshold 0.7\n/settings\n").stdout.splitlines()[1:]
+    assert told[0].startswith("context.threshold = 0.7 [")
+    assert any(line.startswith("model = ") for line in told)
+    one = run("chat", "-c", "1", input="/settings reply.tries\n").stdout
+    assert one.startswith("reply.tries = ")
+    assert "[default]" in one
+    assert "no setting has xyz" in run("chat", "-c", "1", input="/settings xyz\n").stderr
+
+
+def test_an_export_is_named_by_the_title_and_replaces_nothing(
+    run: Run, talked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "written to" in run("chat", "-c", "1", input="/rename My boat: Sorrel!\n/export\n").stdout
+    written = tmp_path / "My-boat-Sorrel.md"
+    assert "hello" in written.read_text()
+    written.write_text("mine")
+    assert "exists already" in failure(run("chat", "-c", "1", input="/export\n"))
+    assert written.read_text() == "mine"
+    run("chat", "-c", "1", input="/export json out.jsonl\n")
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+
+
+def test_an_export_asks_before_it_replaces_a_file(
+    terminal: type[Terminal], talked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.md").write_text("mine")
+    chat = terminal("chat", "-c", "1")
+    chat.wait_for_prompt()
+    chat.type("/export out.md\r")
+    chat.wait_for("Replace it? [y]es / [N]o ")
+    chat.settle()
+    chat.type("\r")
+    chat.wait_for("is left as it is")
+    assert (tmp_path / "out.md").read_text() == "mine"
+    chat.wait_for("› ")
+    chat.type("/export out.md\r")
+    chat.wait_for("Replace it? [y]es / [N]o ")
+    chat.settle()
+    chat.type("y\r")
+    chat.wait_for("written to")
+    assert "hello" in (tmp_path / "out.md").read_text()
+
+
+@pytest.fixture
+def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a server that nobody has trusted."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    home.mkdir(exist_ok=True)
+    write_server(home)
+    (home / ".mcp.json").rename(folder / ".mcp.json")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_server_that_needs_trust_is_asked_about_and_runs_in_this_turn(
+    terminal: type[Terminal], script: Script, run: Run, project: Path
+) -> None:
+    chat = terminal("chat", "-m", script({"tool_calls": [BERTH]}, {"text": "Booked."}), "--allow-tool", "harbour")
+    chat.wait_for_prompt()
+    chat.type("book\r")
+    told = chat.wait_for("let it run? [y]es / [N]o ")
+    assert "harbour is an MCP server of this project" in told
+    assert "harbour.py" in told
+    chat.settle()
+    chat.type("y\r")
+    chat.wait_for("harbour is trusted")
+    chat.wait_for("→ 34 characters")
+    chat.wait_for("Booked.")
+
+
+def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_trusted_later(
+    terminal: type[Terminal], script: Script, project: Path
+) -> None:
+    chat = terminal("chat", "-m", script({"text": "One."}, {"text": "Two."}))
+    chat.wait_for_prompt()
+    chat.type("book\r")
+    chat.wait_for("let it run? [y]es / [N]o ")
+    chat.settle()
+    chat.type("\r")
+    chat.wait_for("harbour is not started; /trust harbour lets it run later")
+    chat.wait_for("One.")
+    chat.wait_for("› ")
+    chat.type("again\r")
+    assert "let it run" not in chat.wait_for("Two.")
+    chat.wait_for("› ")
+    chat.type("/trust harbour\r")
+    chat.wait_for("let it run? [y]es / [N]o ")
+    chat.settle()
+    chat.type("y\r")
+    chat.wait_for("harbour is trusted")
