@@ -160,3 +160,21 @@ def test_the_example_of_a_command_runs(words: str, example: str, request: pytest
         done = CliRunner().invoke(recto, shlex.split(line)[1:], input=said)
         assert done.exit_code == 0, f"{command}\n{done.output}"
         assert done.output.strip() or "-o" in line, command
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("page", ["settings.md", "tokens.md", "commands/slash.md"])
+def test_the_commands_of_a_page_run_in_their_order(page: str, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path / "notes", tmp_path / "examples" / "vault")
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert lines
+    for line in lines:
+        printed, _, command = line.rpartition(" | ")
+        said = printed.removeprefix("printf '").removesuffix("'").replace("\\n", "\n")
+        done = CliRunner().invoke(recto, shlex.split(command)[1:], input=said)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        assert done.output.strip(), line
