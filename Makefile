@@ -50,6 +50,13 @@ format: .venv/test.ready ## formats the code
 bench: .venv/test.ready ## figures, with peers beside us in the same run (they get an environment of their own); BENCH=quick for all in small
 	$(BIN)/python -m bench $(BENCH)
 
+docs: .venv/test.ready ## writes the pages of docs/ that are made from the code
+	$(BIN)/python -m docs.generate
+
+picture: .venv/test.ready ## draws docs/chat.svg again, from a real chat; installs tmux if it is missing
+	@command -v tmux >/dev/null || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq tmux; } >&2
+	$(BIN)/python -m docs.generate.picture
+
 lock: ## renews the lock files; needs uv
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		pyproject.toml --extra embedded --extra meaning --group build -o requirements/run.txt
@@ -90,5 +97,5 @@ clean: ## takes away everything that was built here
 		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
 	@touch $@
 
-.PHONY: help chat demo test test-all fuzz lint types format bench lock clean
+.PHONY: help chat demo test test-all fuzz lint types format bench docs picture lock clean
 .DEFAULT_GOAL := help

@@ -5,11 +5,11 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,13 +17,12 @@ from recto import locations
 from recto.agents.agents import Agents
 from recto.background import FOREGROUND, BackgroundWorker
 from recto.chat.blocks import Text
-from recto.chat.message import Message, now
+from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
-from recto.compaction.summary_ahead import SummariesAhead, find_ahead
+from recto.compaction.summary_ahead import SummariesAhead, find_ahead, is_due_soon
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import Event, Noticed, Sent, Working
-from recto.ids import new_id
 from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
@@ -37,7 +36,7 @@ from recto.store.backup import DailyBackup
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
-from recto.turn.assembly import Turn, account_of
+from recto.turn.assembly import Turn, reply_request
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
@@ -49,12 +48,13 @@ from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
+from recto.turn.slow_step import SlowStep
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.spending import check_limits
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
-from recto.window.compaction_block import has_archive, is_held
+from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
 from recto.window.request import Request
 from recto.window.window import Window
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
-# A step that takes longer is told.
-PATIENCE_S = 0.5
 DRAFT = "next"
 """The id of a message that is not stored."""
 
@@ -148,24 +146,24 @@ class Engine:
             yield event
         name = self.builder.model_name(session.model, options, await appended.reads.agent)
         # not beside the start of a tiny model, which lets nothing else in this process run
-        quoting = asyncio.ensure_future(self.passages.quote_ahead(session, appended, self.builder.known_model(name)))
-        async for event in _told_if_slow(quoting, partial(self._choosing, session)):
+        choosing, loading = partial(self._choosing, session), partial(Working, "model", model=name)
+        quoting = SlowStep(self.passages.quote_ahead(session, appended, self.builder.known_model(name)), choosing)
+        async for event in quoting.events():
             yield event
-        if quoted := quoting.result():
-            yield quoted
-        resolving = asyncio.ensure_future(self._input(session, appended.message, options, appended.reads))
-        async for event in _told_if_slow(resolving, lambda: Working("model", model=name)):
+        if quoting.result:
+            yield quoting.result
+        resolving = SlowStep(self._input(session, appended.message, options, appended.reads), loading)
+        async for event in resolving.events():
             yield event
-        turn_input = resolving.result()
+        turn_input = resolving.result
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
-        preparing = asyncio.ensure_future(self._prepare(turn_input, is_continued=appended.is_continued))
-        async for event in _told_if_slow(preparing, partial(self._choosing, session)):  # 2 find, 3 pick
+        preparing = SlowStep(self._prepare(turn_input, is_continued=appended.is_continued), choosing)
+        async for event in preparing.events():  # 2 find, 3 pick
             yield event
-        prepared = preparing.result()
+        prepared = preparing.result
         results = session.head if appended.is_continued else appended.message.parent
-        if waited and results:
-            await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
+        await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
         for event in prepared.events(is_new=not appended.is_continued):
             yield event
         approvals, steps, step_limit = self._approvals(turn_input, can_ask), 0, self.settings.tools.step_limit
@@ -180,12 +178,11 @@ class Engine:
                 turn, is_stored = compaction.turn, compaction.is_stored
             loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
             session.apply(loaded=loaded, settings=turn.context.settings)
-            filling = asyncio.ensure_future(prepared.fill(turn))  # what is recalled, in the room that is left
-            async for event in _told_if_slow(filling, lambda: Working("search")):
+            filling = SlowStep(prepared.fill(turn), lambda: Working("search"))
+            async for event in filling.events():  # what is recalled, in the room that is left
                 yield event
-            turn = filling.result()
-            late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
-            for note in session.new_notes([*prepared.count_notes, *late]):
+            turn = filling.result
+            for note in session.new_notes(prepared.late_notes):
                 yield Noticed(note)
             request = await self._record(session, turn, prepared.message)  # 7 window, recorded before it leaves
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
@@ -346,22 +343,7 @@ class Engine:
         return Approvals(turn.overrides, session.allowed, can_ask, remember)
 
     async def _record(self, session: ChatSession, turn: Turn, message: Message) -> Request:
-        cache, (pieces, stable) = turn.token_cache, turn.pieces()
-        request = Request(
-            id=new_id(),
-            conversation=session.conversation,
-            purpose="reply",
-            model=cache.model.name,
-            format=cache.format.name,
-            parameters=turn.context.parameters.given(),
-            pieces=pieces,
-            account=account_of(turn),
-            message=message.id,
-            created=now(),
-            stable=stable,
-            mark_bytes=cache.format.mark_bytes,
-            at_most_usd=turn.at_most_usd,
-        )
+        request, cache = reply_request(turn, session.conversation, message), turn.token_cache
         counted = await count_sent(turn, message)
 
         def write() -> tuple[None, SessionChanges]:
@@ -383,10 +365,8 @@ class Engine:
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""
-        size, block = turn.window.total, turn.loaded.view.compaction
-        is_near = 0 < turn.context.settings.prepare_at * turn.window.limit <= size
-        if turn.context.compacts and is_near and not is_held(block, size):
-            number = block.compaction_number if block else None
+        if is_due_soon(turn):
+            number = block.compaction_number if (block := turn.loaded.view.compaction) else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))
 
     async def _write_ahead(self, session: ChatSession, options: CallOptions, compaction: int | None) -> None:
@@ -412,21 +392,8 @@ class Engine:
             await asyncio.to_thread(each.close)
         await self.document_summaries.close()
         await self.use_tracker.close()
-        await asyncio.to_thread(self.vaults.close)
-        await asyncio.to_thread(self.backup.close)
+        for last in (self.vaults, self.backup):
+            await asyncio.to_thread(last.close)
         await self.builder.close()
         await self.streams.flush()
         self.store_thread.close()
-
-
-async def _told_if_slow(step: asyncio.Future[Any], tell: Callable[[], Working]) -> AsyncGenerator[Event, None]:
-    """Waits for a step, and says what it does once that takes long. Whoever leaves early ends the step."""
-    try:
-        done, _ = await asyncio.wait([step], timeout=PATIENCE_S)
-        if not done:
-            yield await asyncio.to_thread(tell)
-            await asyncio.wait([step])
-    finally:
-        if not step.done():
-            step.cancel()
-            await asyncio.wait([step])

@@ -23,6 +23,7 @@ NEEDS_TRUST = {
 }
 """Settings that count once the user trusts their values -> what they decide."""
 ONLY_STRICTER = {
+    "plain": True,
     "tools.enabled": False,
     "tools.allow_write": False,
     "references.outside": False,

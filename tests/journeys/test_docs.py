@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 import click
 import pytest
+from click.testing import CliRunner
 from tests.conftest import Open, Script
 from tests.journeys.boat import ASKED, REPLY, last_text, tell, write_script
 from tests.journeys.commands import in_a_process, in_this_process
@@ -45,8 +46,14 @@ VAULT = (ROOT / "docs" / "vault.md").read_text()
 SOURCES = (ROOT / "docs" / "sources.md").read_text()
 MODELS = (ROOT / "docs" / "models.md").read_text()
 CHAT = (ROOT / "docs" / "chat.md").read_text()
-PAGES = COMPACTION + SEARCH + VAULT + SOURCES + CHAT
+TOKENS = (ROOT / "docs" / "tokens.md").read_text()
+TROUBLE = (ROOT / "docs" / "troubleshooting.md").read_text()
+PAGES = COMPACTION + SEARCH + VAULT + SOURCES + CHAT + TOKENS + TROUBLE
 README = (ROOT / "README.md").read_text()
+# the design also names what is to come, and paths of servers
+FOR_USERS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "design.md"]
+EVERY_PAGE = [README, *(page.read_text() for page in FOR_USERS)]
+PATHS_OF_SERVERS = {"props"}
 COMMAND = re.compile(r"(?:`|^|\$ )recto ([a-z]+ [a-z][a-z-]*)", re.MULTILINE)
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
@@ -180,7 +187,7 @@ def test_every_argument_of_the_recall_tool_is_explained() -> None:
         assert f"| `{name}` |" in SEARCH, name
 
 
-@pytest.mark.parametrize("words", sorted(set(COMMAND.findall(PAGES))))
+@pytest.mark.parametrize("words", sorted(set(COMMAND.findall("\n".join(EVERY_PAGE)))))
 def test_every_command_that_is_named_exists(words: str) -> None:
     command: click.Command = recto
     for word in words.split():
@@ -191,8 +198,30 @@ def test_every_command_that_is_named_exists(words: str) -> None:
 
 
 def test_every_slash_command_that_is_named_exists() -> None:
-    for name in set(re.findall(r"`/([a-z]+)(?=[ `])", PAGES)):
+    for name in set(re.findall(r"`/([a-z]+)(?=[ `])", "\n".join(EVERY_PAGE))) - PATHS_OF_SERVERS:
         assert name in COMMANDS
+
+
+@pytest.fixture
+def at_work(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where models.md begins: its models.toml, a server of one's own that nobody asks, and files to send along."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "models.toml").write_text(_blocks(MODELS, "toml")[0])
+    monkeypatch.setenv("RECTO_WORK_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("RECTO_MODEL", script({"text": "It is Sorrel."}))
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+
+
+@pytest.mark.usefixtures("at_work")
+def test_what_the_models_page_shows_is_what_its_commands_print(run: Run) -> None:
+    in_this_process('recto ask "Hello"')
+    for command, parts in shown(MODELS):
+        if command.startswith("recto keys set"):
+            done = CliRunner().invoke(recto, shlex.split(command.partition(" < ")[0])[1:], input="sk-test-0123456789")
+            assert done.exit_code == 0, command
+        elif not command.startswith("export ") and "-m work:" not in command:  # there is no such server
+            _is_printed(run, command, parts)
 
 
 @pytest.fixture

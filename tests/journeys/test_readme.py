@@ -59,3 +59,12 @@ def test_links_of_the_readme_work_on_a_package_index_too() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert README.count("\n") < 150
+
+
+def test_the_picture_is_of_the_chat_and_asks_nobody_for_anything() -> None:
+    (name,) = re.findall(r'<img src="([^"]+)"', README)
+    picture = (ROOT / name).read_text("utf-8")
+    assert set(re.findall(r"https?://[^\s\"')<]+", picture)) == {"http://www.w3.org/2000/svg"}
+    text = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture)).replace("&#160;", " ")
+    for part in ("recto chat", "[[Electrics]]", "reserve", "embedded:smollm2", "tokens"):
+        assert part in text

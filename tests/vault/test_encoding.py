@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recto.errors import Invalid
 from recto.text import REPLACEMENT, clean
-from recto.vault.folder import decode_text
+from recto.vault.decoding import decode_text
 
 written = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=f"\0{REPLACEMENT}"))
 

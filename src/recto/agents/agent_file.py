@@ -19,7 +19,7 @@ from recto.errors import Invalid
 from recto.setting_spec import Spec
 from recto.sources.source import INCLUDES, Include, SourceId
 from recto.text import clean, closest_key
-from recto.vault.folder import decode_text
+from recto.vault.decoding import decode_text
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")
 STRATEGY_KEY = "context.strategy"

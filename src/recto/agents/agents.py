@@ -52,7 +52,7 @@ from recto.home_files import TRUST_FILE, private_home
 from recto.setting_spec import Spec
 from recto.settings import Settings
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
-from recto.vault.folder import decode_text
+from recto.vault.decoding import decode_text
 
 
 class AgentSetting(Struct, frozen=True):

@@ -19,8 +19,8 @@ from msgspec import Struct
 from recto.errors import Invalid
 from recto.sources.source import INCLUDES, MAX_PRIORITY, TextSource
 from recto.text import clean
+from recto.vault.decoding import decode_text
 from recto.vault.document import Document, note_name, parse_note
-from recto.vault.folder import decode_text
 from recto.vault.links import front_matter
 
 FRONT_MATTER_KEYS = ("description", "include", "priority", "enabled")

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from recto.errors import Invalid, NotFound
+from recto.vault.decoding import decode_text
 from recto.vault.document import Document
-from recto.vault.folder import decode_text
 
 FOLDER, ENDING = "templates", ".md"
 INPUT = "input"

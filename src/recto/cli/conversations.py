@@ -266,7 +266,7 @@ def result(message: str, number: int, media: int | None, output: str | None, con
 
     MESSAGE is the one that holds the results, as `recto conversations show` numbers it.
 
-    Example: recto conversations result 12 -o result.txt
+    Example: recto conversations result 3 -o result.txt
     """
     with options.open_desk() as desk:
         data = desk.talk_with(message, conversation).tool_result(message, call=number, media=media)

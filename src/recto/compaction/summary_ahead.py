@@ -14,7 +14,9 @@ from msgspec import Struct
 from recto.chat.blocks import Compaction, Made
 from recto.errors import RectoError
 from recto.store.store import Store
+from recto.turn.assembly import Turn
 from recto.turn.side_call import SideAnswer
+from recto.window.compaction_block import is_held
 
 log = logging.getLogger(__name__)
 AHEAD = "written ahead"
@@ -26,6 +28,13 @@ class SummaryAhead(Struct, frozen=True):
     """The last message that it covers."""
     answer: SideAnswer | None
     """None if it failed."""
+
+
+def is_due_soon(turn: Turn) -> bool:
+    """Whether the next compaction comes near, so that its summary can be written ahead."""
+    size = turn.window.total
+    is_near = 0 < turn.context.settings.prepare_at * turn.window.limit <= size
+    return turn.context.compacts and is_near and not is_held(turn.loaded.view.compaction, size)
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:

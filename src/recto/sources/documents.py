@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, RectoError
+from recto.vault.decoding import decode_text
 from recto.vault.document import Document, block_text, section_text
-from recto.vault.folder import Folder, decode_text
+from recto.vault.folder import Folder
 from recto.vault.imports import Import, exists_under, find_imports, resolve_import
 from recto.vault.links import Link, find_links
 from recto.vault.vault import Vault

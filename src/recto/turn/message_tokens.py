@@ -48,8 +48,12 @@ def add_results(store: Store, reply: Message, results: int | None) -> None:
         store.tree.count(replace(reply, tokens=tokens))
 
 
-async def count_results(store: Store, store_thread: StoreThread, cache: TokenCache, reply: str, results: str) -> None:
-    """Counts results that the caller gave for the calls of a reply."""
+async def count_results(
+    store: Store, store_thread: StoreThread, cache: TokenCache, reply: str | None, results: str | None
+) -> None:
+    """Counts results that the caller gave for the calls of a reply; nothing where no reply waited for any."""
+    if not reply or not results:
+        return
     called = await store_thread.do(store.tree.message, reply)
     given = await store_thread.do(store.tree.message, results)
     tokens = await message_tokens(cache, "tool", given.blocks)

@@ -68,6 +68,11 @@ class PreparedTurn(Struct):
         """What the user should know about the counts so far: a tokenizer may fail at any text."""
         return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
+    @property
+    def late_notes(self) -> list[str]:
+        """The same, and what pickers noted while they filled the room that was left."""
+        return [*self.count_notes, *(picker.fill_note for picker in self.pickers if picker.fill_note)]
+
     def is_for(self, turn: TurnInput) -> bool:
         """Whether a turn with this input goes on with the same picks."""
         return self.options == turn.options and turn.message is not None and self.message.id == turn.message.id

@@ -19,8 +19,9 @@ from msgspec import Struct, field
 
 from recto.errors import Invalid, NotFound, StoreError
 from recto.home_files import keep_private, make_private_folder
+from recto.vault.decoding import decode_text
 from recto.vault.document import ParsedNote, note_name, parse_note
-from recto.vault.folder import Folder, FolderEntry, decode_text, is_note
+from recto.vault.folder import Folder, FolderEntry, is_note
 from recto.vault.link_resolver import link_key
 from recto.vault.links import Link, find_all_links, mask_code
 

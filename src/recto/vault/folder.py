@@ -2,13 +2,8 @@
 
 A symlink to a file inside counts as that file. A symlink to a folder is not followed: its notes are either inside
 already, or not part of the vault.
-
-Decoding files: UTF-8, or the encoding that a byte order mark names. Binary files are refused.
-
-Does not guess encodings: a wrong guess would be written back.
 """
 
-import codecs
 import errno
 import os
 import stat
@@ -19,7 +14,7 @@ from typing import NamedTuple
 
 from recto.errors import Invalid, NotFound
 from recto.ids import new_id
-from recto.text import REPLACEMENT, clean
+from recto.text import clean
 from recto.vault.gitignore import NAME as IGNORE_FILE
 from recto.vault.gitignore import GitIgnore, is_ignored
 from recto.vault.link_resolver import NOTE_ENDINGS
@@ -149,6 +144,9 @@ class Folder:
     def _is_hidden(self, location: str) -> bool:
         return f"{os.sep}." in location[len(self._prefix) - 1 :]
 
+    def _relative(self, location: str) -> str:
+        return location[len(self._prefix) :].replace(os.sep, "/")
+
     def _writable_path(self, path: str) -> Path:
         location = self._resolve(path)
         if self._is_hidden(location):
@@ -158,8 +156,7 @@ class Folder:
 
     def check_ignored(self, path: str, location: str | None = None) -> None:
         """Raises Invalid for a path that a .gitignore excludes."""
-        relative = (location or self._resolve(path))[len(self._prefix) :].replace(os.sep, "/")
-        if is_ignored(self.root, relative):
+        if is_ignored(self.root, self._relative(location or self._resolve(path))):
             raise Invalid(f"{path[:80]} is excluded by a .gitignore of the vault", path=path)
 
     def refusal(self, path: str) -> str:
@@ -171,11 +168,9 @@ class Folder:
                 continue
             except Invalid as why:  # where it leads to is not looked up
                 return why.message.removeprefix(f"{name[:80]} ").replace("is outside", "it is outside", 1)
-            if not os.path.isfile(location):
-                continue
-            if self._is_hidden(location):
+            if os.path.isfile(location) and self._is_hidden(location):
                 return "hidden files and folders of a vault are not read"
-            if is_ignored(self.root, location[len(self._prefix) :].replace(os.sep, "/")):
+            if os.path.isfile(location) and is_ignored(self.root, self._relative(location)):
                 return "a .gitignore of the vault excludes it"
         return ""
 
@@ -353,52 +348,3 @@ def _is_text(path: str, on_skipped: OnSkipped) -> bool:
     if invalid:
         on_skipped(name)
     return not invalid
-
-
-SNIFFED_BYTES = 8000
-"""How much of the beginning decides whether a file is text."""
-# This many invalid bytes mean nothing, however short the file is.
-_TOLERATED = 10
-
-# Longer marks first: the mark of UTF-16 is a prefix of that of UTF-32.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
-
-
-def decode_text(raw: bytes, path: str) -> str:
-    """The text without its byte order mark, cleaned. Raises Invalid for a binary file; `path` is for its message."""
-    text, reason = _decode(raw)
-    if reason:
-        raise Invalid(f"{path} is not text: {reason}", path=path)
-    return text
-
-
-def why_not_text(head: bytes) -> str:
-    """Why a file that begins like this is not text; empty if it is."""
-    return _decode(head)[1]
-
-
-def _decode(raw: bytes) -> tuple[str, str]:
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if raw.startswith(mark):
-            text = raw.decode(encoding, "replace")
-            head = text[:SNIFFED_BYTES]
-            return clean(text)[0], _reason("\0" in head, head.count(REPLACEMENT), len(head), encoding)
-    raw = raw.removeprefix(codecs.BOM_UTF8)
-    text, invalid = clean(raw)
-    return text, _problem(raw[:SNIFFED_BYTES]) if invalid else ""
-
-
-def _problem(head: bytes) -> str:
-    return _reason(b"\0" in head, clean(head)[1], len(head), "UTF-8")
-
-
-def _reason(has_nul: bool, invalid: int, size: int, encoding: str) -> str:
-    if has_nul:
-        return "it contains NUL bytes, as binary files do"
-    # text in another encoding has some invalid bytes; a file with many cannot be read
-    return f"more than a fifth of it is not {encoding}" if invalid > max(_TOLERATED, size / 5) else ""

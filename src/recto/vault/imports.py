@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from recto.errors import Invalid, NotFound
 from recto.text import clean
-from recto.vault.folder import MAX_NOTE_BYTES, SNIFFED_BYTES, why_not_text
+from recto.vault.decoding import SNIFFED_BYTES, why_not_text
+from recto.vault.folder import MAX_NOTE_BYTES
 from recto.vault.links import mask_code
 
 Exists = Callable[[str], bool]

@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault.catalog import Catalog, DocumentInfo, Progress, ResolvedLink, VaultChanges
 from recto.vault.catalog_file import CatalogEmptied, link_context
+from recto.vault.decoding import decode_text
 from recto.vault.document import Document
-from recto.vault.folder import Folder, decode_text, is_note
+from recto.vault.folder import Folder, is_note
 from recto.vault.link_resolver import LinkResolver, fold_name
 from recto.vault.links import Link, find_all_links, split_link
 from recto.vault.rename_journal import BegunRename, RenameJournal

@@ -1,0 +1,57 @@
+"""Decoding files: UTF-8, or the encoding that a byte order mark names. Binary files are refused.
+
+Does not guess encodings: a wrong guess would be written back.
+"""
+
+import codecs
+
+from recto.errors import Invalid
+from recto.text import REPLACEMENT, clean
+
+SNIFFED_BYTES = 8000
+"""How much of the beginning decides whether a file is text."""
+# This many invalid bytes mean nothing, however short the file is.
+_TOLERATED = 10
+
+# Longer marks first: the mark of UTF-16 is a prefix of that of UTF-32.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+
+def decode_text(raw: bytes, path: str) -> str:
+    """The text without its byte order mark, cleaned. Raises Invalid for a binary file; `path` is for its message."""
+    text, reason = _decode(raw)
+    if reason:
+        raise Invalid(f"{path} is not text: {reason}", path=path)
+    return text
+
+
+def why_not_text(head: bytes) -> str:
+    """Why a file that begins like this is not text; empty if it is."""
+    return _decode(head)[1]
+
+
+def _decode(raw: bytes) -> tuple[str, str]:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            text = raw.decode(encoding, "replace")
+            head = text[:SNIFFED_BYTES]
+            return clean(text)[0], _reason("\0" in head, head.count(REPLACEMENT), len(head), encoding)
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    text, invalid = clean(raw)
+    return text, _problem(raw[:SNIFFED_BYTES]) if invalid else ""
+
+
+def _problem(head: bytes) -> str:
+    return _reason(b"\0" in head, clean(head)[1], len(head), "UTF-8")
+
+
+def _reason(has_nul: bool, invalid: int, size: int, encoding: str) -> str:
+    if has_nul:
+        return "it contains NUL bytes, as binary files do"
+    # text in another encoding has some invalid bytes; a file with many cannot be read
+    return f"more than a fifth of it is not {encoding}" if invalid > max(_TOLERATED, size / 5) else ""
