@@ -1,9 +1,11 @@
 """Background work happens in one thread, however often it is woken, and stands back from turns."""
 
 import threading
+import time
 
 import pytest
 
+from recto import background
 from recto.background import (
     FOREGROUND,
     BackgroundWorker,
@@ -169,3 +171,24 @@ def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
     with in_background():
         assert is_background()
     assert not is_background()
+
+
+def test_a_worker_that_is_woken_often_gives_memory_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, done = [], threading.Event()
+    monkeypatch.setattr(background, "RELEASE_EVERY", 2)
+    monkeypatch.setattr(background, "release_memory", lambda: released.append(1))
+    worker = BackgroundWorker(lambda: bool(done.set()), "test", quiet_s=0)
+    for _ in range(5):
+        done.clear()
+        worker.wake()
+        assert done.wait(10)
+        while worker._woken.is_set():  # the next waking is another one
+            time.sleep(0.001)
+    worker.close()
+    assert len(released) == 2
+
+
+def test_memory_can_be_given_back_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    background.release_memory()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    background.release_memory()

@@ -121,6 +121,8 @@ NICE = 10
 PAUSE_S = 0.002
 # How long a worker waits for more to do before its thread ends.
 IDLE_S = 30.0
+# After so many wakings a worker gives memory that is free back to the system.
+RELEASE_EVERY = 100
 
 
 class BackgroundWorker:
@@ -148,11 +150,15 @@ class BackgroundWorker:
     def _run(self) -> None:
         with contextlib.suppress(AttributeError, OSError):  # not every system has thread priorities
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        wakings = 0
         with in_background():
             while self._should_continue():
                 self._await_quiet()
                 while not self._stopped.is_set() and self._paused_step():
                     time.sleep(PAUSE_S)
+                wakings += 1
+                if wakings % RELEASE_EVERY == 0:
+                    release_memory()
 
     def _paused_step(self) -> bool:
         FOREGROUND.wait(self._quiet_s, self._stopped.is_set)
@@ -185,3 +191,11 @@ class BackgroundWorker:
         FOREGROUND.recheck()
         if thread is not None:
             thread.join(timeout_s)
+
+
+def release_memory() -> None:
+    """Gives memory that is free back to the system: the allocator of glibc keeps it, more and more in a long life."""
+    import ctypes  # only where a process lives long
+
+    with contextlib.suppress(AttributeError, OSError):  # another system's allocator
+        ctypes.CDLL(None).malloc_trim(0)

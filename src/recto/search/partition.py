@@ -20,6 +20,8 @@ V = TypeVar("V")
 MAX_CACHED_PASSAGES = 20_000
 # In a table about twenty megabytes. That of a large chat is made in the background: it takes longer than a search.
 MAX_TABLE_PASSAGES = 250_000
+# A table has no need of passages; so many that were read stay, since questions about one thing find the same ones.
+MAX_KEPT_PASSAGES = 2000
 # How many partitions, that is conversations, stay in memory.
 MAX_CACHED_PARTITIONS = 8
 _OFFSETS = [(offset, NEIGHBOUR_WEIGHTS[abs(offset)]) for offset in range(-RADIUS, RADIUS + 1)]
@@ -110,7 +112,7 @@ def open_partition(index: KeywordIndex, cache: dict[int, Partition], number: int
     if number is None:
         return Partition()
     partition = cache.pop(number, None) or Partition()
-    if partition.table is not None and len(partition.passages) > MAX_CACHED_PASSAGES:
+    if partition.table is not None and len(partition.passages) > MAX_KEPT_PASSAGES:
         partition.passages.clear()
     may_be_table = partition.table is not None or (index.keeps_texts and load_arrays())
     if size > (MAX_TABLE_PASSAGES if may_be_table else MAX_CACHED_PASSAGES):
