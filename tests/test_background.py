@@ -177,7 +177,12 @@ def test_a_worker_that_is_woken_often_gives_memory_back_now_and_then(monkeypatch
     released, done = [], threading.Event()
     monkeypatch.setattr(background, "RELEASE_EVERY", 2)
     monkeypatch.setattr(background, "release_memory", lambda: released.append(1))
-    worker = BackgroundWorker(lambda: bool(done.set()), "test", quiet_s=0)
+
+    def step() -> bool:
+        done.set()
+        return False
+
+    worker = BackgroundWorker(step, "test", quiet_s=0)
     for _ in range(5):
         done.clear()
         worker.wake()
