@@ -5,11 +5,11 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,13 +17,12 @@ from recto import locations
 from recto.agents.agents import Agents
 from recto.background import FOREGROUND, BackgroundWorker
 from recto.chat.blocks import Text
-from recto.chat.message import Message, now
+from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import Event, Noticed, Sent, Working
-from recto.ids import new_id
 from recto.mcp.servers import McpServers
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
@@ -37,7 +36,7 @@ from recto.store.backup import DailyBackup
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
-from recto.turn.assembly import Turn, account_of
+from recto.turn.assembly import Turn, new_request
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
@@ -49,6 +48,7 @@ from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges
+from recto.turn.slow_step import choice_of_sources, told_if_slow
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker, record_sources, tools_of
 from recto.turn.spending import check_limits
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
-# A step that takes longer is told.
-PATIENCE_S = 0.5
 DRAFT = "next"
 """The id of a message that is not stored."""
 
@@ -147,20 +145,21 @@ class Engine:
         for event in appended.events:
             yield event
         name = self.builder.model_name(session.model, options, await appended.reads.agent)
+        choosing = partial(choice_of_sources, self.vaults, session.vault)
         # not beside the start of a tiny model, which lets nothing else in this process run
         quoting = asyncio.ensure_future(self.passages.quote_ahead(session, appended, self.builder.known_model(name)))
-        async for event in _told_if_slow(quoting, partial(self._choosing, session)):
+        async for event in told_if_slow(quoting, choosing):
             yield event
         if quoted := quoting.result():
             yield quoted
         resolving = asyncio.ensure_future(self._input(session, appended.message, options, appended.reads))
-        async for event in _told_if_slow(resolving, lambda: Working("model", model=name)):
+        async for event in told_if_slow(resolving, lambda: Working("model", model=name)):
             yield event
         turn_input = resolving.result()
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
         preparing = asyncio.ensure_future(self._prepare(turn_input, is_continued=appended.is_continued))
-        async for event in _told_if_slow(preparing, partial(self._choosing, session)):  # 2 find, 3 pick
+        async for event in told_if_slow(preparing, choosing):  # 2 find, 3 pick
             yield event
         prepared = preparing.result()
         results = session.head if appended.is_continued else appended.message.parent
@@ -181,7 +180,7 @@ class Engine:
             loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
             session.apply(loaded=loaded, settings=turn.context.settings)
             filling = asyncio.ensure_future(prepared.fill(turn))  # what is recalled, in the room that is left
-            async for event in _told_if_slow(filling, lambda: Working("search")):
+            async for event in told_if_slow(filling, lambda: Working("search")):
                 yield event
             turn = filling.result()
             late = [picker.fill_note for picker in prepared.pickers if picker.fill_note]
@@ -263,12 +262,6 @@ class Engine:
 
     # -- the steps
 
-    def _choosing(self, session: ChatSession) -> Working:
-        """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
-        status = self.vaults.search(session.vault).status if session.vault else None
-        left = status.documents - status.indexed if status else 0
-        return Working("notes", notes=left) if left else Working("sources")
-
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
@@ -346,22 +339,7 @@ class Engine:
         return Approvals(turn.overrides, session.allowed, can_ask, remember)
 
     async def _record(self, session: ChatSession, turn: Turn, message: Message) -> Request:
-        cache, (pieces, stable) = turn.token_cache, turn.pieces()
-        request = Request(
-            id=new_id(),
-            conversation=session.conversation,
-            purpose="reply",
-            model=cache.model.name,
-            format=cache.format.name,
-            parameters=turn.context.parameters.given(),
-            pieces=pieces,
-            account=account_of(turn),
-            message=message.id,
-            created=now(),
-            stable=stable,
-            mark_bytes=cache.format.mark_bytes,
-            at_most_usd=turn.at_most_usd,
-        )
+        cache, request = turn.token_cache, new_request(turn, session.conversation, message)
         counted = await count_sent(turn, message)
 
         def write() -> tuple[None, SessionChanges]:
@@ -417,16 +395,3 @@ class Engine:
         await self.builder.close()
         await self.streams.flush()
         self.store_thread.close()
-
-
-async def _told_if_slow(step: asyncio.Future[Any], tell: Callable[[], Working]) -> AsyncGenerator[Event, None]:
-    """Waits for a step, and says what it does once that takes long. Whoever leaves early ends the step."""
-    try:
-        done, _ = await asyncio.wait([step], timeout=PATIENCE_S)
-        if not done:
-            yield await asyncio.to_thread(tell)
-            await asyncio.wait([step])
-    finally:
-        if not step.done():
-            step.cancel()
-            await asyncio.wait([step])

@@ -7,7 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.chat.blocks import Compaction
-from recto.chat.message import Message
+from recto.chat.message import Message, now
+from recto.ids import new_id
 from recto.sources.source import Insert, Pick
 from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView
@@ -19,7 +20,7 @@ from recto.window.compaction_block import PASSING
 from recto.window.count import Count, proportional_shares
 from recto.window.plan import Budget, Plan
 from recto.window.planner import plan_window
-from recto.window.request import Piece, with_marks
+from recto.window.request import Piece, Request, with_marks
 from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry, excerpted
 
 # Providers cache no shorter prefix, whatever is marked.
@@ -223,6 +224,26 @@ def _history_pick(loaded: LoadedView, count: int) -> Pick:
     some = sum(message.id in shortened for message in view.history)
     excerpts = f", {some} of them as an excerpt" if some else ""
     return Pick("messages", ends, f"{count} message{'s' * (count != 1)}, {because}{excerpts}")
+
+
+def new_request(turn: Turn, conversation: str, message: Message) -> Request:
+    """What is sent for a message, in exact bytes."""
+    cache, (pieces, stable) = turn.token_cache, turn.pieces()
+    return Request(
+        id=new_id(),
+        conversation=conversation,
+        purpose="reply",
+        model=cache.model.name,
+        format=cache.format.name,
+        parameters=turn.context.parameters.given(),
+        pieces=pieces,
+        account=account_of(turn),
+        message=message.id,
+        created=now(),
+        stable=stable,
+        mark_bytes=cache.format.mark_bytes,
+        at_most_usd=turn.at_most_usd,
+    )
 
 
 def account_of(turn: Turn) -> RequestAccount:
