@@ -58,8 +58,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Terminal]]:
     opened: list[Terminal] = []
 
     class Kept(Terminal):
-        def __init__(self, *args: str) -> None:
-            super().__init__(*args)
+        def __init__(self, *args: str, columns: int = 100) -> None:
+            super().__init__(*args, columns=columns)
             opened.append(self)
 
     yield Kept

@@ -18,10 +18,10 @@ _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9AB]?
 
 
 class Terminal:
-    def __init__(self, *args: str) -> None:
+    def __init__(self, *args: str, columns: int = 100) -> None:
         self.process, self._master = pty.fork()
         if not self.process:
-            termios.tcsetwinsize(0, (30, 100))
+            termios.tcsetwinsize(0, (30, columns))
             os.execve(sys.executable, [sys.executable, "-m", "recto", *args], dict(os.environ))
         self._seen = ""
         self.raw = ""

@@ -162,12 +162,14 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("keys", "set"): [["openai"], [EVIL]],
     ("keys", "list"): [[], ["--json"]],
     ("keys", "remove"): [["openai"], [EVIL]],
+    ("completion",): [["bash"], [EVIL]],
 }
 TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
 TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
 TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
 TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo"]
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
+TYPED += [f"/help {EVIL}", "/settings", f"/settings {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
 TYPED += [f"/rename {EVIL}", "/archive", "/delete", "/quit"]
 
 
@@ -278,6 +280,9 @@ def test_on_a_terminal_our_own_colours_stay_and_theirs_do_not_pass(
     if arguments == ("chat",):
         shown.wait_for("› ")
         shown.type("boat\r")
+        shown.wait_for("let it run? [y]es / [N]o ")
+        shown.settle()
+        shown.type("\r")
         shown.wait_for("Answer")
         shown.type("/quit\r")
     shown.code()

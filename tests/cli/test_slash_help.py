@@ -150,3 +150,11 @@ def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_truste
     chat.settle()
     chat.type("y\r")
     chat.wait_for("harbour is trusted")
+
+
+def test_a_narrow_terminal_cuts_no_name_of_a_tool(terminal: type[Terminal], talked: str, notes: Path) -> None:
+    chat = terminal("chat", "-c", "2", "--vault", str(notes), columns=40)
+    chat.wait_for_prompt()
+    chat.type("/context\r")
+    chat.wait_for("recto:find_forward_links")
+    chat.wait_for("kept")

@@ -28,6 +28,7 @@ OFFERED = 12
 END = 40
 # A row of a list where no terminal says how wide it is, and the least of its text that is shown.
 ROW_WIDTH, LEAST_WIDTH = 70, 20
+INDENT = "    "
 METER_WIDTH = 10
 WARN_PERCENT = 80
 
@@ -178,8 +179,11 @@ class ChatState(Struct):
             self.tell_row(f"{f'#{message.said}':>{width}}  {message.role:<9}  ", message.text)
 
     def tell_row(self, head: str, text: str) -> None:
-        """A row of a list, shortened to the line."""
+        """A row of a list, shortened to the line; on a narrow screen the text has a line of its own."""
         width = self.console.width - len(head) - 1 if self.is_at_terminal else ROW_WIDTH
+        if width < LEAST_WIDTH:
+            self.tell(head.rstrip())
+            head, width = INDENT, self.console.width - len(INDENT) - 1
         self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
 
     def recall_end(self) -> None:

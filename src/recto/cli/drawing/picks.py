@@ -24,6 +24,9 @@ COLOURS = {"always": "cyan", "manual": "green", "agent": "magenta"}
 # Of a longer list only so many are drawn, and one line tells the rest.
 MOST = 8
 WIDEST_NAME = 32
+# On a screen with fewer columns the budgets of sections give way, so that bars can still be compared, and each source
+# takes two lines.
+NARROW = 60
 MODES = ("agent", "manual", "always")
 
 
@@ -70,12 +73,12 @@ def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> N
         return
     console.print(Text(counts_line(picks), "bold"))
     signs = _signs(window)
-    table = _table()
+    table = _table(is_narrow=console.width < NARROW)
     for kind in SOURCE_KINDS:
         if some := [pick for pick in picks if pick["kind"] == kind]:
             table.add_row(Text(f"{kind.capitalize()}s ({len(some)})", "bold"))
             some.sort(key=lambda pick: _order(pick, MODES[::-1]))
-            _fill(table, some, signs, most=len(some) if whole else MOST, more=more)
+            _fill(table, some, signs, most=len(some) if whole else MOST, more=more, is_narrow=console.width < NARROW)
     console.print(table)
 
 
@@ -83,30 +86,46 @@ def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -
     """Sources that this message might have needed, and why they are not sent."""
     if picks := [pick for pick in window.get("not_picked") or () if is_source(pick)]:
         console.print(Text("considered, not sent:", "dim"))
-        table = _table("dim")
-        _fill(table, picks, {}, most=len(picks) if whole else MOST, more=more)
+        table = _table("dim", is_narrow=console.width < NARROW)
+        _fill(table, picks, {}, most=len(picks) if whole else MOST, more=more, is_narrow=console.width < NARROW)
         console.print(table)
 
 
-def _table(style: str = "") -> Table:
+def _table(style: str = "", *, is_narrow: bool) -> Table:
+    """On a narrow screen each source takes two lines, so that no name is cut."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold", max_width=WIDEST_NAME + 2, style=style)
-    table.add_column(no_wrap=True, style=style)
-    table.add_column(overflow="fold", style="dim")
+    table.add_column(overflow="fold", max_width=None if is_narrow else WIDEST_NAME + 2, style=style)
+    if not is_narrow:
+        table.add_column(no_wrap=True, style=style)
+        table.add_column(overflow="fold", style="dim")
     table.add_column(justify="right", no_wrap=True, style="dim")
     return table
 
 
-def _fill(table: Table, picks: Sequence[Json], signs: Mapping[tuple[str, ...], str], *, most: int, more: str) -> None:
+def _fill(
+    table: Table,
+    picks: Sequence[Json],
+    signs: Mapping[tuple[str, ...], str],
+    *,
+    most: int,
+    more: str,
+    is_narrow: bool,
+) -> None:
     shown = picks if len(picks) <= most + 1 else _telling(picks, signs)[:most]
     for pick in (pick for pick in picks if pick in shown):
         because = Text(visible(str(pick.get("because") or "")))
         if sign := signs.get(_key(pick)):
             because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
-        table.add_row(_inset(called(pick)), badge(pick), because, _size(pick.get("tokens")))
+        name, size = _inset(called(pick)), _size(pick.get("tokens"))
+        if is_narrow:
+            table.add_row(name, size)
+            table.add_row(Padding(Text.assemble(badge(pick), " ", because), (0, 0, 0, 4)))
+        else:
+            table.add_row(name, badge(pick), because, size)
     if rest := [pick for pick in picks if pick not in shown]:
-        size = sum(pick.get("tokens") or 0 for pick in rest)
-        table.add_row("", "", f"and {len(rest)} more; {more}", _size(size))
+        left = sum(pick.get("tokens") or 0 for pick in rest)
+        told = f"and {len(rest)} more; {more}"
+        table.add_row(*((f"    {told}",) if is_narrow else ("", "", told)), _size(left))
 
 
 def _size(tokens: int | None) -> str:

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.picks import badge, draw_considered, draw_sources, is_source
+from recto.cli.drawing.picks import NARROW, badge, draw_considered, draw_sources, is_source
 from recto.cli.show import counted, is_plain, literal, visible
 
 if TYPE_CHECKING:
@@ -103,8 +103,6 @@ def recalled_in_words(window: "Window") -> str | None:
 
 
 BAR_WIDTH, LEAST_BAR = 28, 4
-# On a screen with fewer columns the budgets give way, so that bars can still be compared.
-NARROW = 60
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Of a longer list only the best are drawn, and one line tells the rest.
 MOST_PICKS = 12
