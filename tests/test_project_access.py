@@ -125,17 +125,18 @@ def test_paths_stay_inside_the_project_whatever_is_trusted(home: Path, project: 
 
 @pytest.mark.parametrize(("key", "stricter"), ONLY_STRICTER.items())
 def test_a_project_cannot_give_itself_rights(home: Path, project: Path, key: str, stricter: bool | str) -> None:
-    group, _, name = key.partition(".")
+    group, _, name = key.rpartition(".")
+    table = f"[{group}]\n" if group else ""
     strict, wide = (
         ('"never"', '"always"') if key == "references.auto" else (str(stricter).lower(), str(not stricter).lower())
     )
-    wider = f"[{group}]\n{name} = {wide}\n"
-    write(home / "config.toml", f"[{group}]\n{name} = {strict}\n")
+    wider = f"{table}{name} = {wide}\n"
+    write(home / "config.toml", f"{table}{name} = {strict}\n")
     says(project, wider)
     loaded = load(home, project)
     assert loaded.get(key) == stricter
     assert f"only you can switch {'off' if stricter is True else 'on'} {key}, with an option" in loaded.notes[key]
-    says(project, f"[{group}]\n{name} = {strict}\n")
+    says(project, f"{table}{name} = {strict}\n")
     write(home / "config.toml", wider)
     assert load(home, project).get(key) == stricter, "it may be stricter than the user"
     says(project, wider)

@@ -158,4 +158,6 @@ def _words(name: str) -> list[str]:
 def _alike(one: str, other: str) -> float:
     from difflib import SequenceMatcher  # only where a name is wrong
 
+    if one[:1] == other[:1] and sorted(one) == sorted(other):  # two letters in the wrong order
+        return 0.95
     return SequenceMatcher(None, one, other, autojunk=False).ratio()

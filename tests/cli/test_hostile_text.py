@@ -154,6 +154,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("config", "show"): [[], ["--json"], ["-c", "1"]],
     ("config", "get"): [["vault"]],
     ("config", "set"): [["system_prompt", EVIL]],
+    ("config", "unset"): [["system_prompt"], [EVIL]],
     ("config", "trust"): [[]],
     ("config", "distrust"): [[]],
     ("models", "list"): [["smollm"]],

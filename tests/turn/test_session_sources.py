@@ -690,7 +690,8 @@ def test_stopping_while_a_round_is_closed_leaves_no_branch_behind(
         events.close()
     said = talk.messages()
     assert sum(message.role == "user" for message in said) == 12
-    assert {message.status for message in said} == {"done"}
+    assert {message.status for message in said if message.role != "tool"} == {"done"}
+    assert {message.status for message in said if message.role == "tool"} <= {"done", "stopped"}
     assert all(len(message.results) == 2 for message in said if message.role == "tool")
 
 

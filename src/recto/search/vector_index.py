@@ -102,8 +102,13 @@ class VectorIndex:
 
     def prepare(self, text: Callable[[], str]) -> None:
         """Embeds a question in the background, before its search begins."""
-        if time.monotonic() >= self._paused_until and not (self.waiting > MANY_WAITING and self._has_few(None)):
-            self._prepared = self._thread.submit(lambda: self._embedded(text()))
+        if time.monotonic() >= self._paused_until:
+            self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
+
+    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, np.ndarray]":
+        if self.waiting > MANY_WAITING and self._has_few(None):
+            raise NoVectors("most passages wait for their vectors")
+        return self._embedded(text())
 
     def _embedded(self, text: str) -> "tuple[str, np.ndarray]":
         return text, self._embedder.embed([text])[0]
