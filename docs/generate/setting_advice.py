@@ -113,8 +113,8 @@ ADVICE = {
         "Lower it if tool results fill the window. `recto conversations result` always prints the whole.", "20000"
     ),
     "tools.allow_write": SettingAdvice(
-        "Switch it on to let the model edit notes. It does so without asking, unless an agent sets `approval` to `ask` for "
-        "the server `recto`.",
+        "Switch it on to let the model edit notes. It does so without asking, unless an agent sets `approval` to `ask` "
+        "for the server `recto`.",
         "on",
     ),
     "references.enabled": SettingAdvice("Switch it off if you do not want the 📚 list after replies.", "off"),
