@@ -106,7 +106,7 @@ class VectorIndex:
             self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
 
     def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, np.ndarray]":
-        if self.waiting > MANY_WAITING and self._has_few(None):
+        if self._waits_for_many(None):
             raise NoVectors("most passages wait for their vectors")
         return self._embedded(text())
 
@@ -144,7 +144,7 @@ class VectorIndex:
     def _find_nearest(self, text: str, partition: int | None) -> Mapping[int, float]:
         import numpy as np  # takes a tenth of a second
 
-        if self.waiting > MANY_WAITING and self._has_few(partition):
+        if self._waits_for_many(partition):
             return {}
         # the embedder before the vectors: its failure should show even if there is nothing to compare yet
         question = np.asarray(self._question(text), dtype=np.float32)
@@ -161,6 +161,10 @@ class VectorIndex:
             raise NoVectors(f"{self.name} now makes vectors of another length; all are being made again")
         # in a language that the embedder does not know, what is near means nothing
         return vectors.matrix.nearest(question * np.float32(known))
+
+    def _waits_for_many(self, partition: int | None) -> bool:
+        """Whether a question need not be embedded: most passages wait for their vectors, and there are very many."""
+        return self.waiting > MANY_WAITING and self._has_few(partition)
 
     def _has_few(self, partition: int | None) -> bool:
         """Whether most passages certainly wait for their vectors, so that none need be read."""
