@@ -31,32 +31,38 @@ from recto.search.embedder import SharedEmbedder
 from recto.settings import Settings
 from recto.sources.chooser import Chooser
 from recto.sources.selection import StablePicks
-from recto.sources.source import SourceId
 from recto.store.backup import DailyBackup
 from recto.store.store import Store
 from recto.strategy import SUMMARIZE
 from recto.text import clean
-from recto.turn.assembly import Turn, reply_request
+from recto.turn.assembly import Turn
 from recto.turn.builder import TurnBuilder
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
-from recto.turn.exchange import Exchange
+from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
-from recto.turn.message_tokens import count_results, count_sent
-from recto.turn.messages import FirstReads, Given, TurnStart, UserMessage, append_message, is_waiting, user_message
+from recto.turn.message_tokens import count_results
+from recto.turn.messages import (
+    FirstReads,
+    Given,
+    StartedTurn,
+    TurnStart,
+    UserMessage,
+    append_message,
+    is_waiting,
+    user_message,
+)
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
 from recto.turn.prepared import PreparedTurn
-from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.slow_step import SlowStep
+from recto.turn.session import ChatSession
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
-from recto.turn.source_uses import UseTracker, record_sources, tools_of
-from recto.turn.spending import check_limits
+from recto.turn.source_uses import UseTracker
+from recto.turn.steps import SlowStep, Step, StepResult
 from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
-from recto.window.request import Request
 from recto.window.window import Window
 
 if TYPE_CHECKING:
@@ -138,53 +144,21 @@ class Engine:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
         user, reads = user_message(given, may_be_empty=given == ()), partial(self._first_reads, session)
-        appended = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
-        if appended is None:
+        started = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
+        if started is None:
             return
-        self.backup.wake()
-        for event in appended.events:
-            yield event
-        name = self.builder.model_name(session.model, options, await appended.reads.agent)
-        # not beside the start of a tiny model, which lets nothing else in this process run
-        choosing, loading = partial(self._choosing, session), partial(Working, "model", model=name)
-        quoting = SlowStep(self.passages.quote_ahead(session, appended, self.builder.known_model(name)), choosing)
-        async for event in quoting.events():
-            yield event
-        if quoting.result:
-            yield quoting.result
-        resolving = SlowStep(self._input(session, appended.message, options, appended.reads), loading)
-        async for event in resolving.events():
-            yield event
-        turn_input = resolving.result
-        if turn_input.resolved.model.one_slot:
-            await self.summaries_ahead.stop(session.conversation)
-        preparing = SlowStep(self._prepare(turn_input, is_continued=appended.is_continued), choosing)
-        async for event in preparing.events():  # 2 find, 3 pick
-            yield event
-        prepared = preparing.result
-        results = session.head if appended.is_continued else appended.message.parent
-        await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
-        for event in prepared.events(is_new=not appended.is_continued):
-            yield event
-        approvals, steps, step_limit = self._approvals(turn_input, can_ask), 0, self.settings.tools.step_limit
-        while steps <= step_limit:
-            turn = await prepared.next_plan()  # 4 budget, 5 plan
-            is_stored = True
-            if turn.needs_compaction:
-                compaction = self._compaction(prepared, turn, can_ask=can_ask)
-                async with aclosing(compaction.run()) as events:  # 6 compact, then plan again
-                    async for event in events:
-                        yield event
-                turn, is_stored = compaction.turn, compaction.is_stored
-            loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
-            session.apply(loaded=loaded, settings=turn.context.settings)
-            filling = SlowStep(prepared.fill(turn), lambda: Working("search"))
-            async for event in filling.events():  # what is recalled, in the room that is left
+        preparing = Step(self._start(session, started, waited, options, can_ask))  # 2 find, 3 pick
+        async with aclosing(preparing.events()) as events:
+            async for event in events:
                 yield event
-            turn = filling.result
-            for note in session.new_notes(prepared.late_notes):
-                yield Noticed(note)
-            request = await self._record(session, turn, prepared.message)  # 7 window, recorded before it leaves
+        (prepared, approvals), steps, step_limit = preparing.result, 0, self.settings.tools.step_limit
+        while steps <= step_limit:
+            planning = Step(self._plan(session, prepared, can_ask))  # 4 budget, 5 plan, 6 compact
+            async with aclosing(planning.events()) as events:
+                async for event in events:
+                    yield event
+            turn = planning.result
+            request = await record_request(self.store, self.store_thread, session, turn, prepared.message)  # 7 window
             exchange = Exchange(prepared, turn, request, approvals, self.use_tracker, self.streams)
             for event in exchange.sent():
                 yield event
@@ -214,6 +188,58 @@ class Engine:
                 return  # said meanwhile: the next request answers it too
             prepared.next_round(may_call=steps < step_limit)
         yield Noticed(f"stopped after {step_limit} rounds of tool calls (tools.step_limit)")
+
+    async def _start(
+        self, session: ChatSession, started: StartedTurn, waited: str | None, options: CallOptions, can_ask: bool
+    ) -> AsyncGenerator[Event | StepResult[tuple[PreparedTurn, Approvals]], None]:
+        """From the stored message to what goes in with it. `waited`: the reply whose calls the caller had to answer."""
+        self.backup.wake()
+        for event in started.events:
+            yield event
+        name = self.builder.model_name(session.model, options, await started.reads.agent)
+        # not beside the start of a tiny model, which lets nothing else in this process run
+        choosing, loading = partial(self.passages.working, session), partial(Working, "model", model=name)
+        quoting = SlowStep(self.passages.quote_ahead(session, started, self.builder.known_model(name)), choosing)
+        async for event in quoting.events():
+            yield event
+        if quoting.result:
+            yield quoting.result
+        resolving = SlowStep(self._input(session, started.message, options, started.reads), loading)
+        async for event in resolving.events():
+            yield event
+        turn_input = resolving.result
+        if turn_input.resolved.model.one_slot:
+            await self.summaries_ahead.stop(session.conversation)
+        preparing = SlowStep(self._prepare(turn_input, is_continued=started.is_continued), choosing)
+        async for event in preparing.events():
+            yield event
+        prepared = preparing.result
+        results = session.head if started.is_continued else started.message.parent
+        await count_results(self.store, self.store_thread, prepared.context.token_cache, waited, results)
+        for event in prepared.events(is_new=not started.is_continued):
+            yield event
+        allow = partial(self.sources.allow, session.conversation)
+        yield StepResult((prepared, Approvals(turn_input.overrides, session.allowed, can_ask, allow)))
+
+    async def _plan(
+        self, session: ChatSession, prepared: PreparedTurn, can_ask: bool
+    ) -> AsyncGenerator[Event | StepResult[Turn], None]:
+        """What the next request says: planned, compacted where it must be, and filled with what is recalled."""
+        turn, is_stored = await prepared.next_plan(), True
+        if turn.needs_compaction:
+            compaction = self._compaction(prepared, turn, can_ask=can_ask)
+            async with aclosing(compaction.run()) as events:
+                async for event in events:
+                    yield event
+            turn, is_stored = compaction.turn, compaction.is_stored
+        loaded = {prepared.context.token_cache.root: turn.loaded} if is_stored else {}
+        session.apply(loaded=loaded, settings=turn.context.settings)
+        filling = SlowStep(prepared.fill(turn), lambda: Working("search"))
+        async for event in filling.events():
+            yield event
+        for note in session.new_notes(prepared.late_notes):
+            yield Noticed(note)
+        yield StepResult(filling.result)
 
     async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Turn:
         """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
@@ -259,12 +285,6 @@ class Engine:
                 await asyncio.to_thread(self.archive.check)
 
     # -- the steps
-
-    def _choosing(self, session: ChatSession) -> Working:
-        """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
-        status = self.vaults.search(session.vault).status if session.vault else None
-        left = status.documents - status.indexed if status else 0
-        return Working("notes", notes=left) if left else Working("sources")
 
     def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
@@ -333,29 +353,6 @@ class Engine:
         """What the next turn would stand on, before there is a message."""
         turn = await self._input(session, None, options, is_draft=True)
         return (await self._prepared(turn, Message(DRAFT, "user", ()), current=None)).context
-
-    def _approvals(self, turn: TurnInput, can_ask: bool) -> Approvals:
-        session = turn.session
-
-        async def remember(tool: SourceId) -> None:
-            await self.store_thread.do(self.sources.amend, session.conversation, lambda known: known.allow(tool))
-
-        return Approvals(turn.overrides, session.allowed, can_ask, remember)
-
-    async def _record(self, session: ChatSession, turn: Turn, message: Message) -> Request:
-        request, cache = reply_request(turn, session.conversation, message), turn.token_cache
-        counted = await count_sent(turn, message)
-
-        def write() -> tuple[None, SessionChanges]:
-            check_limits(self.store, turn.context.resolved.spend, request)
-            cache.save()
-            self.store.tree.count(counted)
-            self.store.records.save(request, session.request or self.store.records.latest(session.conversation))
-            hashes = record_sources(self.store, request.id, turn, session.stored_hashes)
-            return None, {"request": request.id, "last_tools": tools_of(turn), "stored_hashes": hashes}
-
-        await self.store_thread.do(session.commit, self.store, write)
-        return request
 
     def _summarise_documents(self, prepared: PreparedTurn) -> None:
         """The reply is there: a model writes lines about long documents in the background."""

@@ -31,15 +31,15 @@ from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, 
 from recto.sources.tools import ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
-from recto.turn.assembly import Turn
+from recto.turn.assembly import Turn, reply_request
 from recto.turn.context import TurnContext
 from recto.turn.document_picker import Citations
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
-from recto.turn.message_tokens import add_results, message_tokens
+from recto.turn.message_tokens import add_results, count_sent, message_tokens
 from recto.turn.prepared import PreparedTurn
-from recto.turn.session import ChatSession
-from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence
-from recto.turn.spending import broken_off, priced
+from recto.turn.session import ChatSession, SessionChanges
+from recto.turn.source_uses import ReplyEvidence, UseTracker, evidence, record_sources, tools_of
+from recto.turn.spending import broken_off, check_limits, priced
 from recto.turn.tool_round import Approvals, close_calls, run_calls
 from recto.window.calibration import is_believable
 from recto.window.request import Request
@@ -49,6 +49,25 @@ log = logging.getLogger(__name__)
 # Characters that take some milliseconds to count and to compare with their sources.
 LONG_REPLY = 8_000
 NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
+
+
+async def record_request(
+    store: Store, store_thread: StoreThread, session: ChatSession, turn: Turn, message: Message
+) -> Request:
+    """Stores what will be sent before it leaves, unless it would cost more than the user wants to spend."""
+    request, cache = reply_request(turn, session.conversation, message), turn.token_cache
+    counted = await count_sent(turn, message)
+
+    def write() -> tuple[None, SessionChanges]:
+        check_limits(store, turn.context.resolved.spend, request)
+        cache.save()
+        store.tree.count(counted)
+        store.records.save(request, session.request or store.records.latest(session.conversation))
+        hashes = record_sources(store, request.id, turn, session.stored_hashes)
+        return None, {"request": request.id, "last_tools": tools_of(turn), "stored_hashes": hashes}
+
+    await store_thread.do(session.commit, store, write)
+    return request
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from recto.chat.message import Message
 from recto.chat.priority import CHATTER, sentence_priority
 from recto.concurrency import StoreThread
 from recto.errors import RectoError
-from recto.events import NotesQuoted
+from recto.events import NotesQuoted, Working
 from recto.providers.model import Model
 from recto.search.passages import split_sentences
 from recto.search.terms import COMMON_WORDS
@@ -94,6 +94,12 @@ class PassageSearch:
 
     def _is_wanted(self, setting: str, model: Model) -> bool:
         return setting == "always" or (setting == "auto" and not (model.tools and self._tools.enabled))
+
+    def working(self, session: ChatSession) -> Working:
+        """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
+        status = self._vaults.search(session.vault).status if session.vault else None
+        left = status.documents - status.indexed if status else 0
+        return Working("notes", notes=left) if left else Working("sources")
 
     async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:
         """The quotes of a message whose notes Recto finds, where they come before the words of the model."""

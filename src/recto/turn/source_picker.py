@@ -124,6 +124,10 @@ class SessionSources(Struct):
             self.store.tree.change(conversation, details={KEY: changed.to_json()})
         return changed
 
+    async def allow(self, conversation: str, tool: SourceId) -> None:
+        """From now on this tool runs in this conversation without a question."""
+        await self.store_thread.do(self.amend, conversation, lambda known: known.allow(tool))
+
     # -- what there is
 
     async def listing(
