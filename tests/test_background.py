@@ -197,3 +197,19 @@ def test_memory_can_be_given_back_on_every_system(monkeypatch: pytest.MonkeyPatc
     background.release_memory()
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     background.release_memory()
+
+
+def test_a_number_of_heaps_that_the_user_chose_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Library:
+        def mallopt(self, parameter: int, value: int) -> int:
+            asked.append(value)
+            return 1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda name: Library())
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    background.share_heap()
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
+    background.share_heap()
+    assert asked == [1]

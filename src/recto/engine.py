@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from recto import locations
 from recto.agents.agents import Agents
-from recto.background import FOREGROUND, BackgroundWorker
+from recto.background import FOREGROUND, BackgroundWorker, share_heap
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
@@ -86,6 +86,7 @@ class Engine:
         project: Path | None,
         environment: Mapping[str, str],
     ) -> None:
+        share_heap()  # before there are threads
         self.store = store
         self.settings, self.project = settings, project
         self.store_thread = StoreThread()

@@ -1,6 +1,8 @@
 """A desk that stays open uses no more files and threads after many turns than after a few."""
 
 import json
+import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +50,27 @@ def test_a_closed_desk_leaves_no_file_of_its_home_open(tmp_path: Path) -> None:
             ask(number)
     own = [link for link in Path("/proc/self/fd").iterdir() if str(tmp_path) in str(link.resolve())]
     assert own == []
+
+
+HEAPS = """
+import ctypes, sys
+from pathlib import Path
+from bench.soak import soaked_desk
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+with soaked_desk(Path(sys.argv[1]), "none") as ask:
+    for number in range(3):
+        ask(number)
+    told = libc.fopen(sys.argv[2].encode(), b"w")
+    libc.malloc_info(0, ctypes.c_void_p(told))
+    libc.fclose(ctypes.c_void_p(told))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="heaps of glibc")
+def test_all_threads_of_a_desk_share_one_heap(tmp_path: Path) -> None:
+    told = tmp_path / "heaps.xml"
+    command = [sys.executable, "-c", HEAPS, str(tmp_path / "desk"), str(told)]
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, check=True, timeout=300)
+    assert told.read_text().count("<heap nr=") == 1
