@@ -17,13 +17,14 @@ SOURCE = ROOT / "src" / "recto"
 # In order of knowledge: a room knows those before it. Rooms on one line do not know each other.
 ORDER = [
     {"errors", "ids", "text", "locations", "strategy", "varint"},
-    {"background", "concurrency", "toml_file", "home_files"},
+    {"background", "concurrency", "toml_file", "home_files", "file_cache"},
     {"project_access", "setting_spec", "keys"},
     {"setting_names"},
     {"settings"},
     {"settings_file", "chat"},
     {"search"},
     {"vault"},
+    {"memory"},
     {"sources"},
     {"agents", "mcp"},
     {"window"},

@@ -39,7 +39,7 @@ from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
-from recto.turn.session import SETTINGS, ChatSession
+from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
@@ -348,7 +348,7 @@ class AsyncDesk:
 
 
 def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession:
-    return ChatSession("", None, _named_model(engine), vault, agent=agent)
+    return ChatSession("", None, _named_model(engine), vault, agent=agent, project=engine.folder)
 
 
 def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation, *, as_left: bool) -> ChatSession:
@@ -356,9 +356,9 @@ def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversat
     details = conversation.details
     own, named = str(details.get("model") or ""), _named_model(engine)
     model = own or named if as_left else named or own
-    session = ChatSession(
-        conversation.id, conversation.head, model, vault, agent=conversation.agent, chosen=details.get(SETTINGS) or {}
-    )
+    project = Path(details[PROJECT]) if details.get(PROJECT) else engine.folder
+    session = ChatSession(conversation.id, conversation.head, model, vault, agent=conversation.agent, project=project)
+    session.apply(chosen=details.get(SETTINGS) or {})
     session.apply(pending=pending_reply(engine.store, conversation.head))
     # one that is named now wins over the conversation's own, and that over the settings'
     if (as_left or engine.settings.origin("vault") != "option") and details.get("vault"):

@@ -24,6 +24,7 @@ from recto.concurrency import StoreThread, TaskSet
 from recto.errors import Invalid, Overflow, RectoError
 from recto.events import Event, Noticed, Sent, Working
 from recto.mcp.servers import McpServers
+from recto.memory.memory_files import MemoryFiles
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
 from recto.recall.picker import RecallPicker, recall_ahead
@@ -41,6 +42,7 @@ from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnConte
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
+from recto.turn.memory_picker import MemoryPicker
 from recto.turn.message_tokens import count_results
 from recto.turn.messages import (
     FirstReads,
@@ -87,10 +89,9 @@ class Engine:
         environment: Mapping[str, str],
     ) -> None:
         share_heap()  # before there are threads
-        self.store = store
-        self.settings, self.project = settings, project
+        self.store, self.settings, self.project = store, settings, project
         self.store_thread = StoreThread()
-        self._project = project or Path.cwd()
+        self.folder = project or Path.cwd()
         address = partial(embedding_address, environment=environment, home=home)
         embedder = SharedEmbedder(settings.search.embedder, home, address)
         timeout_s = settings.search.timeout_s
@@ -98,6 +99,7 @@ class Engine:
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
         self.agents = Agents(home, project, settings)
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
+        self.memory_files = MemoryFiles()
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         at = (store, self.store_thread)
         self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
@@ -117,7 +119,8 @@ class Engine:
         patience = WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN
         return [
             SourcePicker(self.sources, turn),
-            DocumentPicker(turn, citations, self.settings.references, self._project),
+            MemoryPicker(self.memory_files, self.chooser, self.agents, turn),
+            DocumentPicker(turn, citations, self.settings.references, self.folder),
             PassagePicker(turn, citations, self.passages),
             RecallPicker(self.archive, self.sources, turn, patience),
             CallerTools(turn, self.settings.tools),

@@ -55,6 +55,10 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
         "max_summary_tokens",
         "context.max_summary_tokens",
     ),
+    "context.memory_integration": ("memory_integration",),
+    "context.use_project_memory": ("use_project_memory",),
+    "context.use_agent_memory": ("use_agent_memory", "memory.files"),
+    "context.use_user_memory": ("use_user_memory",),
     "context.min_score": (
         "context.score_threshold",
         "context.similarity_threshold",

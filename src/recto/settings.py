@@ -59,9 +59,7 @@ class ContextSettings:
     summary_tokens: int = _setting(0, "longest summary in tokens; 0 means summary_ratio decides", low=0, high=100_000)
     summary_style: str = _setting("", "how summaries should be written, in your own words")
     summary_timeout_s: float = _setting(300.0, "longest wait for the summary model, in seconds", low=1, high=3600)
-    recall_ratio: float = _setting(
-        0.35, "largest share of the room for recalled messages; 0 turns recall off", low=0, high=1
-    )
+    recall_ratio: float = _setting(0.35, "share of the room for recalled messages; 0 turns recall off", low=0, high=1)
     recall_tokens: int = _setting(
         0, "most tokens for recalled messages; 0 means recall_ratio decides", low=0, high=1_000_000
     )
@@ -71,6 +69,10 @@ class ContextSettings:
     )
     include_score: float = _setting(0.7, "sources scoring at least this are always included", low=0, high=1)
     min_score: float = _setting(0.4, "sources scoring less than this are never included", low=0, high=1)
+    memory_integration: bool = _setting(True, "use memory; off leaves out all memory, whatever the others say")
+    use_project_memory: bool = _setting(True, "read the RECTO.md, AGENTS.md or CLAUDE.md of the project")
+    use_agent_memory: bool = _setting(True, "read the memory.md of the agent")
+    use_user_memory: bool = _setting(True, "read the memory.md of your RECTO_HOME")
     learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
     max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(

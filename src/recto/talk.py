@@ -32,7 +32,7 @@ from recto.talk_reader import AsyncTalkReader
 from recto.text import clean
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
-from recto.turn.session import SETTINGS, ChatSession
+from recto.turn.session import PROJECT, SETTINGS, ChatSession
 
 
 @checked_door
@@ -94,6 +94,8 @@ class AsyncTalk(AsyncTalkReader):
             details: dict[str, Any] = {"model": session.model} if session.model else {}
             if session.vault and self._settings.origin("vault") == "option":
                 details["vault"] = str(session.vault.root)
+            if session.project:
+                details[PROJECT] = str(session.project)
             if session.chosen:
                 details[SETTINGS] = dict(session.chosen)
             made = await self._engine.store_thread.do(self._tree.create, details=details, agent=session.agent)

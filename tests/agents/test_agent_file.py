@@ -41,7 +41,7 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
     assert (agent.description, agent.model) == ("Answers letters.", "openai:gpt-4o")
     assert agent.system_prompt == "You answer letters."
     assert agent.context == {"context.strategy": "hybrid", "context.threshold": 0.7, "context.budgets.tools": 0.2}
-    assert agent.memory == MemorySwitches(facts=False, files=True)
+    assert agent.memory == MemorySwitches(facts=False)
     assert agent.files == (file,)
     assert agent.origins["context.budgets.tools"] == agent.origins["model"] == str(file)
 
@@ -54,8 +54,9 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
     trust_settings(agents)
     agent = agents.read("clerk")
     assert (agent.model, agent.description) == ("c:d", "mine")
-    assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4}
-    assert agent.memory == MemorySwitches(facts=False, files=False)
+    switched = {"context.use_agent_memory": False}  # `memory.files` is its old name
+    assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4, **switched}
+    assert agent.memory == MemorySwitches(facts=False)
     assert (agent.origins["model"], agent.origins["description"]) == (str(other), str(mine))
     assert agent.files == (mine, other)
 

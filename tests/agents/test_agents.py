@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tests.agents.conftest import Write, only_note, settle, writer
 
-from recto import settings
-from recto.agents import source_file
+from recto import file_cache, settings
 from recto.agents.agent import Agent, apply_agent
 from recto.agents.agents import Agents
 from recto.errors import Invalid, NotFound
@@ -137,8 +136,8 @@ def test_unchanged_files_are_not_read_again(
         yours(f"rules/{number}.md", "text")
     settle(home)
     opened: list[str] = []
-    real = source_file._read_bytes
-    monkeypatch.setattr(source_file, "_read_bytes", lambda entry: opened.append(entry.path) or real(entry))  # type: ignore[func-returns-value]
+    real = file_cache._read_bytes
+    monkeypatch.setattr(file_cache, "_read_bytes", lambda entry: opened.append(entry.path) or real(entry))  # type: ignore[func-returns-value]
     first = agents.read("clerk")
     assert len(opened) == 6
     assert agents.read("clerk") is first

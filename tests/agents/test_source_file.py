@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.conftest import Write, only_note, refusing, settle
 
+from recto import file_cache
 from recto.agents import source_file
 from recto.agents.agents import Agents
 from recto.sources.source import Reference, Rule
@@ -96,7 +97,7 @@ def test_a_file_without_text_is_noted_and_ignored(agents: Agents, yours: Write) 
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(b"x" * (source_file.MAX_FILE_BYTES + 1), "is larger than 2 MB"), (b"\0\1\2" * 9, "is not text")]
+    ("raw", "said"), [(b"x" * (file_cache.MAX_FILE_BYTES + 1), "is larger than 2 MB"), (b"\0\1\2" * 9, "is not text")]
 )
 def test_a_file_that_is_too_large_or_binary_is_noted(agents: Agents, yours: Write, raw: bytes, said: str) -> None:
     yours("references/api.md", raw)

@@ -23,8 +23,6 @@ from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 class MemorySwitches(Struct, frozen=True):
     facts: bool = True
     """The agent sees remembered facts and may add to them."""
-    files: bool = True
-    """The agent's memory files are read."""
 
 
 class Agent(Struct, frozen=True):

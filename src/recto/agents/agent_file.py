@@ -28,7 +28,7 @@ CHANGED_ELSEWHERE = {
     "include": "change include modes with `recto sources mode`",
     "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
     "context": "set one of its keys, such as context.strategy",
-    "memory": "set memory.facts or memory.files",
+    "memory": "set memory.facts",
 }
 """Tables that are not settings themselves, and what to do instead."""
 AGENT_SPECS = (
@@ -37,7 +37,6 @@ AGENT_SPECS = (
     Spec("system_prompt", "", "the system prompt", None, None, ()),
     Spec("system_prompt_file", "", "a file in its folder that holds the prompt, read at every turn", None, None, ()),
     Spec("memory.facts", True, "it sees remembered facts and may remember new ones", None, None, ()),
-    Spec("memory.files", True, "its memory files are read", None, None, ()),
 )
 BUILT_IN_TOOLS = (
     "read_document",

@@ -46,8 +46,9 @@ from recto.agents.agents_folder import (
 )
 from recto.agents.layers import AgentLayer, merge_layers
 from recto.agents.project_trust import accept_setting, admitted_settings
-from recto.agents.source_file import FileCache, FileEntry, name_key, read_source_file, stat_file
+from recto.agents.source_file import name_key, read_source_file
 from recto.errors import Invalid, NotFound
+from recto.file_cache import FileCache, FileEntry, stat_file
 from recto.home_files import TRUST_FILE, private_home
 from recto.setting_spec import Spec
 from recto.settings import Settings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from recto.agents.source_file import FileEntry, list_files
 from recto.errors import Invalid
+from recto.file_cache import FileEntry, folder_files
 
 AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
@@ -57,7 +57,7 @@ class AgentsFolder(Struct, frozen=True):
     def markdown_files(self, folder: Path, notes: list[str]) -> tuple[FileEntry, ...]:
         """The Markdown files of a folder. A copied project must not show the model files from outside of it."""
         if self.contains(folder):
-            entries, problem = list_files(folder, ".md")
+            entries, problem = folder_files(folder, ".md")
         else:
             entries, problem = (), f"{folder} points outside the project and is ignored"
         outside = [entry.path for entry in entries if entry.is_link and not self.contains(entry.path)]
@@ -104,10 +104,10 @@ _TOML = """\
 # [context]
 # strategy = "summarize"
 # threshold = 0.85
+# use_agent_memory = true
 
 # [memory]
 # facts = true
-# files = true
 
 # How sources come in: always, manual (you add them) or agent (when a message needs them).
 # This wins over what rules, references and servers say themselves. A server's name alone means all of its tools.

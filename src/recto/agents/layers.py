@@ -55,7 +55,7 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         values.get("model", ""),
         values.get("system_prompt"),
         {key: value for key, value in values.items() if key.startswith("context.")},
-        MemorySwitches(values.get("memory.facts", True), values.get("memory.files", True)),
+        MemorySwitches(values.get("memory.facts", True)),
         _by_priority(modes.rules.values()),
         _by_priority(modes.references.values()),
         tuple(modes.servers.values()),

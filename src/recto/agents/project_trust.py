@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from recto import settings as configuration
 from recto.agents.agent_file import AgentFile, read_agent_file
 from recto.agents.agents_folder import AGENT_FILE, AgentsFolder, is_agent_name
-from recto.agents.source_file import FileCache, stat_file
 from recto.errors import NotFound
+from recto.file_cache import FileCache, stat_file
 from recto.project_access import ProjectAccess, ProjectSetting
 
 if TYPE_CHECKING:

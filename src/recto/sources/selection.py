@@ -13,6 +13,7 @@ from recto.sources.tools import RunnableTool
 
 RULES = "Follow these rules in every reply:"
 REFERENCES = "Know this, where it bears on what is asked:"
+MEMORY = "Keep to what was written down to be remembered, as far as it applies:"
 FITTING = "These bear on the message below:"
 
 
@@ -57,6 +58,8 @@ class StablePicks(Struct, frozen=True):
 
     rules: tuple[Selection, ...] = ()
     references: tuple[Selection, ...] = ()
+    memory: tuple[Selection, ...] = ()
+    """Memory files, which stand among the rules."""
     tools: tuple[OfferedTool, ...] = ()
     forbidden: tuple[RunnableTool, ...] = ()
     """Not offered; a model that calls one all the same is told why it does not run."""
@@ -68,6 +71,7 @@ class StablePicks(Struct, frozen=True):
         return StablePicks(
             (*self.rules, *other.rules),
             (*self.references, *other.references),
+            (*self.memory, *other.memory),
             (*self.tools, *other.tools),
             (*self.forbidden, *other.forbidden),
             (*self.passed, *other.passed),

@@ -1,4 +1,4 @@
-"""Source: a Rule, a Reference or a Tool, which may enter the window. Include: the mode in which it does.
+"""Source: a Rule, a Reference, a Tool or a Memory, which may enter the window. Include: the mode in which it does.
 
 A source is identified by its kind and name, a tool also by its server.
 
@@ -14,10 +14,13 @@ from msgspec import Struct
 
 from recto.errors import Invalid
 
-SourceKind = Literal["rule", "reference", "tool"]
+SourceKind = Literal["rule", "reference", "tool", "memory"]
 Include = Literal["always", "manual", "agent"]
 Approval = Literal["ask", "allow", "deny"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("rule", "reference", "tool")
+"""Of the sources that an agent has and the user can add and remove."""
+SENT_KINDS: tuple[SourceKind, ...] = (*SOURCE_KINDS, "memory")
+"""Of all sources that a request can hold."""
 INCLUDES: tuple[Include, ...] = ("always", "manual", "agent")
 APPROVALS: tuple[Approval, ...] = ("ask", "allow", "deny")
 DEFAULT_AGENT = "default"
@@ -86,6 +89,12 @@ class Reference(TextSource, frozen=True):
     kind: ClassVar[SourceKind] = "reference"
 
 
+class Memory(TextSource, frozen=True):
+    """A memory file, or a section of one. It cannot be removed by hand: settings switch memory off."""
+
+    kind: ClassVar[SourceKind] = "memory"
+
+
 class Tool(Struct, frozen=True):
     """A function that a model may call."""
 
@@ -116,14 +125,15 @@ class Tool(Struct, frozen=True):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-Source = Rule | Reference | Tool
+Source = Rule | Reference | Tool | Memory
 
 
 def placeholder_source(id: SourceId) -> Source:
     """A source without content, for an id whose source no longer exists."""
     if id.kind == "tool":
         return Tool(id.name, "", {}, server=id.server)
-    return Rule(id.name, "") if id.kind == "rule" else Reference(id.name, "")
+    texts: dict[str, type[Rule | Reference | Memory]] = {"rule": Rule, "memory": Memory}
+    return texts.get(id.kind, Reference)(id.name, "")
 
 
 Mode = Literal["always", "manual", "agent"]

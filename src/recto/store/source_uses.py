@@ -33,7 +33,7 @@ from sqlalchemy import (
 from recto.chat.blocks import Block, References, ReferenceType
 from recto.errors import Invalid, NotFound
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
-from recto.sources.source import SOURCE_KINDS, Mode, SourceId
+from recto.sources.source import SENT_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
@@ -64,7 +64,7 @@ _REQUEST = Statement(select(requests.c.n).where(requests.c.id == bindparam("id")
 # Several sources may share a name; the caller tells them apart. The kinds make the index usable.
 _NAMED = Statement(
     select(*(source_names.c[name] for name in ("n", "kind", "name", "server"))).where(
-        source_names.c.kind.in_([literal_column(f"'{kind}'") for kind in SOURCE_KINDS]),
+        source_names.c.kind.in_([literal_column(f"'{kind}'") for kind in SENT_KINDS]),
         in_list(source_names.c.name, "names"),
     )
 )

@@ -90,7 +90,7 @@ class TurnBuilder:
     async def build(self, resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
         """`compaction` is the number of the Compaction in force, for which the tools were picked."""
         lasting = tuple(each for each in stable.tools if each.lasts)
-        instructions = Instructions(resolved.prompt, stable.rules, stable.references)
+        instructions = Instructions(resolved.prompt, stable.rules, stable.references, stable.memory)
         base = await build_preamble(resolved.token_cache, resolved.parameters, instructions)
         preambles = await self._preambles(resolved, base, stable.tools)
         has_passing = len(lasting) < len(stable.tools)

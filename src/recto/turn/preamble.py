@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Text
 from recto.errors import DoesNotFit
-from recto.sources.selection import REFERENCES, RULES, Selection, sources_text
+from recto.sources.selection import MEMORY, REFERENCES, RULES, Selection, sources_text
 from recto.sources.source import Pick, Tool
 from recto.turn.token_cache import TokenCache
 from recto.window.count import ZERO, Count, proportional_shares
@@ -22,6 +22,7 @@ class Instructions(Struct, frozen=True):
     prompt: str = ""
     rules: tuple[Selection, ...] = ()
     references: tuple[Selection, ...] = ()
+    memory: tuple[Selection, ...] = ()
 
     @property
     def text(self) -> str:
@@ -29,7 +30,7 @@ class Instructions(Struct, frozen=True):
 
     @property
     def for_rules(self) -> str:
-        return sources_text(RULES, self.rules)
+        return _joined(sources_text(RULES, self.rules), sources_text(MEMORY, self.memory))
 
     @property
     def for_references(self) -> str:
@@ -90,7 +91,7 @@ async def build_preamble(
         for_system += token_cache.counter.without_system
     rules, references = _more(prompt, with_rules), _more(with_rules, whole)
     picks = [
-        *await _shares(token_cache, "rules", instructions.rules, rules),
+        *await _shares(token_cache, "rules", (*instructions.rules, *instructions.memory), rules),
         *await _shares(token_cache, "references", instructions.references, references),
     ]
     is_open = token_cache.format.opened(system)
@@ -150,7 +151,8 @@ def naming_largest(why: DoesNotFit, preamble: Preamble) -> DoesNotFit:
         return why
     most = max(picks, key=lambda pick: pick.tokens)
     name = most.source
-    message = f"{why.message}; the largest is {name} with {most.tokens}: `recto sources remove '{name}'` takes it out"
+    way = "switch it off, or shorten it" if most.kind == "memory" else f"`recto sources remove '{name}'` takes it out"
+    message = f"{why.message}; the largest is {name} with {most.tokens}: {way}"
     return DoesNotFit(message, needed=why.needed, room=why.room, largest=why.largest)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct, field
@@ -19,6 +20,8 @@ from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
 
 T = TypeVar("T")
+PROJECT = "project"
+"""Where a conversation's details hold the folder that it was begun in."""
 SETTINGS = "settings"
 """Where a conversation's details hold the settings that were chosen for it, by key."""
 ASK_AGAIN_S = 0.005
@@ -89,6 +92,8 @@ class ChatSession(Struct):
     document: str | None = None
     """What the user has open beside the chat, by its path in the vault."""
     agent: str = "default"
+    project: Path | None = None
+    """The folder that the conversation was begun in: its memory applies wherever the conversation goes on."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """The settings that were chosen for the conversation, by key."""
     branch: Branched | None = None

@@ -13,13 +13,13 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
 from recto.search.embedder import Embedder
+from recto.sources.source import SENT_KINDS
 from recto.sources.use_detection import SentSource, UseEvidence, detect_by_meaning, detect_uses
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.turn.assembly import Turn
 from recto.turn.session import LastTools, last_tools
 
-KINDS = ("rule", "reference", "tool")
 # How many characters of the conversation are searched for what a reply may have from there.
 LOOKED_AT = 20_000
 # Characters that take less than a millisecond to compare.
@@ -32,7 +32,7 @@ def record_sources(store: Store, request: str, turn: Turn, known: frozenset[str]
     fresh = {text for text in texts if hashlib.sha256(text.encode()).hexdigest() not in known}
     if fresh:
         known |= frozenset(store.blobs.put_all([text.encode() for text in sorted(fresh)]))
-    picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in KINDS]
+    picks = [pick for section in turn.window.sections for pick in section.picks if pick.kind in SENT_KINDS]
     if picks:
         rows = [SourceUse(pick.source, pick.mode, pick.tokens, pick.score) for pick in picks]
         store.source_uses.note(request, rows)
@@ -49,7 +49,7 @@ def tools_of(turn: Turn) -> LastTools:
 def _given(turn: Turn) -> Iterator[SentSource]:
     """Every source with the text that was sent."""
     instructed = turn.preamble.instructed
-    for each in (*instructed.rules, *instructed.references):
+    for each in (*instructed.rules, *instructed.memory, *instructed.references):
         yield SentSource(each.id, each.text)
     for tool, _ in turn.preamble.tools:
         yield SentSource(tool.id, tool.text, tool.name)

@@ -1,0 +1,116 @@
+"""FileCache: what was parsed from a file, kept until the file changes. Knows nothing of what files are for."""
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+MAX_FILE_BYTES = 2_000_000
+"""Larger files are not read: they are no text for a window."""
+# A file can be written twice within one tick of the disk's clock, so one this young is read again.
+_CLOCK_TICK_NS = 50_000_000
+
+
+class FileEntry(NamedTuple):
+    """What `stat` says about a file: equal entries mean equal content."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    changed_ns: int
+    """Also changes with permissions: an unreadable file may be readable now."""
+    inode: int
+    is_link: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        now = time.time_ns()
+        # a file dated in the future would never settle
+        latest = max(self.changed_ns, self.mtime_ns if self.mtime_ns <= now else 0)
+        return now - latest > _CLOCK_TICK_NS
+
+
+def stat_file(path: Path) -> FileEntry | None:
+    """None where there is no file. A file that `stat` refuses gets an empty entry: reading it says why."""
+    try:
+        return _entry(str(path), path.stat(), path.is_symlink())
+    except (FileNotFoundError, NotADirectoryError):
+        return _empty_entry(str(path), True) if path.is_symlink() else None
+    except OSError:
+        return _empty_entry(str(path), False)
+
+
+def _entry(path: str, result: os.stat_result, is_link: bool) -> FileEntry:
+    return FileEntry(path, result.st_size, result.st_mtime_ns, result.st_ctime_ns, result.st_ino, is_link)
+
+
+def _empty_entry(path: str, is_link: bool) -> FileEntry:
+    return FileEntry(path, 0, 0, 0, 0, is_link)
+
+
+def folder_files(folder: Path, suffix: str) -> tuple[tuple[FileEntry, ...], str]:
+    """The files of a folder with this suffix, sorted, without hidden ones; and the problem, if there is one."""
+    try:
+        with os.scandir(folder) as found:
+            matching = [item for item in found if _matches(item, suffix)]
+        return tuple(sorted(_stat_item(item) for item in matching)), ""
+    except FileNotFoundError:
+        return (), ""
+    except NotADirectoryError:
+        return (), f"{folder} is not a folder; nothing is read from it" if os.path.lexists(folder) else ""
+    except OSError as why:
+        return (), f"cannot read {folder}: {why.strerror}"
+
+
+def _matches(item: "os.DirEntry[str]", suffix: str) -> bool:
+    name = item.name
+    if name.startswith(".") or not name.lower().endswith(suffix):
+        return False
+    return item.is_file() or (item.is_symlink() and not item.is_dir())
+
+
+def _stat_item(item: "os.DirEntry[str]") -> FileEntry:
+    try:
+        return _entry(item.path, item.stat(), item.is_symlink())
+    except OSError:  # a broken link
+        return _empty_entry(item.path, item.is_symlink())
+
+
+class FileCache:
+    def __init__(self) -> None:
+        self._cached: dict[tuple[str, str], tuple[FileEntry, Any]] = {}
+
+    def get(self, entry: FileEntry, purpose: str, parse: Callable[[str, bytes | str], T]) -> T:
+        """What `parse` returns for the file's path and bytes, or for a sentence that says why it cannot be read.
+
+        `purpose` separates results when one file is parsed in several ways.
+        """
+        cached = self._cached.get((entry.path, purpose))
+        if cached and cached[0] == entry:
+            parsed: T = cached[1]
+            return parsed
+        parsed = parse(entry.path, _read_bytes(entry))
+        if entry.is_settled:
+            self._cached[entry.path, purpose] = (entry, parsed)
+        return parsed
+
+
+def _read_bytes(entry: FileEntry) -> bytes | str:
+    if stat.S_ISFIFO(_mode(entry.path)):
+        return f"{entry.path} is not a regular file and is ignored"
+    try:
+        with open(entry.path, "rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as why:
+        return f"cannot read {entry.path}: {why.strerror}"
+    return raw if len(raw) <= MAX_FILE_BYTES else f"{entry.path} is larger than 2 MB, the limit, and is ignored"
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return 0

@@ -1,0 +1,198 @@
+"""MemoryFile: instructions that are kept in a file and read anew at every turn: the user's, the agent's, the project's.
+
+A project's files are found from its folder upwards to the root of its repository. A file may import others with
+`@path`. Nothing is read outside of the place that a file belongs to, and nothing that another user of the machine could
+have put there. A problem is a sentence; the other files are used.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from recto.errors import Invalid
+from recto.file_cache import FileCache, stat_file
+from recto.vault.decoding import decode_text
+from recto.vault.document import Document
+from recto.vault.links import mask_code
+
+PROJECT_NAMES = ("RECTO.md", "AGENTS.md", "CLAUDE.md")
+"""The first that a folder has is read."""
+OWN_NAME = "memory.md"
+"""In the user's home, and in the folder of an agent."""
+MAX_DEPTH = 5
+"""How far imports are followed from file to file."""
+MAX_FILES = 50
+_IMPORT = re.compile(
+    r"(?<![\w@/.`\\])@((?:~|\.{1,2})?/?[\w.-][\w./-]*?\.\w{1,8}|(?:~|\.{1,2})?/[\w./-]+)(?=[.,;:!?)\]'\"]*(?:\s|$))"
+)
+# What else has an @ and a dot, such as a decorator, is meant as an import only if there is such a file.
+_TEXT_SUFFIXES = (".md", ".mdc", ".markdown", ".txt", ".rst")
+_NEVER = (".git", ".ssh", ".gnupg")
+
+MemoryScope = Literal["user", "agent", "project"]
+
+
+class MemoryFile(Struct, frozen=True):
+    scope: MemoryScope
+    path: str
+    name: str
+    """As people know it: relative to the place that it belongs to."""
+    text: str
+    imported_by: str = ""
+    """The name of the file that asks for it."""
+
+    @property
+    def because(self) -> str:
+        whose = "your own memory" if self.scope == "user" else f"the {self.scope}'s memory"
+        return f"{whose}, imported by {self.imported_by}" if self.imported_by else whose
+
+    @property
+    def sections(self) -> tuple[tuple[str, str], ...]:
+        """Its parts by heading, each with its own text alone, for files that are too long to be sent whole."""
+        document = Document(self.path, self.text)
+        starts = [section.start for section in document.parsed.sections]
+        found = []
+        for section, end in zip(document.parsed.sections, (*starts[1:], len(self.text)), strict=True):
+            if text := self.text[section.start : end].strip():
+                found.append((" › ".join(section.heading_path), text))
+        return tuple(found)
+
+
+class FoundMemory(Struct, frozen=True):
+    files: tuple[MemoryFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Why a file was not read, one sentence each."""
+
+    def __add__(self, other: "FoundMemory") -> "FoundMemory":
+        return FoundMemory((*self.files, *other.files), (*self.notes, *other.notes))
+
+
+NO_MEMORY = FoundMemory()
+
+
+class MemoryFiles:
+    """Reads memory files; unchanged ones are not read again. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._cache = FileCache()
+
+    def of_user(self, home: Path) -> FoundMemory:
+        return self._read("user", home, [home / OWN_NAME])
+
+    def of_agent(self, folders: Sequence[Path]) -> FoundMemory:
+        """Of an agent that has folders in several places: the user's before the project's."""
+        found = NO_MEMORY
+        for folder in folders:
+            found += self._read("agent", folder, [folder / OWN_NAME], shown_from=folder.parent.parent)
+        return found
+
+    def of_project(self, project: Path) -> FoundMemory:
+        """The nearest last, so that it has the last word."""
+        folders = project_folders(project)
+        found = NO_MEMORY
+        for folder in folders:
+            root = folders[0] if _is_repository(folders[0]) else folder
+            files = [path for name in PROJECT_NAMES if os.path.isfile(path := folder / name)]
+            found += self._read("project", root, files[:1], shown_from=project)
+        return found
+
+    def _read(
+        self, scope: MemoryScope, root: Path, paths: Sequence[Path], shown_from: Path | None = None
+    ) -> FoundMemory:
+        reading = _Reading(self._cache, scope, Path(os.path.realpath(root)), shown_from or root)
+        for path in paths:
+            if os.path.lexists(path):
+                reading.add(path)
+        return FoundMemory(tuple(reading.files), tuple(reading.notes))
+
+
+class _Reading:
+    """Files of one place, with what they import."""
+
+    def __init__(self, cache: FileCache, scope: MemoryScope, root: Path, shown_from: Path) -> None:
+        self._cache, self._scope, self._root, self._shown_from = cache, scope, root, shown_from
+        self._seen: set[str] = set()
+        self.files: list[MemoryFile] = []
+        self.notes: list[str] = []
+
+    def add(self, path: Path, imported_by: str = "", depth: int = 0) -> None:
+        real, name = os.path.realpath(path), self._name(path)
+        if real in self._seen or (imported_by and not os.path.lexists(path) and path.suffix not in _TEXT_SUFFIXES):
+            return
+        self._seen.add(real)
+        if problem := self._problem(path, real, depth):
+            by = f", which {imported_by} imports," if imported_by else ""
+            self.notes.append(f"the memory file {name}{by} is not read: {problem}")
+            return
+        text = self._text(Path(real), name)
+        if not text:
+            return
+        self.files.append(MemoryFile(self._scope, str(path), name, text, imported_by))
+        for target in imported_paths(text):
+            self.add(Path(os.path.normpath(path.parent / os.path.expanduser(target))), name, depth + 1)
+
+    def _problem(self, path: Path, real: str, depth: int) -> str:
+        if not Path(real).is_relative_to(self._root):
+            return f"it is outside of {self._root}"
+        if depth and (path.name.startswith(".") or not set(path.parts).isdisjoint(_NEVER)):
+            return "a hidden file is not imported"
+        if depth > MAX_DEPTH:
+            return f"imports are followed {MAX_DEPTH} files deep"
+        if len(self.files) >= MAX_FILES:
+            return f"{MAX_FILES} files are read at most"
+        try:
+            found = os.stat(real)
+        except OSError as why:
+            return "it does not exist" if isinstance(why, FileNotFoundError) else (why.strerror or str(why))
+        if not stat.S_ISREG(found.st_mode):
+            return "it is not a file"
+        # whoever may write there could put instructions into the chats of others
+        return "it belongs to another user" if hasattr(os, "geteuid") and found.st_uid != os.geteuid() else ""
+
+    def _text(self, path: Path, name: str) -> str:
+        entry = stat_file(path)
+        read = self._cache.get(entry, "memory", _parse) if entry else ("", "")
+        text, problem = read
+        if problem:
+            self.notes.append(f"the memory file {name} is not read: {problem}")
+        return text
+
+    def _name(self, path: Path) -> str:
+        return os.path.relpath(path, self._shown_from).replace(os.sep, "/")
+
+
+def _parse(path: str, raw: bytes | str) -> tuple[str, str]:
+    """The text, or why there is none."""
+    if isinstance(raw, str):
+        return "", raw
+    try:
+        return decode_text(raw, path).strip(), ""
+    except Invalid as why:
+        return "", why.message
+
+
+def imported_paths(text: str) -> Iterator[str]:
+    """The paths that a text imports: `@docs/style.md`, `@./notes.txt`, not in code. A word such as `@angular` or
+    `@scope/package` is none."""
+    if "@" in text:
+        yield from dict.fromkeys(found.group(1) for found in _IMPORT.finditer(mask_code(text)))
+
+
+def project_folders(project: Path) -> list[Path]:
+    """The folders whose memory applies in a project, its own last: up to the root of its repository; without one, up to
+    the user's home folder; elsewhere its own alone."""
+    above = [project, *project.parents]
+    for place, folder in enumerate(above):
+        if _is_repository(folder):
+            return above[place::-1]
+    home = Path.home()
+    return above[above.index(home) :: -1] if home in above else [project]
+
+
+def _is_repository(folder: Path) -> bool:
+    return os.path.lexists(folder / ".git")
