@@ -1,6 +1,7 @@
 """Talk: one conversation for blocking code; every method calls that of AsyncTalk of the same name."""
 
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from recto.ask_options import AskOptions, Attachment, Reply
@@ -45,6 +46,13 @@ class Talk(TalkReader):
 
     def set_setting(self, key: str, value: Any) -> Any:
         return self._loop.run(self._talk.set_setting(key, value))
+
+    @property
+    def memory_file(self) -> Path:
+        return self._talk.memory_file
+
+    def remember_in_project(self, text: str) -> Path:
+        return self._loop.run(self._talk.remember_in_project(text))
 
     def add_source(self, named: str) -> SourceStatus:
         return self._loop.run(self._talk.add_source(named))

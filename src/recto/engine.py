@@ -27,6 +27,8 @@ from recto.mcp.servers import McpServers
 from recto.memory.memory_files import MemoryFiles
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
+from recto.recall.fact_memory import FactMemory
+from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
 from recto.search.embedder import SharedEmbedder
 from recto.settings import Settings
@@ -65,7 +67,6 @@ from recto.turn.tool_round import Approvals
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
-from recto.window.window import Window
 
 if TYPE_CHECKING:
     from recto.compaction.run import CompactionRun
@@ -96,6 +97,7 @@ class Engine:
         embedder = SharedEmbedder(settings.search.embedder, home, address)
         timeout_s = settings.search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
+        self.facts = FactMemory(store, home / locations.FACTS_FILE, embedder, timeout_s=timeout_s)
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
         self.agents = Agents(home, project, settings)
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
@@ -111,8 +113,7 @@ class Engine:
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
         self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0)
-        self._warming = TaskSet()
-        self.summaries_ahead = SummariesAhead()
+        self._warming, self.summaries_ahead = TaskSet(), SummariesAhead()
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
@@ -122,6 +123,7 @@ class Engine:
             MemoryPicker(self.memory_files, self.chooser, self.agents, turn),
             DocumentPicker(turn, citations, self.settings.references, self.folder),
             PassagePicker(turn, citations, self.passages),
+            FactPicker(self.facts, self.sources, turn),
             RecallPicker(self.archive, self.sources, turn, patience),
             CallerTools(turn, self.settings.tools),
         ]
@@ -257,9 +259,6 @@ class Engine:
             after = await prepared.fill(await self._compaction(prepared, turn).preview())
             return replace(after, window=replace(after.window, plan=turn.plan))
 
-    async def window(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> Window:
-        return (await self.draft(session, given, options)).window
-
     async def compact(self, session: ChatSession, keep: str = "") -> AsyncGenerator[Event, None]:
         """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
         async with session.turn_lock():
@@ -389,7 +388,7 @@ class Engine:
     async def close(self) -> None:
         await self._warming.close()
         await self.summaries_ahead.close()
-        for each in (self.servers, self.chooser, self.archive, self._checkpoints):
+        for each in (self.servers, self.chooser, self.archive, self.facts, self._checkpoints):
             await asyncio.to_thread(each.close)
         await self.document_summaries.close()
         await self.use_tracker.close()

@@ -31,6 +31,7 @@ ONLY_STRICTER = {
     "references.auto": "never",
     "context.confirm": True,
     "context.memory_integration": False,
+    "context.use_facts": False,
     "context.use_project_memory": False,
     "context.use_agent_memory": False,
     "context.use_user_memory": False,
@@ -52,7 +53,7 @@ FREE = frozenset(
         *("context.include_score", "context.min_score", "context.learn"),
         *("context.max_prompt_tokens", "context.reserved_response_tokens"),
         *("context.budgets.system", "context.budgets.tools", "context.budgets.messages"),
-        *("description", "memory.facts"),
+        "description",
     )
 )
 """They shape replies and cost, as the project's rules do, and reach nothing outside of it."""

@@ -59,6 +59,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "context.use_project_memory": ("use_project_memory",),
     "context.use_agent_memory": ("use_agent_memory", "memory.files"),
     "context.use_user_memory": ("use_user_memory",),
+    "context.use_facts": ("use_facts", "memory.facts"),
     "context.min_score": (
         "context.score_threshold",
         "context.similarity_threshold",

@@ -60,9 +60,7 @@ class ContextSettings:
     summary_style: str = _setting("", "how summaries should be written, in your own words")
     summary_timeout_s: float = _setting(300.0, "longest wait for the summary model, in seconds", low=1, high=3600)
     recall_ratio: float = _setting(0.35, "share of the room for recalled messages; 0 turns recall off", low=0, high=1)
-    recall_tokens: int = _setting(
-        0, "most tokens for recalled messages; 0 means recall_ratio decides", low=0, high=1_000_000
-    )
+    recall_tokens: int = _setting(0, "most tokens recalled; 0 means recall_ratio decides", low=0, high=1_000_000)
     top_k: int = _setting(20, "number of best matching source passages to consider for a message", low=1, high=1000)
     top_n: int = _setting(
         5, "most sources to include for a message, not counting those at or above include_score", low=0, high=100
@@ -73,6 +71,7 @@ class ContextSettings:
     use_project_memory: bool = _setting(True, "read the RECTO.md, AGENTS.md or CLAUDE.md of the project")
     use_agent_memory: bool = _setting(True, "read the memory.md of the agent")
     use_user_memory: bool = _setting(True, "read the memory.md of your RECTO_HOME")
+    use_facts: bool = _setting(True, "recall remembered facts, and let models that can call tools remember new ones")
     learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
     max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Unpack
 
 from recto import settings as configuration
@@ -25,6 +26,7 @@ from recto.events import (
     ToolCallsPending,
     log_event,
 )
+from recto.memory.memory_files import add_note, notes_file
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
@@ -102,6 +104,17 @@ class AsyncTalk(AsyncTalkReader):
             session.apply(conversation=made.id)
             self._number = made.number
         return self.session
+
+    # -- memory
+
+    @property
+    def memory_file(self) -> Path:
+        """The file that `remember_in_project` adds to."""
+        return notes_file(self.session.project or self._engine.folder)
+
+    async def remember_in_project(self, text: str) -> Path:
+        """Adds a line to the memory file of the conversation's project; it stands in every window from then on."""
+        return await asyncio.to_thread(add_note, self.session.project or self._engine.folder, text)
 
     # -- sources
 

@@ -140,7 +140,7 @@ class AsyncTalkReader:
     async def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         """What would be sent for this message, without sending or changing anything."""
         given = await with_attachments(given, options.get("attachments", ()))
-        return await self._engine.window(self.session, given, call_options(**options))
+        return (await self._engine.draft(self.session, given, call_options(**options))).window
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be

@@ -11,7 +11,6 @@ from tests.agents.conftest import Write, only_note
 
 from recto import settings
 from recto.agents import agent_file, layers
-from recto.agents.agent import MemorySwitches
 from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
 from recto.agents.project_trust import trust_settings
@@ -40,8 +39,12 @@ def test_every_key_of_agent_toml_is_read(agents: Agents, yours: Write) -> None:
     assert not agent.notes
     assert (agent.description, agent.model) == ("Answers letters.", "openai:gpt-4o")
     assert agent.system_prompt == "You answer letters."
-    assert agent.context == {"context.strategy": "hybrid", "context.threshold": 0.7, "context.budgets.tools": 0.2}
-    assert agent.memory == MemorySwitches(facts=False)
+    assert agent.context == {
+        "context.strategy": "hybrid",
+        "context.threshold": 0.7,
+        "context.budgets.tools": 0.2,
+        "context.use_facts": False,
+    }
     assert agent.files == (file,)
     assert agent.origins["context.budgets.tools"] == agent.origins["model"] == str(file)
 
@@ -54,9 +57,8 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
     trust_settings(agents)
     agent = agents.read("clerk")
     assert (agent.model, agent.description) == ("c:d", "mine")
-    switched = {"context.use_agent_memory": False}  # `memory.files` is its old name
+    switched = {"context.use_agent_memory": False, "context.use_facts": False}  # by their old names
     assert agent.context == {"context.threshold": 0.7, "context.low_water": 0.4, **switched}
-    assert agent.memory == MemorySwitches(facts=False)
     assert (agent.origins["model"], agent.origins["description"]) == (str(other), str(mine))
     assert agent.files == (mine, other)
 

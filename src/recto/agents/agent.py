@@ -20,11 +20,6 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, Reference, Rule, SourceId
 
 
-class MemorySwitches(Struct, frozen=True):
-    facts: bool = True
-    """The agent sees remembered facts and may add to them."""
-
-
 class Agent(Struct, frozen=True):
     name: str = DEFAULT_AGENT
     description: str = ""
@@ -34,7 +29,6 @@ class Agent(Struct, frozen=True):
     """None uses the system prompt of the settings."""
     context: Mapping[str, Any] = field(default_factory=dict)
     """The agent's own settings by dotted key (`context.strategy`, …), already checked."""
-    memory: MemorySwitches = MemorySwitches()
     rules: tuple[Rule, ...] = ()
     """With their effective include modes, highest priority first; disabled ones are listed too."""
     references: tuple[Reference, ...] = ()
@@ -45,7 +39,7 @@ class Agent(Struct, frozen=True):
     files: tuple[Path, ...] = ()
     """The agent.toml files that were read, the user's before the project's."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Which file sets a key: `model`, `system_prompt`, `context.strategy`, `memory.facts`, …"""
+    """Which file sets a key: `model`, `system_prompt`, `context.strategy`, …"""
 
     @property
     def enabled_texts(self) -> Iterator[Rule | Reference]:

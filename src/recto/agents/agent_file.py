@@ -28,7 +28,7 @@ CHANGED_ELSEWHERE = {
     "include": "change include modes with `recto sources mode`",
     "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
     "context": "set one of its keys, such as context.strategy",
-    "memory": "set memory.facts",
+    "memory": "set context.use_facts or context.use_agent_memory",
 }
 """Tables that are not settings themselves, and what to do instead."""
 AGENT_SPECS = (
@@ -36,7 +36,6 @@ AGENT_SPECS = (
     Spec("model", "", "the model that answers, as provider:model; empty uses the one of the settings", None, None, ()),
     Spec("system_prompt", "", "the system prompt", None, None, ()),
     Spec("system_prompt_file", "", "a file in its folder that holds the prompt, read at every turn", None, None, ()),
-    Spec("memory.facts", True, "it sees remembered facts and may remember new ones", None, None, ()),
 )
 BUILT_IN_TOOLS = (
     "read_document",
@@ -50,13 +49,16 @@ BUILT_IN_TOOLS = (
     "rename_document",
     "delete_document",
     "recall",
+    "remember",
+    "recall_facts",
+    "forget_fact",
 )
 
 
 class AgentFile(Struct, frozen=True):
     path: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Checked values by dotted key: `model`, `memory.facts`, `context.strategy`, …"""
+    """Checked values by dotted key: `model`, `context.strategy`, …"""
     include: Mapping[str, Include] = field(default_factory=dict)
     """Include modes by the key as written: `rule:style`, `tool:github`. The source may not exist."""
     servers: tuple[ServerTable, ...] = ()

@@ -105,9 +105,7 @@ _TOML = """\
 # strategy = "summarize"
 # threshold = 0.85
 # use_agent_memory = true
-
-# [memory]
-# facts = true
+# use_facts = true
 
 # How sources come in: always, manual (you add them) or agent (when a message needs them).
 # This wins over what rules, references and servers say themselves. A server's name alone means all of its tools.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.agents.agent import Agent, MemorySwitches
+from recto.agents.agent import Agent
 from recto.agents.agent_file import BUILT_IN_TOOLS, EMPTY_FILE, PROMPT_KEYS, AgentFile, parse_include_key
 from recto.agents.server_table import merge_server_table
 from recto.agents.source_file import SourceFile, name_key
@@ -55,7 +55,6 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         values.get("model", ""),
         values.get("system_prompt"),
         {key: value for key, value in values.items() if key.startswith("context.")},
-        MemorySwitches(values.get("memory.facts", True)),
         _by_priority(modes.rules.values()),
         _by_priority(modes.references.values()),
         tuple(modes.servers.values()),

@@ -157,6 +157,8 @@ def _answer(chat: "ChatState", line: str) -> None:
         with on_interrupt(signal.default_int_handler):
             if _is_command(line):
                 _run_command(chat, line.strip())
+            elif _is_note(line):
+                _remember(chat, line[1:])
             else:
                 chat.ask_trust()
                 _send(chat, line)
@@ -202,6 +204,24 @@ def _is_command(line: str | bytes) -> bool:
     return _start(line)[:1] == "/" != _start(line)[1:]
 
 
+def _is_note(line: str) -> bool:
+    """One line that begins with # is for the project's memory; `#12` names a message."""
+    return line.startswith("#") and not line.startswith("##") and not line[1:2].isdigit() and "\n" not in line.strip()
+
+
+def _remember(chat: "ChatState", text: str) -> None:
+    from recto.cli.questions import said_yes  # prompt_toolkit: a fifth of a second
+
+    place, text = chat.talk.memory_file, text.strip()
+    if not text:
+        raise Invalid("write what the project should remember after the #; two of them send a message that begins so")
+    if said_yes(chat.console, f"add “{show.shortened(text, 60)}” to {place}? [y]es / [N]o "):
+        chat.tell(f"added to {chat.talk.remember_in_project(text)}: it goes with every message from now on")
+    else:
+        chat.tell("not added, and not sent; two # at the start send it as a message")
+        chat.typed = f"#{text}"
+
+
 def _start(line: str | bytes) -> str:
     return line[:2].decode("ascii", "replace") if isinstance(line, bytes) else line[:2]
 
@@ -213,10 +233,11 @@ def _run_command(chat: "ChatState", line: str) -> None:
 
 
 def _send(chat: "ChatState", line: "str | bytes | tuple[()]") -> None:
-    """Sends a message, or what waits; a doubled slash at the start becomes one."""
+    """Sends a message, or what waits; a doubled slash or # at the start of a typed line becomes one."""
     from recto.cli.listener import follow  # the engine's events: only to chat
 
-    message = line[1:] if line and _start(line) == "//" else line
+    marks = ("//", "##") if isinstance(line, str) else ("//",)  # what comes from a pipe is sent as it is
+    message = line[1:] if line and _start(line) in marks else line
     listener, attachments = chat.listener(), tuple(chat.attachments)
     events = chat.talk.stream(message, strategy=chat.strategy, can_ask=listener.answers, attachments=attachments)
     follow(events, listener, chat.watch)

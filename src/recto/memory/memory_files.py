@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from recto.errors import Invalid
 from recto.file_cache import FileCache, stat_file
+from recto.text import clean
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
 from recto.vault.links import mask_code
@@ -196,3 +197,25 @@ def project_folders(project: Path) -> list[Path]:
 
 def _is_repository(folder: Path) -> bool:
     return os.path.lexists(folder / ".git")
+
+
+def notes_file(project: Path) -> Path:
+    """Where a line goes that the user wants the project to remember: the file that it has, or a new one."""
+    return next((path for name in PROJECT_NAMES if os.path.isfile(path := project / name)), project / PROJECT_NAMES[0])
+
+
+def add_note(project: Path, text: str) -> Path:
+    """Adds a line to the project's memory file. Raises Invalid if it cannot be written, or is a link to elsewhere."""
+    path, line = notes_file(project), " ".join(clean(text)[0].split())
+    if not line:
+        raise Invalid("there is nothing to remember: write a text after #")
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(project)):
+        raise Invalid(f"{path} leads outside of the project and is not changed", path=str(path))
+    try:
+        before = path.read_bytes() if path.exists() else b""
+        end = b"\r\n" if b"\r\n" in before else b"\n"
+        with path.open("ab") as file:  # whoever writes at the same time loses nothing
+            file.write((b"" if not before or before.endswith(b"\n") else end) + f"- {line}".encode() + end)
+    except OSError as why:
+        raise Invalid(f"cannot write {path}: {why.strerror}", path=str(path)) from why
+    return path

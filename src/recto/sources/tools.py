@@ -33,6 +33,31 @@ RECALL_TOOL = Tool(
     },
 )
 
+REMEMBER, RECALL_FACTS, FORGET_FACT = "remember", "recall_facts", "forget_fact"
+REMEMBER_TOOL = Tool(
+    REMEMBER,
+    "Remember one lasting fact that the user has told, for later conversations. Nothing that documents or rules say.",
+    {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": "one statement that can be understood alone"},
+            "kind": {"type": "string", "enum": ["preference", "person", "project", "decision", "reference", "other"]},
+            "replaces": {"type": "integer", "description": "the number of a fact that is no longer true"},
+        },
+        "required": ["text"],
+    },
+)
+RECALL_FACTS_TOOL = Tool(
+    RECALL_FACTS,
+    "Look up what is remembered from earlier conversations.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+FORGET_FACT_TOOL = Tool(
+    FORGET_FACT,
+    "Forget a remembered fact, when the user asks for it.",
+    {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+)
+
 log = logging.getLogger(__name__)
 """Lives here, not in `recall/`: an agent's list of tools names it without knowing the archive."""
 CANCELLED = "cancelled: the call was stopped before a result came"

@@ -133,6 +133,32 @@ waiting = Table(
     Index("waiting_conversation", "conversation"),
 )
 
+# What is remembered between conversations. Names messages and conversations by id: it outlives them.
+facts = Table(
+    "facts",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("text", TEXT, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("created", TEXT, nullable=False),
+    Column("learned_by", TEXT, nullable=False),
+    Column("conversation", TEXT),
+    Column("message", TEXT),
+    Column("last_used", TEXT),
+    Column("uses", Integer, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("replaced_by", Integer),
+    Column("topic", Integer),
+    # Earlier texts, as JSON.
+    Column("history", TEXT, nullable=False),
+    Column("forgotten", TEXT),
+    # Grows with every change of a text: the search index follows it.
+    Column("revision", Integer, nullable=False),
+    Index("facts_revision", "revision", unique=True),
+    Index("facts_message", "message"),
+    Index("facts_topic", "topic"),
+)
+
 # Blobs by hash: texts of sources and full tool results, which records refer to.
 kept = Table(
     "kept",

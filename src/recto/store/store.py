@@ -7,6 +7,7 @@ from typing import Self
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
+from recto.store.facts import Facts
 from recto.store.records import Records
 from recto.store.source_uses import DocumentUses, SourceUses
 from recto.store.spending import Spending
@@ -27,6 +28,7 @@ class Store:
         self.blobs = Blobs(self.database)
         self.spending = Spending(self.database)
         self.source_uses = SourceUses(self.database)
+        self.facts = Facts(self.database)
         self.waiting = WaitingMessages(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, takewhile
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, select, union_all
 
 from recto import wire
@@ -133,6 +134,13 @@ class Tree(Conversations):
         """Stores the token counts of a message once they are known."""
         with self._database.write() as connection:
             SET_DETAILS(connection, message=message.id, new_details=message_columns(message)["details"])
+
+    def learn(self, id: str, points: Collection[str]) -> None:
+        """Stores which facts were learned from a message."""
+        with self._database.write() as connection:
+            message = read_messages(connection, [message_row(connection, id)])[0]
+            learned = replace(message, learning_points=tuple(dict.fromkeys((*message.learning_points, *points))))
+            SET_DETAILS(connection, message=id, new_details=message_columns(learned)["details"])
 
     def prioritise(self, id: str, priority: int) -> None:
         """Sets the priority of a message, from 1 to 10."""

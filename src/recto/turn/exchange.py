@@ -28,7 +28,7 @@ from recto.events import (
 )
 from recto.ids import new_id
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
-from recto.sources.tools import ToolRun
+from recto.sources.tools import REMEMBER, ToolRun
 from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
 from recto.turn.assembly import Turn, reply_request
@@ -198,8 +198,15 @@ class Exchange:
             provider=provider,
             model=model,
             request=request,
+            memory_references=self._facts if role == "assistant" else (),
         )
         return IncomingMessage(self.streams, self.session, draft)
+
+    @property
+    def _facts(self) -> tuple[str, ...]:
+        """The numbers of the facts that the request tells."""
+        inserts = (item for item, _ in self.turn.current.inserts)
+        return tuple(pick.name for item in inserts for pick in item.picks if pick.kind == "fact")
 
     async def _take(self, incoming: IncomingMessage, part: ReplyPart) -> Event | None:
         if isinstance(part, Attempt):
@@ -231,10 +238,17 @@ class Exchange:
         blocks = await self._with_references(incoming.blocks)
         tokens, uses = await self._tokens("assistant", blocks), await self._used(incoming.blocks)
         learn = self._learn(usage.input) if usage else None
+        rounds = self.turn.loaded.view.rounds
+        has_learned = not calls and any(call.name == REMEMBER for message in rounds for call in message.calls)
         counted = Usage(self.turn.window.total, tokens.own or 0, reported=False)
         spent = priced(self.context.model, usage or counted)
 
         def also() -> None:
+            if self._facts:
+                self.store.facts.used(map(int, self._facts))
+            if has_learned:
+                learned = self.store.facts.learned_from(self.prepared.message.id)
+                self.store.tree.learn(self.prepared.message.id, [str(number) for number in learned])
             if uses:
                 self.store.source_uses.signs(self.request.id, {use.id: use.sign for use in uses})
             if learn:

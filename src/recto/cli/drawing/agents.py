@@ -66,7 +66,6 @@ def agent_to_json(agents: Agents, agent: Agent) -> dict[str, Any]:
         "model": agent.model,
         "system_prompt": agent.system_prompt,
         "context": dict(agent.context),
-        "memory": {"facts": agent.memory.facts, "files": agent.context.get("context.use_agent_memory", True)},
         "from": dict(agent.origins),
         "rules": [_written_to_json(agents, each) for each in agent.rules],
         "references": [_written_to_json(agents, each) for each in agent.references],
@@ -128,7 +127,6 @@ def _settings(agents: Agents, agent: Agent) -> Iterator[tuple[str, str, str]]:
     said: dict[str, Any] = {"model": agent.model} if agent.model else {}
     said |= {"system_prompt": agent.system_prompt} if agent.system_prompt is not None else {}
     said |= agent.context
-    said |= {} if agent.memory.facts else {"memory.facts": False}
     for key, value in said.items():
         yield key, shortened(literal(value), 60), agents.scope_of(agent.origins[key])
 

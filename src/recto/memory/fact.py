@@ -1,0 +1,175 @@
+"""Fact: one statement that is remembered between conversations, with where it came from and what it replaces.
+
+Two statements are compared by their words: whether they say the same, and whether the newer may contradict the older.
+Knows no store and no index.
+"""
+
+import re
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from recto.errors import Invalid
+from recto.search.terms import STOP_WORDS, stem_word, words
+from recto.text import clean
+
+FactKind = Literal["preference", "person", "project", "decision", "reference", "other"]
+FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
+MAX_CHARS = 2000
+"""A longer text is no fact: a note, or a memory file, holds it better."""
+USER = "user"
+"""Who learned a fact that the user told Recto to remember."""
+
+
+class EarlierText(Struct, frozen=True):
+    text: str
+    until: str
+    """When another text took its place."""
+
+
+class Fact(Struct, frozen=True):
+    number: int
+    """What people call it by."""
+    text: str
+    kind: FactKind = "other"
+    created: str = ""
+    learned_by: str = USER
+    """`user`, the name of a model, or the file it was imported from."""
+    conversation: str | None = None
+    message: str | None = None
+    """The message it came from."""
+    last_used: str | None = None
+    uses: int = 0
+    confidence: float = 1.0
+    replaced_by: int | None = None
+    """The newer fact that holds instead: this one is kept, and no longer sent."""
+    topic: int | None = None
+    """Shared by facts about the same thing, of which the newer may contradict the older: the number of the first."""
+    history: tuple[EarlierText, ...] = ()
+    """What it said before, the oldest first."""
+
+    @property
+    def day(self) -> str:
+        return self.created[:10]
+
+
+def checked_text(text: str) -> str:
+    """One line, without control characters. Raises Invalid for nothing, and for more than a fact may be."""
+    line = " ".join(clean(text)[0].split())
+    line = "".join(char for char in line if char.isprintable())
+    if not line:
+        raise Invalid("a fact needs a text")
+    if len(line) > MAX_CHARS:
+        raise Invalid(
+            f"a fact is a statement of at most {MAX_CHARS:,} characters, and this has {len(line):,}; "
+            "keep it as a note, or split it",
+            characters=len(line),
+        )
+    return line
+
+
+def checked_kind(kind: str) -> FactKind:
+    for known in FACT_KINDS:
+        if kind == known:
+            return known
+    raise Invalid(f"there is no kind of fact {kind!r}; use {', '.join(FACT_KINDS)}", kind=kind)
+
+
+# -- kinds
+
+_KIND_CUES: tuple[tuple[FactKind, re.Pattern[str]], ...] = (
+    (
+        "decision",
+        re.compile(
+            r"\b(?:decid\w+|agreed|settled on|we (?:will|chose|go with)|entschieden|beschlossen|einigten|vereinbart"
+            r"|decid\w+|acordamos|hemos elegido)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "preference",
+        re.compile(
+            r"\b(?:prefer\w*|favou?rite|likes?|loves?|hates?|dislikes?|allergic|vegan|vegetarian|always use|never use"
+            r"|call me|bevorzug\w*|lieblings\w*|mag|lieber|hasst?|allergisch|prefier\w*|favorit\w*|gusta\w*"
+            r"|odi\w+|alérgic\w+)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "person",
+        re.compile(
+            r"\b(?:my (?:name|wife|husband|partner|son|daughter|mother|father|sister|brother|boss|manager|friend|doctor"
+            r"|dentist|neighbou?r|colleague|cat|dog)|birthday|mein\w* (?:name|frau|mann|sohn|tochter|mutter|vater"
+            r"|schwester|bruder|chef\w*|freund\w*|arzt|ärztin)|geburtstag|mi (?:nombre|esposa|marido|hijo|hija|madre"
+            r"|padre|hermana|hermano|jefe|jefa|amig\w+|médic\w+)|cumpleaños)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "project",
+        re.compile(
+            r"\b(?:project|deadline|release|repository|repo|milestone|budget|server|database|branch|projekt|frist|termin"
+            r"|datenbank|proyecto|plazo|presupuesto|servidor)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+def guessed_kind(text: str) -> FactKind:
+    """By the first cue that a statement holds; a guess, which can be changed."""
+    return next((kind for kind, cue in _KIND_CUES if cue.search(text)), "other")
+
+
+# -- comparing
+
+# Statements with this share of their words in common, and the same numbers, say the same.
+SAME = 0.85
+# The newer of two statements may contradict the older if the shorter shares this much of its words, or this much where
+# it says itself that something has changed.
+ABOUT_THE_SAME, SAID_TO_CHANGE = 0.5, 0.3
+_CHANGED = re.compile(
+    r"\b(?:now|anymore|no longer|not any ?more|instead|actually|correction|changed?|moved|switched|renamed|replaced"
+    r"|updated?|from now on|since then|jetzt|nun|nicht mehr|stattdessen|geändert|umgezogen|gewechselt|künftig|ab sofort"
+    r"|ahora|ya no|en vez|en lugar|cambi\w+|mudad\w+|a partir de)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nothing|cannot|\w+n[’']t|nicht|kein\w*|nie|niemals|nunca|jamás|sin)\b", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+def fact_stems(text: str) -> frozenset[str]:
+    """The words that a statement is about, in any form."""
+    return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def says_same(one: str, other: str) -> bool:
+    """Whether two statements say the same in nearly the same words."""
+    if set(_NUMBER.findall(one)) != set(_NUMBER.findall(other)) or _is_negated(one) != _is_negated(other):
+        return False
+    ours, theirs = fact_stems(one), fact_stems(other)
+    if not ours or not theirs:
+        return one.casefold().strip(" .!") == other.casefold().strip(" .!")
+    return len(ours & theirs) >= SAME * len(ours | theirs)
+
+
+def may_contradict(newer: str, older: str) -> bool:
+    """Whether two statements are about the same thing and say something else of it. Rather once too often: both are
+    shown, and the user decides."""
+    ours, theirs = _topic_stems(newer), _topic_stems(older)
+    shared = len(ours & theirs)
+    least = min(len(ours), len(theirs))
+    if not shared or says_same(newer, older):
+        return False
+    return shared >= (SAID_TO_CHANGE if _CHANGED.search(newer) else ABOUT_THE_SAME) * least
+
+
+def _topic_stems(text: str) -> frozenset[str]:
+    """Without numbers: they are what changes."""
+    return frozenset(stem for stem in fact_stems(text) if not any(char.isdigit() for char in stem))
+
+
+def _is_negated(text: str) -> bool:
+    return _NEGATION.search(text) is not None

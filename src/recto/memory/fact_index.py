@@ -1,0 +1,118 @@
+"""FactIndex: finds facts by words and meaning, in an index file that can be thrown away. Follows the facts by their
+revisions: whoever asks first after a change brings the index up to date."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from recto.errors import StoreError
+from recto.memory.fact import Fact
+from recto.search.finder import Query
+from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
+from recto.search.keyword_index import IndexItem, Passage
+
+PARTITION = "facts"
+_REVISION = "revision"
+# How many changed facts are indexed in one transaction, and how many a search waits for.
+BATCH, FEW = 2000, 4000
+# A fact without a word of the question needs this similarity: an answer in other words reaches more.
+MIN_SIMILARITY = 0.3
+
+Changes = Callable[[int, int], tuple[list[tuple[int, Fact | None]], int]]
+"""The facts that changed after a revision, at most so many, and the revision that this leads to."""
+Read = Callable[[Sequence[int]], Mapping[int, Fact]]
+
+
+class FactHit(Struct, frozen=True):
+    number: int
+    score: float
+    """Between 0 and 1."""
+    because: str
+    word_score: float
+    similarity: float | None
+
+
+class FactIndex:
+    def __init__(
+        self,
+        path: Path,
+        embedder: OpenEmbedder,
+        changes: Changes,
+        latest: Callable[[], int],
+        read: Read,
+        *,
+        timeout_s: float = 2.0,
+    ) -> None:
+        self._changes, self._latest, self._read = changes, latest, read
+        self._index = HybridIndex(path, embedder, self._texts, timeout_s=timeout_s, keeps_texts=True)
+        self._filling = threading.Lock()
+
+    def find(self, text: str, limit: int) -> tuple[list[FactHit], str]:
+        """The best first, and a note on what limits the result."""
+        behind = self.fill(FEW)
+        self._index.open()
+        found = self._index.finder.find(Query(text, PARTITION, spreads=False, limit=limit))
+        best: dict[int, FactHit] = {}
+        for hit in found.hits:
+            if hit.word_score or (hit.similarity or 0) >= MIN_SIMILARITY:
+                best.setdefault(
+                    hit.passage.item,
+                    FactHit(hit.passage.item, hit.score, hit.because, hit.word_score, hit.similarity),
+                )
+        return list(best.values()), "not all facts are in the index yet" if behind else found.warning
+
+    def fill(self, most: int | None = None) -> bool:
+        """Brings the index up to date; after so many facts the rest waits. Returns whether any do."""
+        with self._filling:
+            done = 0
+            if int(self._index.keywords.mark(_REVISION) or 0) > self._latest():  # of another store, or of a newer one
+                self.start_over()
+            while most is None or done < most:
+                reached = int(self._index.keywords.mark(_REVISION) or 0)
+                changed, revision = self._changes(reached, BATCH)
+                if not changed:
+                    return False
+                self._put(reached, changed, revision)
+                done += len(changed)
+            return True
+
+    def _put(self, reached: int, changed: Sequence[tuple[int, Fact | None]], revision: int) -> None:
+        keywords = self._index.keywords
+        if reached:
+            keywords.remove([number for number, _ in changed])
+        items = [
+            IndexItem(number, fact.text, position=number, time=fact.created)
+            for number, fact in changed
+            if fact is not None and fact.replaced_by is None
+        ]
+        # another process may have done the same meanwhile
+        keywords.add(
+            {PARTITION: items}, {_REVISION: str(revision)}, expected={_REVISION: str(reached) if reached else ""}
+        )
+
+    def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:
+        facts = self._read([passage.item for passage in passages])
+        return {
+            passage.number: facts[passage.item].text[passage.start : passage.end]
+            for passage in passages
+            if passage.item in facts
+        }
+
+    def make_vectors(self, progress: Progress | None = None) -> None:
+        self._index.make_vectors(progress)
+
+    def make_batch(self) -> bool:
+        """Makes some missing vectors; returns whether there may be more."""
+        vectors = self._index.vectors
+        return vectors is not None and vectors.make_batch() > 0
+
+    def start_over(self) -> None:
+        """Words cannot be taken out of the index one by one: it is filled again from nothing."""
+        self._index.keywords.clear((), {_REVISION: ""}, forgotten_prefix=_REVISION)
+
+    def close(self) -> None:
+        with suppress(StoreError):  # it can be thrown away
+            self._index.close()

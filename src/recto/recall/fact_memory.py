@@ -1,0 +1,228 @@
+"""FactMemory: facts as they are learned, found and changed. Joins the rows of the store with their search index.
+
+Everything here is synchronous and may be called from any thread.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from recto.background import BackgroundWorker
+from recto.chat.message import now
+from recto.errors import Invalid, RectoError
+from recto.memory.fact import (
+    USER,
+    EarlierText,
+    Fact,
+    FactKind,
+    checked_text,
+    fact_stems,
+    guessed_kind,
+    may_contradict,
+    says_same,
+)
+from recto.memory.fact_index import FactHit, FactIndex
+from recto.search.hybrid_index import OpenEmbedder, Progress
+from recto.search.passages import split_sentences
+from recto.store.store import Store
+
+log = logging.getLogger(__name__)
+
+# How many facts a new one is compared with: those that the search finds for it.
+COMPARED = 24
+# Two statements with a word in common and this similarity may contradict each other whatever else they share.
+CLOSE = 0.6
+# Scores that a fact must reach to be relevant, by words or by similarity.
+MIN_WORDS, MIN_SIMILARITY = 0.1, 0.32
+# A statement with this share of its words in one sentence of a document is the document's.
+TOLD = 0.8
+# How many changed facts are indexed in one step.
+BATCH = 2000
+# How many earlier statements about the same thing are told beside the newest.
+MOST_OLDER = 2
+# How many relevant facts are looked at.
+LOOKED_AT = 60
+CLOSE_TIMEOUT_S = 1.0
+
+
+class LearnedFact(Struct, frozen=True):
+    fact: Fact
+    is_new: bool = True
+    """False where a fact that said the same was there."""
+    contradicted: tuple[Fact, ...] = ()
+    """Older facts that it may contradict."""
+
+
+class RelevantFact(Struct, frozen=True):
+    fact: Fact
+    score: float
+    because: str
+    older: tuple[Fact, ...] = ()
+    """What was said of the same thing before: shown after it, with its date."""
+
+
+class FactMemory:
+    def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
+        self._facts = store.facts
+        facts = store.facts
+        self._index = FactIndex(
+            path, embedder, facts.changed_since, lambda: facts.revision, facts.some, timeout_s=timeout_s
+        )
+        self._worker = BackgroundWorker(self._some, "recto-facts")
+        self._learning = threading.Lock()
+
+    @property
+    def is_empty(self) -> bool:
+        return self._facts.revision == 0
+
+    # -- learning
+
+    def learn(
+        self,
+        text: str,
+        kind: FactKind | None = None,
+        *,
+        learned_by: str = USER,
+        conversation: str | None = None,
+        message: str | None = None,
+        confidence: float = 1.0,
+        replaces: int | None = None,
+        created: str = "",
+    ) -> LearnedFact:
+        """Remembers a statement. One that says the same as a known fact becomes its newer text."""
+        text = checked_text(text)
+        with self._learning:
+            if replaces is not None:
+                self._facts.fact(replaces)  # NotFound before anything is stored
+            near = self._near(text)
+            same = next((fact for fact, _ in near if says_same(text, fact.text)), None)
+            if same is not None and replaces is None:
+                return LearnedFact(self._confirm(same, text), is_new=False)
+            older = [fact for fact, hit in near if fact.number != replaces and _contradicts(text, fact, hit)]
+            said = (kind or guessed_kind(text), created, learned_by, conversation, message)
+            stored = self._facts.add(Fact(0, text, *said, confidence=confidence))
+            if older:
+                self._facts.join_topics([stored.number, *(each.number for each in older)])
+            if replaces is not None:
+                self._facts.change(replaces, replaced_by=stored.number)
+        self._worker.wake()
+        return LearnedFact(stored, contradicted=tuple(older))
+
+    def _near(self, text: str) -> list[tuple[Fact, FactHit]]:
+        hits, _ = self._index.find(text, COMPARED)
+        facts = self._facts.some([hit.number for hit in hits])
+        return [(facts[hit.number], hit) for hit in hits if hit.number in facts]
+
+    def _confirm(self, known: Fact, text: str) -> Fact:
+        """Said again: the newer words count, the older are kept."""
+        if known.text == text:
+            return known
+        history = (*known.history, EarlierText(known.text, now()))
+        return self._facts.change(known.number, text=text, history=history)
+
+    # -- changing
+
+    def edit(self, number: int, text: str | None = None, kind: FactKind | None = None) -> Fact:
+        known = self._facts.fact(number)
+        changes: dict[str, object] = {"kind": kind} if kind else {}
+        if text is not None and (line := checked_text(text)) != known.text:
+            changes |= {"text": line, "history": (*known.history, EarlierText(known.text, now()))}
+        changed = self._facts.change(number, **changes) if changes else known
+        self._worker.wake()
+        return changed
+
+    def replace(self, older: int, newer: int) -> Fact:
+        """From now on only the newer of two facts is sent. Raises Invalid where that would go round in a circle."""
+        self._facts.fact(older)
+        at: int | None = newer
+        while at is not None:
+            if at == older:
+                raise Invalid(f"fact {older} cannot be replaced by {newer}, which it replaces itself")
+            at = self._facts.fact(at).replaced_by
+        changed = self._facts.change(older, replaced_by=newer)
+        self._worker.wake()
+        return changed
+
+    def forget(self, number: int) -> Fact:
+        """The fact as it was. None of its words stays in the store or the index."""
+        known = self._facts.forget(number)
+        self._index.start_over()
+        self._worker.wake()
+        return known
+
+    # -- finding
+
+    def search(self, text: str, limit: int = 10) -> tuple[list[RelevantFact], str]:
+        """Facts that match a text, the best first, and a note on what limits the result."""
+        hits, note = self._index.find(text, max(limit, COMPARED))
+        facts = self._facts.some([hit.number for hit in hits])
+        found = [
+            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because) for hit in hits if hit.number in facts
+        ]
+        return found[:limit], note
+
+    def relevant(self, text: str) -> tuple[list[RelevantFact], str]:
+        """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
+        contradict it: those stand first, and it below them with its date."""
+        hits, note = self._index.find(text, LOOKED_AT)
+        near = [hit for hit in hits if hit.word_score >= MIN_WORDS or (hit.similarity or 0) >= MIN_SIMILARITY]
+        facts = self._facts.some([hit.number for hit in near])
+        topics = {fact.topic for fact in facts.values() if fact.topic}
+        about: dict[int, list[Fact]] = {}
+        for fact in self._facts.of_topics(topics) if topics else ():
+            about.setdefault(fact.topic or 0, []).append(fact)
+        told: dict[int, RelevantFact] = {}
+        for hit in near:
+            if hit.number not in facts:
+                continue
+            newest, *older = about.get(facts[hit.number].topic or 0) or [facts[hit.number]]
+            told.setdefault(
+                newest.number, RelevantFact(newest, round(hit.score, 2), hit.because, tuple(older[:MOST_OLDER]))
+            )
+        return list(told.values()), note
+
+    # -- the index
+
+    def index(self, progress: Progress | None = None) -> None:
+        """Brings the index up to date now, with all vectors."""
+        self._index.fill()
+        self._index.make_vectors(progress)
+
+    def wake(self) -> None:
+        self._worker.wake()
+
+    def _some(self) -> bool:
+        """One step of background work. Never raises: the next search reports what is wrong."""
+        try:
+            return self._index.fill(BATCH) or self._index.make_batch()
+        except RectoError:
+            log.info("the index of facts could not be brought up to date", exc_info=True)
+        except Exception:
+            log.exception("the index of facts could not be brought up to date")
+        return False
+
+    def close(self) -> None:
+        self._worker.close(CLOSE_TIMEOUT_S)
+        self._index.close()
+
+
+def _contradicts(text: str, older: Fact, hit: FactHit) -> bool:
+    if may_contradict(text, older.text):
+        return True
+    is_close = (hit.similarity or 0) >= CLOSE
+    return is_close and bool(fact_stems(text) & fact_stems(older.text)) and not says_same(text, older.text)
+
+
+def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:
+    """Whether a statement comes from a document, a rule or another memory, and not from the user's own words."""
+    stems = fact_stems(text)
+    if not stems:
+        return False
+    own = max((len(stems & fact_stems(words)) for words in own_words), default=0)
+    if own >= TOLD * len(stems):
+        return False
+    sentences = (sentence for source in sources for sentence in split_sentences(source))
+    return any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)

@@ -1,0 +1,189 @@
+"""FactPicker: facts that bear on the message come in front of it, in the section `memory`.
+
+With it come the tools by which a model remembers, looks up and forgets facts.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message
+from recto.errors import RectoError
+from recto.memory.fact import FACT_KINDS, checked_kind
+from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by
+from recto.sources.selection import OfferedTool, Selection, StablePicks
+from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
+from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER_TOOL, LocalTool
+from recto.store.store import Store
+from recto.turn.context import TurnContext
+from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.source_picker import SessionSources
+from recto.turn.tool_filter import can_call, configured_tool
+from recto.window.request import Entry
+
+log = logging.getLogger(__name__)
+
+HEADING = "Remembered from earlier conversations, with the day it was said; of two statements the newer counts:"
+# Of the unused room, and in tokens: more would be paid for with every message.
+SHARE, MOST_TOKENS = 0.20, 1000
+# How many facts that did not fit are recorded, and how many messages back the user's own words are looked for.
+MOST_PASSED, MESSAGES_BACK = 5, 40
+LONGEST_QUESTION = 2000
+
+
+class FactPicker(Picker):
+    def __init__(self, memory: FactMemory, sources: SessionSources, turn: TurnInput) -> None:
+        super().__init__()
+        self._memory, self._sources, self._turn = memory, sources, turn
+        self._store, self._has_facts = sources.store, False
+        self._brought: tuple[str, ...] = ()
+        """What other pickers have put in front of the message."""
+
+    @property
+    def _is_on(self) -> bool:
+        resolved = self._turn.resolved
+        return resolved.settings.memory_integration and resolved.settings.use_facts
+
+    async def stable(self) -> StablePicks:
+        """The tools, for models that can call them."""
+        resolved = self._turn.resolved
+        if not self._is_on:
+            return StablePicks()
+        self._has_facts = not await self._sources.store_thread.do(lambda: self._memory.is_empty)
+        if not can_call(resolved, self._sources.settings):
+            return StablePicks()
+        config = resolved.agent.server(BUILT_IN_SERVER)
+        tools = [configured_tool(tool, config) for tool in fact_tools(self._memory, self._store, self._turn, self)]
+        wanted = [each for each in tools if each.tool.enabled and self._turn.overrides.mode(each.tool)]
+        return StablePicks(
+            tools=tuple(OfferedTool(each, Selection(each.tool, "always", "facts can be remembered")) for each in wanted)
+        )
+
+    @property
+    def wants_room(self) -> bool:
+        return self._has_facts
+
+    async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
+        """What is remembered about the message, the best first, within its share."""
+        self._brought = tuple(insert.text for insert in room.inserts)
+        question = message.text[:LONGEST_QUESTION]
+        try:
+            found, _ = await asyncio.to_thread(self._memory.relevant, question)
+        except RectoError as why:
+            self.notes.append(f"no fact was recalled: {why.message}")
+            return VolatilePicks()
+        except Exception as why:  # a chat never ends because of what it might have remembered
+            log.exception("recalling facts failed")
+            self.notes.append(f"no fact was recalled: the search failed ({type(why).__name__}: {why})")
+            return VolatilePicks()
+        left = min(int(room.unused * SHARE), MOST_TOKENS)
+        picks, texts, passed = list[Pick](), list[str](), list[Pick]()
+        for each in found:
+            text = fact_lines(each)
+            tokens = (await context.token_cache.count([Entry("user", (Text(text),))]))[0].count.tokens
+            if tokens <= left:
+                picks += _picks(each, tokens)
+                texts.append(text)
+                left -= tokens
+            elif len(passed) < MOST_PASSED:
+                passed.append(_picks(each, tokens, f"takes {tokens} tokens, and {left} are left for facts; ")[0])
+        if not picks:
+            return VolatilePicks(passed=tuple(passed))
+        return VolatilePicks((Insert("memory", "\n".join((HEADING, *texts)), tuple(picks)),), tuple(passed))
+
+    @property
+    def told(self) -> list[str]:
+        """What the model reads besides the user's own words."""
+        agent = self._turn.resolved.agent
+        return [*(source.text for source in agent.enabled_texts), *self._brought]
+
+
+def fact_lines(each: RelevantFact) -> str:
+    """A fact as the model reads it, with what was said of the same thing before."""
+    lines = [f"- [{each.fact.number}] {each.fact.day}: {each.fact.text}"]
+    lines += [f"  (earlier, {older.day}: {older.text})" for older in each.older]
+    return "\n".join(lines)
+
+
+def _picks(each: RelevantFact, tokens: int, why: str = "") -> list[Pick]:
+    share = tokens // (1 + len(each.older))
+    sizes = [tokens - share * len(each.older), *(share for _ in each.older)]
+    reasons = [each.because, *(f"fact {each.fact.number} may contradict it" for _ in each.older)]
+    facts = (each.fact, *each.older)
+    return [
+        Pick("fact", str(fact.number), why + because, size, "agent", each.score, _sha(fact.text))
+        for fact, size, because in zip(facts, sizes, reasons, strict=True)
+    ]
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- tools
+
+
+def fact_tools(memory: FactMemory, store: Store, turn: TurnInput, picker: FactPicker) -> list[LocalTool]:
+    session, model = turn.session, turn.resolved.model.name
+
+    def remember(arguments: Mapping[str, Any]) -> str:
+        text, replaces = arguments.get("text"), arguments.get("replaces")
+        if not isinstance(text, str):
+            raise RectoError("give `text`: one statement that can be understood alone")
+        kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
+        own, others = _said(store, session.head)
+        if is_told_by(text, [*picker.told, *others], own):
+            raise RectoError("not remembered: a document or a rule says this; only what the user says is remembered")
+        learned = memory.learn(
+            text,
+            kind,
+            learned_by=model,
+            conversation=session.conversation,
+            message=turn.message.id if turn.message else None,
+            replaces=_number(replaces) if replaces else None,
+        )
+        return learned_in_words(learned.fact.number, learned.fact.text, is_new=learned.is_new) + "".join(
+            f"\nIt may contradict fact {older.number} ({older.day}): {older.text}" for older in learned.contradicted
+        )
+
+    def recall_facts(arguments: Mapping[str, Any]) -> str:
+        query = arguments.get("query")
+        if not isinstance(query, str) or not query.strip():
+            raise RectoError("give `query`: what to look for")
+        found, note = memory.search(query)
+        lines = [fact_lines(each) for each in found] or ["Nothing is remembered about this."]
+        return "\n".join([*lines, *([f"({note})"] if note else [])])
+
+    def forget_fact(arguments: Mapping[str, Any]) -> str:
+        known = memory.forget(_number(arguments.get("number")))
+        return f"Forgotten: fact {known.number}."
+
+    return [
+        LocalTool(REMEMBER_TOOL, remember, writes=True),
+        LocalTool(RECALL_FACTS_TOOL, recall_facts),
+        LocalTool(FORGET_FACT_TOOL, forget_fact, writes=True, approval="ask"),
+    ]
+
+
+def learned_in_words(number: int, text: str, *, is_new: bool) -> str:
+    return f"Remembered as fact {number}: {text}" if is_new else f"Known already, as fact {number}: {text}"
+
+
+def _number(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise RectoError("a fact is named by its number, such as 12") from None
+
+
+def _said(store: Store, head: str | None) -> tuple[list[str], list[str]]:
+    """The user's own words of the latest messages, and what tools gave."""
+    own, others = list[str](), list[str]()
+    for message in store.tree.page(head, most=MESSAGES_BACK) if head else ():
+        if message.role == "user":
+            own.append(message.text)
+        others += [result.text for result in message.results]
+    return own, others

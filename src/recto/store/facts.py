@@ -1,0 +1,154 @@
+"""Facts: what is remembered between conversations, as rows. Every change of one gets a new revision, so that an index
+can follow. A fact that is forgotten leaves its number behind, and none of its words."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import asdict
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
+
+from recto.chat.message import now
+from recto.errors import NotFound
+from recto.memory.fact import EarlierText, Fact, FactKind
+from recto.store.database import Database
+from recto.store.prepared_statement import Statement
+from recto.store.rows import AnyRow
+from recto.store.schema import facts
+
+_LATEST = Statement(select(func.max(facts.c.revision)))
+_SINCE = Statement(
+    select(facts).where(facts.c.revision > bindparam("since")).order_by(facts.c.revision).limit(bindparam("most"))
+)
+_ONE = Statement(select(facts).where(facts.c.n == bindparam("number")))
+
+
+class Facts:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, fact: Fact) -> Fact:
+        """Stores a new fact, which gets its number here. Facts that it replaces are no longer in force."""
+        with self._database.write() as connection:
+            row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
+            number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]
+            return _read(connection, number)
+
+    def change(self, number: int, **values: Any) -> Fact:
+        """Changes fields of a fact. Raises NotFound."""
+        with self._database.write() as connection:
+            known = _read(connection, number)
+            changed = {name: _column(name, value) for name, value in values.items()}
+            _update(connection, known.number, changed)
+            return _read(connection, number)
+
+    def used(self, numbers: Iterable[int]) -> None:
+        """Counts a use; what a fact says stays, so no index needs to know."""
+        with self._database.write() as connection:
+            for number in numbers:
+                values = {"uses": facts.c.uses + 1, "last_used": now()}
+                connection.execute(update(facts).where(facts.c.n == number).values(values))
+
+    def forget(self, number: int) -> Fact:
+        """Removes every word of a fact, of its history too. Raises NotFound."""
+        with self._database.write() as connection:
+            known = _read(connection, number)
+            nothing = dict.fromkeys(("topic", "message", "conversation"))
+            _update(connection, number, {"text": "", "forgotten": now(), "history": "[]", **nothing})
+            connection.execute(update(facts).where(facts.c.replaced_by == number).values(replaced_by=None))
+        return known
+
+    def fact(self, number: int) -> Fact:
+        """Raises NotFound, for one that was forgotten too."""
+        with self._database.read() as connection:
+            return _read(connection, number)
+
+    def some(self, numbers: Sequence[int]) -> dict[int, Fact]:
+        """Those of these numbers that there are."""
+        with self._database.read() as connection:
+            found = connection.execute(select(facts).where(facts.c.n.in_(numbers), facts.c.forgotten.is_(None)))
+            return {row.n: _fact(row) for row in found}
+
+    def learned_from(self, message: str) -> list[int]:
+        """The numbers of the facts that came from a message."""
+        query = select(facts.c.n).where(facts.c.message == message, facts.c.forgotten.is_(None)).order_by(facts.c.n)
+        with self._database.read() as connection:
+            return [row.n for row in connection.execute(query)]
+
+    def of_topics(self, topics: Collection[int]) -> list[Fact]:
+        """The facts in force about these topics, the newest first."""
+        query = select(facts).where(
+            facts.c.topic.in_(topics), facts.c.forgotten.is_(None), facts.c.replaced_by.is_(None)
+        )
+        with self._database.read() as connection:
+            return [_fact(row) for row in connection.execute(query.order_by(facts.c.created.desc(), facts.c.n.desc()))]
+
+    def join_topics(self, numbers: Sequence[int]) -> int:
+        """Gives facts, and all that share a topic with one of them, one topic."""
+        with self._database.write() as connection:
+            found = connection.execute(select(facts.c.n, facts.c.topic).where(facts.c.n.in_(numbers))).all()
+            first = min(min(row) if row.topic else row.n for row in found)
+            topics = [row.topic for row in found if row.topic]
+            connection.execute(
+                update(facts).where(or_(facts.c.n.in_(numbers), facts.c.topic.in_(topics))).values(topic=first)
+            )
+        return first
+
+    def all(self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None) -> list[Fact]:
+        """The newest first."""
+        query = select(facts).where(facts.c.forgotten.is_(None)).order_by(facts.c.n.desc()).limit(limit)
+        query = query.where(facts.c.kind == kind) if kind else query
+        query = query if replaced else query.where(facts.c.replaced_by.is_(None))
+        with self._database.read() as connection:
+            return [_fact(row) for row in connection.execute(query)]
+
+    def count(self) -> int:
+        with self._database.read() as connection:
+            query = select(func.count()).where(facts.c.forgotten.is_(None))
+            return int(connection.execute(query).scalar_one())
+
+    @property
+    def revision(self) -> int:
+        with self._database.read() as connection:
+            return int(_LATEST(connection).scalar() or 0)
+
+    def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, Fact | None]], int]:
+        """Numbers of facts that changed after a revision, each with what it says now (None if it is forgotten), and the
+        revision that this leads to."""
+        with self._database.read() as connection:
+            rows = _SINCE(connection, since=revision, most=most).all()
+        found = [(row.n, None if row.forgotten else _fact(row)) for row in rows]
+        return found, rows[-1].revision if rows else revision
+
+
+def _read(connection: Connection, number: int) -> Fact:
+    row = _ONE(connection, number=number).first()
+    if row is None or row.forgotten:
+        raise NotFound(f"there is no fact {number}; `recto memory list` shows them", number=number)
+    return _fact(row)
+
+
+def _update(connection: Connection, number: int, values: dict[str, Any]) -> None:
+    connection.execute(update(facts).where(facts.c.n == number).values(values | {"revision": _next(connection)}))
+
+
+def _next(connection: Connection) -> int:
+    return (_LATEST(connection).scalar() or 0) + 1
+
+
+def _row(fact: Fact) -> dict[str, Any]:
+    values = {name: _column(name, value) for name, value in asdict(fact).items()}
+    del values["number"]
+    return values
+
+
+def _column(name: str, value: Any) -> Any:
+    if name == "history":
+        return json.dumps([[each.text, each.until] for each in value], ensure_ascii=False)
+    return value
+
+
+def _fact(row: AnyRow) -> Fact:
+    values = {name: value for name, value in row._asdict().items() if name not in ("n", "revision", "forgotten")}
+    values["history"] = tuple(EarlierText(*each) for each in json.loads(values["history"]))
+    return Fact(row.n, **values)
