@@ -18,6 +18,7 @@ from recto.loop import Loop
 from recto.mcp.servers import McpServers
 from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
+from recto.recall.fact_memory import FactMemory
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.source_report import SourceReport
@@ -73,6 +74,10 @@ class Desk:
     @property
     def vault(self) -> Vault | None:
         return self._desk.vault
+
+    @property
+    def facts(self) -> FactMemory:
+        return self._desk.facts
 
     @property
     def agents(self) -> Agents:

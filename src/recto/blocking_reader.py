@@ -9,6 +9,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.loop import Loop
 from recto.reports.conversation_stats import ConversationStats
+from recto.reports.memory_report import MemoryReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.search.hybrid_index import Progress
 from recto.settings import ContextSettings
@@ -97,6 +98,9 @@ class TalkReader:
 
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         return self._loop.run(self._talk.window(given, **options))
+
+    def memory(self, message: str = "") -> MemoryReport:
+        return self._loop.run(self._talk.memory(message))
 
     def path(self) -> Iterator[Message]:
         return self._loop.iterate(self._talk.path())

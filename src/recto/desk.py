@@ -72,6 +72,7 @@ class AsyncDesk:
             self.store = Store(locations.find_store(home))
         self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
+        self.facts = self.engine.facts
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
 
     # -- conversations

@@ -18,6 +18,7 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import id_start, is_id
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
+from recto.reports.memory_report import MemoryReport, memory_picks
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
@@ -141,6 +142,18 @@ class AsyncTalkReader:
         """What would be sent for this message, without sending or changing anything."""
         given = await with_attachments(given, options.get("attachments", ()))
         return (await self._engine.draft(self.session, given, call_options(**options))).window
+
+    async def memory(self, message: str = "") -> MemoryReport:
+        """The memory that would go with this message, or with the user's last one: files and facts, and why."""
+        if not message:
+            said = [each.text for each in await self.messages(limit=LATEST) if each.role == "user"]
+            message = said[-1] if said else ""
+        window = await self.window(message)
+        picks, passed = memory_picks(window)
+        numbers = [int(pick.name) for pick in (*picks, *passed) if pick.kind == "fact"]
+        facts = await self._engine.store_thread.do(self._engine.store.facts.some, numbers)
+        notes = [note for note in window.notes if "memory" in note or "fact" in note]
+        return MemoryReport(tuple(picks), tuple(passed), facts, message, tuple(notes))
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be

@@ -31,6 +31,7 @@ from recto.cli.drawing.transcripts import (
 )
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import follow
+from recto.cli.memory import context_memory
 from recto.cli.transfer import export_command, import_command
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
@@ -373,5 +374,6 @@ def clear(id: str | None, as_json: bool) -> None:
             show.say(f"{talk.name}: {block_in_words(block)}")
 
 
+command.add_command(context_memory)
 command.add_command(export_command)
 command.add_command(import_command)

@@ -44,6 +44,7 @@ def _help(chat: ChatState, argument: str) -> None:
         "Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text."
     )
     chat.tell("The arrow up goes through what you typed before that begins like your line; Ctrl-R searches all of it.")
+    chat.tell("# TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.")
     chat.tell("@rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.")
     chat.tell("What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.")
     chat.tell("Ctrl-C stops a reply and keeps what came; Ctrl-D quits.")
@@ -285,6 +286,13 @@ COMMANDS = {
             "/tools ask harbour/berth",
         ),
         commands.TOOL_WORDS,
+    ),
+    "memory": SlashCommand(
+        "show the memory that goes with your next message; add TEXT, forget N or WORDS to search",
+        commands.memory,
+        "[add TEXT | forget N | WORDS]",
+        ("/memory", "/memory add I prefer short answers", "/memory short answers", "/memory forget 1"),
+        ("add", "forget"),
     ),
     "trust": SlashCommand(
         "let an MCP server of the project run, after showing what it runs; alone, list those that wait for it",

@@ -33,6 +33,7 @@ from recto.cli.drawing.windows import (
 )
 from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
+from recto.cli.memory import fact_rows, learned_lines
 from recto.cli.questions import ask_trust, show_server
 from recto.cli.screen import Screen
 from recto.cli.show import shortened, visible
@@ -80,6 +81,30 @@ def tools(chat: ChatState, argument: str) -> None:
     servers.draw(chat.console)
     if not servers:
         chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
+
+
+def memory(chat: ChatState, argument: str) -> None:
+    """Shows the memory of the next message; adds, forgets and finds facts."""
+    verb, _, rest = argument.partition(" ")
+    facts, rest = chat.desk.facts, rest.strip()
+    if verb == "add" and rest:
+        learned = facts.learn(rest, conversation=chat.talk.id)
+        for line in learned_lines(learned):
+            chat.tell(line)
+    elif verb == "forget" and rest:
+        if not rest.isdecimal():
+            raise Invalid("/memory forget takes the number of a fact, which /memory WORDS shows")
+        chat.tell(f"forgotten: {shortened(facts.forget(int(rest)).text, 70)}")
+    elif argument:
+        found, note = facts.search(argument, FOLD)
+        for line in fact_rows([each.fact for each in found]):
+            chat.tell(line)
+        for text in filter(None, (note, "" if found else "nothing is remembered about this")):
+            chat.tell(text)
+    else:
+        report = chat.talk.memory()
+        for line in (*report.lines, *report.notes):
+            chat.tell(line)
 
 
 def trust(chat: ChatState, argument: str) -> None:

@@ -1,4 +1,4 @@
-"""Fact: one statement that is remembered between conversations, with where it came from and what it replaces.
+"""MemoryFact: one statement that is remembered between conversations, with where it came from and what it replaces.
 
 Two statements are compared by their words: whether they say the same, and whether the newer may contradict the older.
 Knows no store and no index.
@@ -27,7 +27,7 @@ class EarlierText(Struct, frozen=True):
     """When another text took its place."""
 
 
-class Fact(Struct, frozen=True):
+class MemoryFact(Struct, frozen=True):
     number: int
     """What people call it by."""
     text: str

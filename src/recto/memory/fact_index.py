@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from recto.errors import StoreError
-from recto.memory.fact import Fact
+from recto.memory.fact import MemoryFact
 from recto.search.finder import Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import IndexItem, Passage
@@ -21,9 +21,9 @@ BATCH, FEW = 2000, 4000
 # A fact without a word of the question needs this similarity: an answer in other words reaches more.
 MIN_SIMILARITY = 0.3
 
-Changes = Callable[[int, int], tuple[list[tuple[int, Fact | None]], int]]
+Changes = Callable[[int, int], tuple[list[tuple[int, MemoryFact | None]], int]]
 """The facts that changed after a revision, at most so many, and the revision that this leads to."""
-Read = Callable[[Sequence[int]], Mapping[int, Fact]]
+Read = Callable[[Sequence[int]], Mapping[int, MemoryFact]]
 
 
 class FactHit(Struct, frozen=True):
@@ -79,7 +79,7 @@ class FactIndex:
                 done += len(changed)
             return True
 
-    def _put(self, reached: int, changed: Sequence[tuple[int, Fact | None]], revision: int) -> None:
+    def _put(self, reached: int, changed: Sequence[tuple[int, MemoryFact | None]], revision: int) -> None:
         keywords = self._index.keywords
         if reached:
             keywords.remove([number for number, _ in changed])

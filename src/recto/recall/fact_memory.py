@@ -3,6 +3,7 @@
 Everything here is synchronous and may be called from any thread.
 """
 
+import json
 import logging
 import threading
 from collections.abc import Iterable, Sequence
@@ -16,18 +17,21 @@ from recto.errors import Invalid, RectoError
 from recto.memory.fact import (
     USER,
     EarlierText,
-    Fact,
     FactKind,
+    MemoryFact,
     checked_text,
     fact_stems,
     guessed_kind,
     may_contradict,
     says_same,
 )
+from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
 from recto.memory.fact_index import FactHit, FactIndex
 from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
 from recto.store.store import Store
+from recto.toml_file import read_ordinary_file
+from recto.vault.decoding import decode_text
 
 log = logging.getLogger(__name__)
 
@@ -36,31 +40,32 @@ COMPARED = 24
 # Two statements with a word in common and this similarity may contradict each other whatever else they share.
 CLOSE = 0.6
 # Scores that a fact must reach to be relevant, by words or by similarity.
-MIN_WORDS, MIN_SIMILARITY = 0.1, 0.32
+MIN_WORDS, MIN_SIMILARITY, MIN_SHARED = 0.1, 0.32, 0.5
 # A statement with this share of its words in one sentence of a document is the document's.
 TOLD = 0.8
 # How many changed facts are indexed in one step.
 BATCH = 2000
-# How many earlier statements about the same thing are told beside the newest.
-MOST_OLDER = 2
+# How many earlier statements about the same thing there may be. More of them are no contradictions but a list, such as
+# that of a harbour's berths.
+MOST_OLDER = 3
 # How many relevant facts are looked at.
 LOOKED_AT = 60
 CLOSE_TIMEOUT_S = 1.0
 
 
 class LearnedFact(Struct, frozen=True):
-    fact: Fact
+    fact: MemoryFact
     is_new: bool = True
     """False where a fact that said the same was there."""
-    contradicted: tuple[Fact, ...] = ()
+    contradicted: tuple[MemoryFact, ...] = ()
     """Older facts that it may contradict."""
 
 
 class RelevantFact(Struct, frozen=True):
-    fact: Fact
+    fact: MemoryFact
     score: float
     because: str
-    older: tuple[Fact, ...] = ()
+    older: tuple[MemoryFact, ...] = ()
     """What was said of the same thing before: shown after it, with its date."""
 
 
@@ -103,20 +108,20 @@ class FactMemory:
                 return LearnedFact(self._confirm(same, text), is_new=False)
             older = [fact for fact, hit in near if fact.number != replaces and _contradicts(text, fact, hit)]
             said = (kind or guessed_kind(text), created, learned_by, conversation, message)
-            stored = self._facts.add(Fact(0, text, *said, confidence=confidence))
-            if older:
+            stored = self._facts.add(MemoryFact(0, text, *said, confidence=confidence))
+            if older := older if len(older) <= MOST_OLDER else []:
                 self._facts.join_topics([stored.number, *(each.number for each in older)])
             if replaces is not None:
                 self._facts.change(replaces, replaced_by=stored.number)
         self._worker.wake()
         return LearnedFact(stored, contradicted=tuple(older))
 
-    def _near(self, text: str) -> list[tuple[Fact, FactHit]]:
+    def _near(self, text: str) -> list[tuple[MemoryFact, FactHit]]:
         hits, _ = self._index.find(text, COMPARED)
         facts = self._facts.some([hit.number for hit in hits])
         return [(facts[hit.number], hit) for hit in hits if hit.number in facts]
 
-    def _confirm(self, known: Fact, text: str) -> Fact:
+    def _confirm(self, known: MemoryFact, text: str) -> MemoryFact:
         """Said again: the newer words count, the older are kept."""
         if known.text == text:
             return known
@@ -125,7 +130,7 @@ class FactMemory:
 
     # -- changing
 
-    def edit(self, number: int, text: str | None = None, kind: FactKind | None = None) -> Fact:
+    def edit(self, number: int, text: str | None = None, kind: FactKind | None = None) -> MemoryFact:
         known = self._facts.fact(number)
         changes: dict[str, object] = {"kind": kind} if kind else {}
         if text is not None and (line := checked_text(text)) != known.text:
@@ -134,7 +139,7 @@ class FactMemory:
         self._worker.wake()
         return changed
 
-    def replace(self, older: int, newer: int) -> Fact:
+    def replace(self, older: int, newer: int) -> MemoryFact:
         """From now on only the newer of two facts is sent. Raises Invalid where that would go round in a circle."""
         self._facts.fact(older)
         at: int | None = newer
@@ -146,14 +151,60 @@ class FactMemory:
         self._worker.wake()
         return changed
 
-    def forget(self, number: int) -> Fact:
+    def forget(self, number: int) -> MemoryFact:
         """The fact as it was. None of its words stays in the store or the index."""
         known = self._facts.forget(number)
         self._index.start_over()
         self._worker.wake()
         return known
 
+    # -- files
+
+    def import_file(self, path: Path, kind: FactKind | None = None) -> list[LearnedFact]:
+        """Learns the facts of a Markdown or JSON file. Raises Invalid before any is learned, if one is none."""
+        try:
+            raw = read_ordinary_file(path)
+        except OSError as why:
+            raise Invalid(f"cannot read {path}: {why.strerror}", path=str(path)) from why
+        found = parse_fact_file(decode_text(raw, str(path)), path.name)
+        if not found:
+            raise Invalid(f"{path} holds no facts: write one on each line, after a dash", path=str(path))
+        return [
+            self.learn(
+                each.text,
+                kind or each.kind,
+                learned_by=f"file {path.name}",
+                created=each.created,
+                confidence=each.confidence,
+            )
+            for each in found
+        ]
+
+    def export(self, format: str = "markdown") -> str:
+        """All facts, the oldest first."""
+        facts = self._facts.all()[::-1]
+        if format == "markdown":
+            return facts_to_markdown(facts)
+        return json.dumps(facts_to_json(facts), ensure_ascii=False, indent=1) + "\n"
+
     # -- finding
+
+    def fact(self, number: int) -> MemoryFact:
+        return self._facts.fact(number)
+
+    def facts(
+        self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None
+    ) -> list[MemoryFact]:
+        """The newest first."""
+        return self._facts.all(kind, replaced=replaced, limit=limit)
+
+    @property
+    def count(self) -> int:
+        return self._facts.count()
+
+    def about(self, fact: MemoryFact) -> Sequence[MemoryFact]:
+        """The facts in force about the same thing, the newest first."""
+        return self._facts.of_topics([fact.topic]) if fact.topic else [fact]
 
     def search(self, text: str, limit: int = 10) -> tuple[list[RelevantFact], str]:
         """Facts that match a text, the best first, and a note on what limits the result."""
@@ -168,16 +219,14 @@ class FactMemory:
         """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
         contradict it: those stand first, and it below them with its date."""
         hits, note = self._index.find(text, LOOKED_AT)
-        near = [hit for hit in hits if hit.word_score >= MIN_WORDS or (hit.similarity or 0) >= MIN_SIMILARITY]
-        facts = self._facts.some([hit.number for hit in near])
-        topics = {fact.topic for fact in facts.values() if fact.topic}
-        about: dict[int, list[Fact]] = {}
+        facts, stems = self._facts.some([hit.number for hit in hits]), fact_stems(text)
+        near = [hit for hit in hits if hit.number in facts and _is_near(hit, stems, facts[hit.number])]
+        topics = {fact.topic for hit in near if (fact := facts[hit.number]).topic}
+        about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():
             about.setdefault(fact.topic or 0, []).append(fact)
         told: dict[int, RelevantFact] = {}
         for hit in near:
-            if hit.number not in facts:
-                continue
             newest, *older = about.get(facts[hit.number].topic or 0) or [facts[hit.number]]
             told.setdefault(
                 newest.number, RelevantFact(newest, round(hit.score, 2), hit.because, tuple(older[:MOST_OLDER]))
@@ -209,7 +258,14 @@ class FactMemory:
         self._index.close()
 
 
-def _contradicts(text: str, older: Fact, hit: FactHit) -> bool:
+def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
+    """By its score, or because it holds half of the question's words: words that many facts hold weigh nothing."""
+    if hit.word_score >= MIN_WORDS or (hit.similarity or 0) >= MIN_SIMILARITY:
+        return True
+    return len(question & fact_stems(fact.text)) >= MIN_SHARED * max(1, len(question))
+
+
+def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
     if may_contradict(text, older.text):
         return True
     is_close = (hit.similarity or 0) >= CLOSE

@@ -6,8 +6,11 @@ With it come the tools by which a model remembers, looks up and forgets facts.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
@@ -15,12 +18,13 @@ from recto.errors import RectoError
 from recto.memory.fact import FACT_KINDS, checked_kind
 from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by
 from recto.sources.selection import OfferedTool, Selection, StablePicks
-from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
-from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER_TOOL, LocalTool
+from recto.sources.server_config import ServerConfig
+from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
+from recto.sources.tools import FORGET_FACT_TOOL, RECALL_FACTS_TOOL, REMEMBER, REMEMBER_TOOL, LocalTool
 from recto.store.store import Store
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
-from recto.turn.source_picker import SessionSources
+from recto.turn.source_picker import STAYS, SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
 from recto.window.request import Entry
 
@@ -32,6 +36,14 @@ SHARE, MOST_TOKENS = 0.20, 1000
 # How many facts that did not fit are recorded, and how many messages back the user's own words are looked for.
 MOST_PASSED, MESSAGES_BACK = 5, 40
 LONGEST_QUESTION = 2000
+# The tools cost their tokens with every request, so they come with the first message that speaks of remembering.
+ASKS = re.compile(
+    r"\b(?:remember|remind me|memori[sz]e|keep in mind|make a note|note that|for the future|from now on|forget"
+    r"|know about me|merk|merke|merken|erinner\w*|behalte|vergiss|vergessen|künftig|ab jetzt|recuerd\w+|acu[eé]rdate"
+    r"|olvid\w+|a partir de ahora|souviens|retiens|oubli\w+|désormais|ricord\w+|dimentic\w+|lembr\w+|esque[cç]\w+"
+    r"|onthoud|vergeet|zapamiętaj|zapomnij|запомни\w*|забудь\w*)\b|记住|記住|忘记|忘記|覚えて|忘れて|기억해|잊어|تذكر|انس",
+    re.IGNORECASE,
+)
 
 
 class FactPicker(Picker):
@@ -55,12 +67,24 @@ class FactPicker(Picker):
         self._has_facts = not await self._sources.store_thread.do(lambda: self._memory.is_empty)
         if not can_call(resolved, self._sources.settings):
             return StablePicks()
-        config = resolved.agent.server(BUILT_IN_SERVER)
-        tools = [configured_tool(tool, config) for tool in fact_tools(self._memory, self._store, self._turn, self)]
-        wanted = [each for each in tools if each.tool.enabled and self._turn.overrides.mode(each.tool)]
-        return StablePicks(
-            tools=tuple(OfferedTool(each, Selection(each.tool, "always", "facts can be remembered")) for each in wanted)
-        )
+        config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides
+        tools = [_configured(each, config) for each in fact_tools(self._memory, self._store, self._turn, self)]
+        wanted = [each for each in tools if each.tool.enabled and not overrides.removes(each.tool)]
+        stays, asks = self._last_chosen(), bool(self._turn.message and ASKS.search(self._turn.message.text))
+        offered = list[OfferedTool]()
+        for each in wanted:
+            if overrides.mode(each.tool):
+                offered.append(OfferedTool(each, Selection(each.tool, "always", "always included")))
+            elif asks and (self._has_facts or each.tool.name == REMEMBER):
+                offered.append(OfferedTool(each, Selection(each.tool, "agent", "the message speaks of remembering")))
+            elif each.tool.id in stays:
+                offered.append(OfferedTool(each, Selection(each.tool, "agent", STAYS), lasts=False))
+        return StablePicks(tools=tuple(offered))
+
+    def _last_chosen(self) -> Collection[SourceId]:
+        """Tools of earlier messages stay until the next compaction, so that the prefix does."""
+        last = self._turn.session.last_tools
+        return last.chosen if last and last.compaction == self._turn.compaction else ()
 
     @property
     def wants_room(self) -> bool:
@@ -99,6 +123,15 @@ class FactPicker(Picker):
         """What the model reads besides the user's own words."""
         agent = self._turn.resolved.agent
         return [*(source.text for source in agent.enabled_texts), *self._brought]
+
+
+def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
+    """As the agent has it; what is said about other built-in tools does not include this one."""
+    made, said = (
+        configured_tool(runnable, config),
+        config and (config.tool(runnable.tool.name).include or config.include),
+    )
+    return made if said else replace(made, tool=replace(made.tool, include="agent"))
 
 
 def fact_lines(each: RelevantFact) -> str:

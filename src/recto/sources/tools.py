@@ -46,16 +46,19 @@ REMEMBER_TOOL = Tool(
         },
         "required": ["text"],
     },
+    include="agent",
 )
 RECALL_FACTS_TOOL = Tool(
     RECALL_FACTS,
     "Look up what is remembered from earlier conversations.",
     {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    include="agent",
 )
 FORGET_FACT_TOOL = Tool(
     FORGET_FACT,
     "Forget a remembered fact, when the user asks for it.",
     {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+    include="agent",
 )
 
 log = logging.getLogger(__name__)

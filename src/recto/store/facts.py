@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
 from recto.chat.message import now
 from recto.errors import NotFound
-from recto.memory.fact import EarlierText, Fact, FactKind
+from recto.memory.fact import EarlierText, FactKind, MemoryFact
 from recto.store.database import Database
 from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
@@ -27,14 +27,14 @@ class Facts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, fact: Fact) -> Fact:
+    def add(self, fact: MemoryFact) -> MemoryFact:
         """Stores a new fact, which gets its number here. Facts that it replaces are no longer in force."""
         with self._database.write() as connection:
             row = _row(fact) | {"created": fact.created or now(), "revision": _next(connection)}
             number = connection.execute(insert(facts).values(row)).inserted_primary_key[0]  # type: ignore[index]
             return _read(connection, number)
 
-    def change(self, number: int, **values: Any) -> Fact:
+    def change(self, number: int, **values: Any) -> MemoryFact:
         """Changes fields of a fact. Raises NotFound."""
         with self._database.write() as connection:
             known = _read(connection, number)
@@ -49,7 +49,7 @@ class Facts:
                 values = {"uses": facts.c.uses + 1, "last_used": now()}
                 connection.execute(update(facts).where(facts.c.n == number).values(values))
 
-    def forget(self, number: int) -> Fact:
+    def forget(self, number: int) -> MemoryFact:
         """Removes every word of a fact, of its history too. Raises NotFound."""
         with self._database.write() as connection:
             known = _read(connection, number)
@@ -58,12 +58,12 @@ class Facts:
             connection.execute(update(facts).where(facts.c.replaced_by == number).values(replaced_by=None))
         return known
 
-    def fact(self, number: int) -> Fact:
+    def fact(self, number: int) -> MemoryFact:
         """Raises NotFound, for one that was forgotten too."""
         with self._database.read() as connection:
             return _read(connection, number)
 
-    def some(self, numbers: Sequence[int]) -> dict[int, Fact]:
+    def some(self, numbers: Sequence[int]) -> dict[int, MemoryFact]:
         """Those of these numbers that there are."""
         with self._database.read() as connection:
             found = connection.execute(select(facts).where(facts.c.n.in_(numbers), facts.c.forgotten.is_(None)))
@@ -75,7 +75,7 @@ class Facts:
         with self._database.read() as connection:
             return [row.n for row in connection.execute(query)]
 
-    def of_topics(self, topics: Collection[int]) -> list[Fact]:
+    def of_topics(self, topics: Collection[int]) -> list[MemoryFact]:
         """The facts in force about these topics, the newest first."""
         query = select(facts).where(
             facts.c.topic.in_(topics), facts.c.forgotten.is_(None), facts.c.replaced_by.is_(None)
@@ -87,14 +87,14 @@ class Facts:
         """Gives facts, and all that share a topic with one of them, one topic."""
         with self._database.write() as connection:
             found = connection.execute(select(facts.c.n, facts.c.topic).where(facts.c.n.in_(numbers))).all()
-            first = min(min(row) if row.topic else row.n for row in found)
+            first = min(int(row.topic or row.n) for row in found)
             topics = [row.topic for row in found if row.topic]
             connection.execute(
                 update(facts).where(or_(facts.c.n.in_(numbers), facts.c.topic.in_(topics))).values(topic=first)
             )
         return first
 
-    def all(self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None) -> list[Fact]:
+    def all(self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None) -> list[MemoryFact]:
         """The newest first."""
         query = select(facts).where(facts.c.forgotten.is_(None)).order_by(facts.c.n.desc()).limit(limit)
         query = query.where(facts.c.kind == kind) if kind else query
@@ -112,7 +112,7 @@ class Facts:
         with self._database.read() as connection:
             return int(_LATEST(connection).scalar() or 0)
 
-    def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, Fact | None]], int]:
+    def changed_since(self, revision: int, most: int) -> tuple[list[tuple[int, MemoryFact | None]], int]:
         """Numbers of facts that changed after a revision, each with what it says now (None if it is forgotten), and the
         revision that this leads to."""
         with self._database.read() as connection:
@@ -121,7 +121,7 @@ class Facts:
         return found, rows[-1].revision if rows else revision
 
 
-def _read(connection: Connection, number: int) -> Fact:
+def _read(connection: Connection, number: int) -> MemoryFact:
     row = _ONE(connection, number=number).first()
     if row is None or row.forgotten:
         raise NotFound(f"there is no fact {number}; `recto memory list` shows them", number=number)
@@ -136,7 +136,7 @@ def _next(connection: Connection) -> int:
     return (_LATEST(connection).scalar() or 0) + 1
 
 
-def _row(fact: Fact) -> dict[str, Any]:
+def _row(fact: MemoryFact) -> dict[str, Any]:
     values = {name: _column(name, value) for name, value in asdict(fact).items()}
     del values["number"]
     return values
@@ -148,7 +148,7 @@ def _column(name: str, value: Any) -> Any:
     return value
 
 
-def _fact(row: AnyRow) -> Fact:
+def _fact(row: AnyRow) -> MemoryFact:
     values = {name: value for name, value in row._asdict().items() if name not in ("n", "revision", "forgotten")}
     values["history"] = tuple(EarlierText(*each) for each in json.loads(values["history"]))
-    return Fact(row.n, **values)
+    return MemoryFact(row.n, **values)
