@@ -99,8 +99,8 @@ class TalkReader:
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         return self._loop.run(self._talk.window(given, **options))
 
-    def memory(self, message: str = "") -> MemoryReport:
-        return self._loop.run(self._talk.memory(message))
+    def memory(self, text: str = "") -> MemoryReport:
+        return self._loop.run(self._talk.memory(text))
 
     def path(self) -> Iterator[Message]:
         return self._loop.iterate(self._talk.path())

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
 from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
+from recto.recall.fact_memory import FactMemory
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
 from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.source_report import SourceReport
@@ -43,9 +43,6 @@ from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
-
-# without a handler Python prints warnings to stderr; the application decides where the log goes
-logging.getLogger("recto").addHandler(logging.NullHandler())
 
 # Messages among which conversations are looked for: many may be of one.
 HITS_LOOKED_AT = 100
@@ -72,8 +69,12 @@ class AsyncDesk:
             self.store = Store(locations.find_store(home))
         self._reader = StoreReader(self.store, home, project)
         self.engine = Engine(self.store, settings, home=home, project=project, environment=os.environ)
-        self.facts = self.engine.facts
         self.vault = self.engine.vaults.open(Path(settings.vault)) if settings.vault else None
+
+    @property
+    def facts(self) -> FactMemory:
+        """What is remembered between conversations. Its methods block, and may be called from any thread."""
+        return self.engine.facts
 
     # -- conversations
 

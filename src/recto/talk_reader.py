@@ -143,17 +143,17 @@ class AsyncTalkReader:
         given = await with_attachments(given, options.get("attachments", ()))
         return (await self._engine.draft(self.session, given, call_options(**options))).window
 
-    async def memory(self, message: str = "") -> MemoryReport:
+    async def memory(self, text: str = "") -> MemoryReport:
         """The memory that would go with this message, or with the user's last one: files and facts, and why."""
-        if not message:
+        if not text:
             said = [each.text for each in await self.messages(limit=LATEST) if each.role == "user"]
-            message = said[-1] if said else ""
-        window = await self.window(message)
+            text = said[-1] if said else ""
+        window = await self.window(text)
         picks, passed = memory_picks(window)
         numbers = [int(pick.name) for pick in (*picks, *passed) if pick.kind == "fact"]
         facts = await self._engine.store_thread.do(self._engine.store.facts.some, numbers)
         notes = [note for note in window.notes if "memory" in note or "fact" in note]
-        return MemoryReport(tuple(picks), tuple(passed), facts, message, tuple(notes))
+        return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be

@@ -14,7 +14,7 @@ from recto.agents import agent_file, layers
 from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.agents.agents import Agents
 from recto.agents.project_trust import trust_settings
-from recto.sources.tools import RECALL
+from recto.sources.tools import FORGET_FACT, RECALL, RECALL_FACTS, REMEMBER
 from recto.sources.vault_tools import reading_tools, writing_tools
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
@@ -77,8 +77,8 @@ def test_the_project_overrides_the_user_key_by_key(agents: Agents, yours: Write,
         ("[context]\nthresold = 0.9", "did you mean context.threshold?"),
         ('context = "hybrid"', "context must be a table: [context]"),
         ("memory = true", "memory must be a table: [memory]"),
-        ('[memory]\nfacts = "perhaps"', "memory.facts = 'perhaps' is not allowed; it takes true or false"),
-        ("[memory]\nfacks = true", "did you mean memory.facts?"),
+        ('[memory]\nfacts = "perhaps"', "context.use_facts = 'perhaps' is not allowed; it takes true or false"),
+        ("[memory]\nfacks = true", "did you mean context.use_facts?"),
         ("include = 3", "include must be a table: [include]"),
         ('[include]\n"rule:style" = "sometimes"', "it takes always or manual or agent"),
         ('[include]\n"style" = "always"', "'style' is not the name of a source; write rule:NAME"),
@@ -249,7 +249,9 @@ def test_every_built_in_tool_can_be_named(agents: Agents, yours: Write, tmp_path
     vault = Vault(tmp_path)
     with closing(vault), closing(VaultSearch(vault, tmp_path / "index.db", lambda: None)) as library:
         tools = [*reading_tools(vault, library), *writing_tools(vault)]
-    assert sorted([*(each.tool.name for each in tools), RECALL]) == sorted(BUILT_IN_TOOLS)
+    assert sorted([*(each.tool.name for each in tools), RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT]) == sorted(
+        BUILT_IN_TOOLS
+    )
     yours("agent.toml", "[include]\n" + "".join(f'"tool:{name}" = "agent"\n' for name in BUILT_IN_TOOLS))
     agent = agents.read("clerk")
     own = agent.server("recto")

@@ -97,8 +97,8 @@ def test_a_setting_is_written_where_the_file_has_it(agents: Agents, yours: Write
     agents.set_value("clerk", "context.budgets.tools", "0.2")
     agents.set_value("clerk", "memory.facts", "off")
     agent = agents.read("clerk")
-    assert agent.context == {"context.strategy": "discard", "context.budgets.tools": 0.2}
-    assert (agent.context["context.use_facts"], agent.notes) == (False, ())
+    said = {"context.strategy": "discard", "context.budgets.tools": 0.2, "context.use_facts": False}
+    assert (agent.context, agent.notes) == (said, ())
 
 
 def test_setting_one_prompt_key_removes_the_other(agents: Agents, yours: Write) -> None:

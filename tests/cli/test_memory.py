@@ -1,0 +1,136 @@
+"""`recto memory`, `/memory` and `#` in the chat, as a user meets them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run as Invoke
+
+from recto.cli.chat import _is_note
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(run: Invoke) -> Run:
+    """Runs a command and gives what it printed; it must end with this code."""
+
+    def checked(*args: str, code: int = 0) -> str:
+        done = run(*args)
+        assert done.exit_code == code, done.output
+        return done.output
+
+    return checked
+
+
+def added(run: Run, *texts: str) -> None:
+    for text in texts:
+        run("memory", "add", text)
+
+
+def test_a_fact_is_added_listed_found_and_shown(run: Run) -> None:
+    assert "remembered as 1 (person)" in run("memory", "add", "My sister Anna lives in Berlin")
+    out = run("memory", "add", "Anna moved to Hamburg")
+    assert "it may contradict 1 of" in out
+    assert "`recto memory edit 1 --replaced-by 2`" in out
+    assert "known already, as 2" in run("memory", "add", "Anna moved to Hamburg")
+    assert [line.split()[0] for line in run("memory", "list").splitlines()] == ["2", "1"]
+    assert "Anna moved to Hamburg" in run("memory", "search", "Where", "is", "Anna?")
+    shown = run("memory", "show", "2")
+    assert "by you" in shown
+    assert "see also    1 of" in shown
+
+
+def test_everything_is_told_in_json_too(run: Run) -> None:
+    added(run, "My sister Anna lives in Berlin")
+    assert json.loads(run("memory", "add", "Anna moved to Hamburg", "--json"))["may_contradict"][0]["number"] == 1
+    assert [each["number"] for each in json.loads(run("memory", "list", "--json"))["facts"]] == [2, 1]
+    assert json.loads(run("memory", "search", "Anna", "--json"))["facts"][0]["because"]
+    assert json.loads(run("memory", "show", "1", "--json"))["same_topic"] == [2]
+    told = json.loads(run("memory", "relevance", "--message", "Where is Anna?", "--json"))
+    assert {each["name"] for each in told["included"]} == {"1", "2"}
+    assert told["tokens"] == sum(each["tokens"] for each in told["included"])
+    assert json.loads(run("memory", "edit", "1", "--replaced-by", "2", "--json"))["replaced_by"] == 2
+    assert json.loads(run("memory", "forget", "1", "--yes", "--json")) == {"forgotten": [1]}
+
+
+def test_forgetting_asks_first(run: Run) -> None:
+    added(run, "The code is 4711")
+    assert "nothing was forgotten: --yes confirms it" in run("memory", "forget", "1", code=1)
+    assert "forgotten: 1" in run("memory", "forget", "1", "--yes")
+    assert "there is no fact 1" in run("memory", "forget", "1", "--yes", code=1)
+
+
+def test_facts_go_into_a_file_and_come_back(run: Run, tmp_path: Path) -> None:
+    added(run, "My sister Anna lives in Berlin", "We decided to use Postgres")
+    file = tmp_path / "facts.md"
+    run("memory", "export", "-o", str(file))
+    assert file.read_text() == (
+        "# Facts\n\n## Person\n\n- My sister Anna lives in Berlin\n\n## Decision\n\n- We decided to use Postgres\n"
+    )
+    run("memory", "forget", "1", "2", "--yes")
+    assert "2 facts remembered, 0 known already" in run("memory", "import", f"@{file}")
+    whole = tmp_path / "facts.json"
+    whole.write_text(run("memory", "export", "--format", "json"))
+    assert "0 facts remembered, 2 known already" in run("memory", "import", str(whole))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", "{", "is not valid JSON"),
+        ("a.json", "7", "holds no list of facts"),
+        ("a.json", '[{"x": 1}]', "fact 1 has no text"),
+        ("a.json", '["ok", ""]', "fact 2: a fact needs a text"),
+        ("a.json", '{"format": "recto-facts", "version": 9, "facts": []}', "newer version"),
+        ("a.md", "# Only a heading\n", "holds no facts"),
+        ("a.md", "- " + "x" * 3000, "line 1: a fact is a statement of at most 2,000 characters"),
+    ],
+)
+def test_a_file_that_holds_no_facts_is_refused_whole(run: Run, tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert said in run("memory", "import", str(tmp_path / name), code=1)
+    assert "nothing is remembered yet" in run("memory", "list")
+
+
+def test_a_file_that_is_not_there_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    assert "cannot read" in run("memory", "import", "@nowhere.md", code=1)
+    assert "cannot read" in run("memory", "import", str(tmp_path), code=1)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("add", ""), ("add", "x" * 9000), ("add", "a fact", "--replaces", "9"), ("edit", "9", "text")]
+)
+def test_what_cannot_be_remembered_is_refused_in_a_sentence(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run("memory", *arguments, code=1).startswith("recto: ")
+
+
+def test_memory_of_a_conversation_is_shown_by_file_and_fact(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "AGENTS.md").write_text("Use tabs.")
+    monkeypatch.chdir(folder)
+    added(run, "My cat is called Tom")
+    out = run("context", "memory", "--message", "What is my cat called?")
+    assert "tokens of memory for “What is my cat called?”" in out
+    assert "AGENTS.md" in out
+    assert "the project's memory" in out
+    assert "My cat is called Tom" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "is_note"),
+    [
+        ("# use tabs", True),
+        ("#use tabs", True),
+        ("#12 is wrong", False),
+        ("## Title", False),
+        ("#a\nb", False),
+        ("x #y", False),
+    ],
+)
+def test_a_line_that_begins_with_a_hash_is_for_the_projects_memory(line: str, is_note: bool) -> None:
+    assert _is_note(line) is is_note
