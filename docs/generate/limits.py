@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from recto import settings
-from recto.agents import source_file, templates
+from recto import file_cache, settings
+from recto.agents import templates
 from recto.cli import completers
 from recto.compaction import summary_input
 from recto.mcp import server_files, stdio
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 MB = 1_000_000
 SIZES = (
     ("a note of the vault", folder.MAX_NOTE_BYTES, "Recto does not read a larger one"),
-    ("a rule or a reference", source_file.MAX_FILE_BYTES, "a larger one is ignored, with a note"),
+    ("a rule or a reference", file_cache.MAX_FILE_BYTES, "a larger one is ignored, with a note"),
     ("a template", templates.MAX_BYTES, "a larger one is refused"),
     ("an attached file", documents.LARGEST, "a larger one is refused"),
     ("the answer of an MCP server", stdio.MAX_MESSAGE_BYTES, "the call fails, and the model is told"),
