@@ -1,0 +1,218 @@
+"""What is remembered between conversations: 30 weeks of a user's facts, some of them changed later, in three languages.
+
+For each fact a message comes that needs it, in other words than those it was told in. It counts when its value stands in
+the bytes that would be sent, with at most 1,000 tokens of facts; an outdated value counts as wrong where the newer
+statement is not beside it. Then how long a recall takes among 100,000 facts.
+"""
+
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bench import peers
+from bench.figure import Figure, cost, share, wrong
+from bench.table import Times, ms, show
+from recto.blocking import Desk, open_desk
+from recto.memory.fact import MemoryFact
+from recto.search.embedder import MINILM
+
+FACTS, CHANGED, WEEKS, MANY = 200, 60, 30, 100_000
+BEGIN = datetime(2026, 1, 5, 9)
+NAMES = ("Anna", "Bruno", "Carla", "Dmitri", "Elif", "Farid", "Greta", "Hiro", "Ines", "Jonas", "Katya", "Luis", "Mira")
+SURNAMES = ("Okafor", "Lindqvist", "Moreau", "Tanaka", "Petrov", "Silva", "Weber", "Haddad", "Novak", "Rossi")
+TOWNS = (
+    "Lisbon",
+    "Tromsø",
+    "Graz",
+    "Valencia",
+    "Leeds",
+    "Tallinn",
+    "Porto",
+    "Ghent",
+    "Bergen",
+    "Turin",
+    "Cádiz",
+    "Kiel",
+)
+JOBS = ("a nurse", "an architect", "a beekeeper", "a pilot", "a translator", "a plumber", "a judge", "a baker")
+THINGS = ("kitchen", "boat", "garden shed", "bicycle", "greenhouse", "piano", "camper van", "cellar")
+TOOLS = ("Postgres", "Redis", "Terraform", "Ansible", "Grafana", "Kafka", "Nomad", "ClickHouse")
+FOODS = ("peanuts", "shellfish", "celery", "sesame", "lupins", "mustard", "walnuts", "kiwi")
+JOBS_DE = ("Krankenpfleger", "Architektin", "Imker", "Pilotin", "Übersetzer", "Klempner", "Richterin", "Bäcker")
+JOBS_ES = ("enfermera", "arquitecto", "apicultora", "piloto", "traductora", "fontanero", "jueza", "panadero")
+
+# How a fact is told, how a change is told, and a message that needs it. {s} is whom or what it is about, {v} the value.
+TEMPLATES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
+    ("en", "My friend {s} works as {v}.", "{s} changed jobs and is {v} now.", "What does {s} do for a living?", JOBS),
+    ("en", "{s} lives in {v}.", "{s} moved to {v}.", "I want to visit {s}; which town do I travel to?", TOWNS),
+    (
+        "en",
+        "{s} is allergic to {v}.",
+        "Correction: {s} is allergic to {v}, the doctor says.",
+        "What must I not cook for {s}?",
+        FOODS,
+    ),
+    (
+        "en",
+        "We decided to use {v} for the {s} service.",
+        "The {s} service runs on {v} now.",
+        "Which technology is behind the {s} service?",
+        TOOLS,
+    ),
+    (
+        "en",
+        "The budget for the {s} is {v} euros.",
+        "The budget for the {s} is now {v} euros.",
+        "How much may I spend on the {s}?",
+        ("1,250", "3,400", "780", "9,900", "2,075", "615"),
+    ),
+    ("de", "{s} arbeitet als {v}.", "{s} arbeitet jetzt als {v}.", "Was macht {s} beruflich?", JOBS_DE),
+    ("de", "{s} wohnt in {v}.", "{s} ist nach {v} umgezogen.", "Wo wohnt {s} eigentlich?", TOWNS),
+    ("es", "{s} trabaja de {v}.", "{s} ahora trabaja de {v}.", "¿En qué trabaja {s}?", JOBS_ES),
+    ("es", "{s} vive en {v}.", "{s} se ha mudado a {v}.", "¿Dónde vive {s}?", TOWNS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    language: str
+    told: str
+    value: str
+    changed: str
+    """The later statement; empty where nothing changed."""
+    new_value: str
+    question: str
+
+    @property
+    def current(self) -> str:
+        return self.new_value or self.value
+
+
+def planted(seed: int, facts: int = FACTS, changed: int = CHANGED) -> list[Planted]:
+    pick = random.Random(seed)
+    people = [f"{first} {last}" for first in NAMES for last in SURNAMES]
+    things = [f"{thing} of {first}" for first in NAMES for thing in THINGS]
+    services = [
+        f"{thing}-{kind}" for thing in ("billing", "search", "mail", "login") for kind in ("api", "jobs", "web", "edge")
+    ]
+    for each in (people, things, services):
+        pick.shuffle(each)
+    made = []
+    for number in range(facts):
+        language, told, change, question, values = TEMPLATES[number % len(TEMPLATES)]
+        pool = services if "service" in told else things if "budget" in told else people
+        about = pool[number % len(pool)]
+        value, later = pick.sample(values, 2)
+        is_changed = number * changed // facts != (number + 1) * changed // facts
+        made.append(
+            Planted(
+                language,
+                told.format(s=about, v=value),
+                value,
+                change.format(s=about, v=later) if is_changed else "",
+                later if is_changed else "",
+                question.format(s=about),
+            )
+        )
+    return made
+
+
+def main(quick: bool) -> None:
+    peers.FOLDER.mkdir(exist_ok=True)
+    facts = planted(7, 60 if quick else FACTS, 18 if quick else CHANGED)
+    with tempfile.TemporaryDirectory(dir=peers.FOLDER) as folder:
+        rows = []
+        for name, embedder in (("words and meaning", MINILM), ("words", "none")):
+            result = measure(Path(folder) / name.replace(" ", "-"), facts, embedder)
+            languages = [f"{result.of(language):.3f}" for language in ("en", "de", "es")]
+            rows.append([name, f"{result.share:.3f}", *languages, str(result.outdated), f"{result.tokens:.0f}"])
+        show(
+            f"{len(facts)} facts of {WEEKS} weeks, {sum(bool(each.changed) for each in facts)} of them changed later",
+            ("recall by", "needed facts in the window", "en", "de", "es", "outdated alone", "tokens of facts"),
+            rows,
+            notes=("goals: ≥ .95 with at most 1,000 tokens; no outdated value without the newer statement",),
+        )
+        times = recall_times(Path(folder) / "many", MANY // 10 if quick else MANY)
+        show(
+            "A recall among many facts",
+            ("facts", "p50 ms", "p95 ms"),
+            [[f"{count:,}", ms(each.p50), ms(each.p95)] for count, each in times],
+            notes=("goal: p95 ≤ 10 ms; words alone, the question's vector is made with the recall of messages",),
+        )
+
+
+def small(home: Path) -> Iterator[Figure]:
+    result = measure(home / "planted", planted(7, 36, 11), "none")
+    yield share("memory: needed facts in the window", result.share)
+    yield wrong("memory: outdated facts alone", result.outdated)
+    ((_, times),) = recall_times(home / "many", 2000)
+    yield cost("memory: a recall among 2,000 facts", times.p50)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    found: tuple[tuple[str, bool], ...]
+    """By language."""
+    outdated: int
+    tokens: float
+
+    @property
+    def share(self) -> float:
+        return sum(is_in for _, is_in in self.found) / len(self.found)
+
+    def of(self, language: str) -> float:
+        own = [is_in for each, is_in in self.found if each == language]
+        return sum(own) / len(own) if own else 0.0
+
+
+def measure(home: Path, facts: Sequence[Planted], embedder: str) -> Measured:
+    home.mkdir(parents=True)
+    script = home / "script.json"
+    script.write_text('{"limit": 32000, "steps": [{"text": "Fine."}]}')
+    settings = {"search.embedder": embedder, "search.timeout_s": 60}
+    with open_desk(home=home, project=home, model=f"scripted:{script}", settings=settings) as desk:
+        learn(desk, facts)
+        desk.facts.index()
+        found, outdated, tokens = [], 0, 0
+        for each in facts:
+            reply = desk.conversation().ask(each.question)
+            body = desk.rebuild(reply.request_id).decode()
+            told = body.rpartition("Remembered from")[2] if "Remembered from" in body else ""
+            found.append((each.language, each.current in told))
+            outdated += bool(each.changed) and each.value in told and each.new_value not in told
+            tokens += sum(section.tokens for section in reply.window.sections if section.name == "memory")
+    return Measured(tuple(found), outdated, tokens / len(facts))
+
+
+def learn(desk: Desk, facts: Sequence[Planted]) -> None:
+    """What was told in the first weeks, then what changed since, each on its day."""
+    step = timedelta(weeks=WEEKS) / (2 * len(facts))
+    first = [(BEGIN + step * place, each.told) for place, each in enumerate(facts)]
+    later = [(BEGIN + step * (len(facts) + place), each.changed) for place, each in enumerate(facts) if each.changed]
+    for when, text in (*first, *later):
+        desk.facts.learn(text, created=f"{when.isoformat()}Z")
+
+
+def recall_times(home: Path, count: int) -> list[tuple[int, Times]]:
+    home.mkdir(parents=True)
+    pick, questions = random.Random(3), planted(11, 100, 0)
+    with open_desk(home=home, project=home, model="scripted:none", settings={"search.embedder": "none"}) as desk:
+        with desk.store.database.write():
+            for place in range(count):
+                subject, thing = f"{pick.choice(NAMES)}{place % 977} {pick.choice(SURNAMES)}", pick.choice(THINGS)
+                text = f"{subject} keeps the {thing} in {pick.choice(TOWNS)} since {1950 + place % 70}."
+                desk.store.facts.add(MemoryFact(0, text))
+            for each in questions:
+                desk.store.facts.add(MemoryFact(0, each.told))
+        desk.facts.index()
+        desk.facts.relevant("Where is the boat?")
+        taken = []
+        for each in questions:
+            started = time.perf_counter()
+            desk.facts.relevant(each.question)
+            taken.append(time.perf_counter() - started)
+    return [(count, Times(tuple(taken)))]
