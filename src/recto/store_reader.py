@@ -26,6 +26,7 @@ from recto.store.conversations import IdKind
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.usage_totals import Progress
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -191,12 +192,14 @@ class StoreReader:
 
     # -- statistics
 
-    def source_report(self, agent: str | None = None, since: str | None = None) -> "SourceReport":
+    def source_report(
+        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
+    ) -> "SourceReport":
         """How replies used their sources, and what that suggests."""
         from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
         from recto.reports.source_report import source_report
 
-        return source_report(self._store, Agents(self._home, self._project), agent, since)
+        return source_report(self._store, Agents(self._home, self._project), agent, since, progress)
 
     def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
         """The context data of every reply, oldest first; an error in place of one that can no longer be read."""
@@ -212,14 +215,17 @@ class StoreReader:
         home = self.conversation(named).id if named is not None else None
         return self._store.spending.by(by, home, _stored_start(since))
 
-    def document_stats(self, vault: Path, by: Grouping = "document") -> list[DocumentTally]:
+    def document_stats(
+        self, vault: Path, by: Grouping = "document", progress: Progress | None = None
+    ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
-        return tally_documents(self._store.document_uses.uses(str(vault)), by)
+        return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
 
-    def unnamed_documents(self, vault: Path, notes: Collection[str]) -> list[DocumentTally]:
+    def unnamed_documents(
+        self, vault: Path, notes: Collection[str], progress: Progress | None = None
+    ) -> list[DocumentTally]:
         """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
-        uses = [use for use in self._store.document_uses.uses(str(vault)) if use.path is not None]
-        return unnamed_documents(uses, notes)
+        return unnamed_documents(self._store.document_uses.totals(str(vault), progress), notes)
 
     # -- the end
 

@@ -44,6 +44,7 @@ from recto.store.statements import (
     SET_OUTCOME,
     WAS_SENT,
 )
+from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.request import Format, Piece, Purpose, Request
 
@@ -135,6 +136,8 @@ class Records:
         """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
+            if facts.get("not_sent"):
+                forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
