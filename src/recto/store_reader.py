@@ -209,11 +209,13 @@ class StoreReader:
         check_agent(self._store, Agents(self._home, self._project), agent)
         return reply_contexts(self._store, agent, since)
 
-    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+    def spending(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[Spent]:
         """What requests cost, summaries and other side calls included."""
         named, since = within.get("conversation"), within.get("since")
         home = self.conversation(named).id if named is not None else None
-        return self._store.spending.by(by, home, _stored_start(since))
+        return self._store.spending.by(by, home, _stored_start(since), progress)
 
     def document_stats(
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None

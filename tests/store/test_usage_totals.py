@@ -6,13 +6,14 @@ import time
 import pytest
 from msgspec.structs import replace
 from tests.store.test_plans import plans
-from tests.store.test_source_uses import API, STYLE, Chat, stat
+from tests.store.test_source_uses import API, LONG_AGO, STYLE, Chat, stat
 
 from recto.chat.blocks import DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.ids import new_id
 from recto.sources.advice import AgentTotals
 from recto.store.source_uses import SourceUse
+from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
 from recto.store.usage_totals import BATCH
 
@@ -119,4 +120,30 @@ def test_a_report_reads_no_request_and_no_message_of_what_is_summed(store: Store
         store.source_uses.stats()
         store.source_uses.totals()
         store.document_uses.totals("/notes")
+        store.spending.by("day")
+    assert steps
     assert not [step for step in steps if re.match(r"SCAN (messages|requests|uses|source_uses)\b", step)], steps
+
+
+def test_costs_are_those_of_the_requests_themselves(store: Store) -> None:
+    one, two = Chat(store), Chat(store)
+    first, second = one.send(one.ask("Hello"), day=1), one.send(one.ask("and"), purpose="summary", day=2)
+    third = two.send(two.ask("Hi"), day=2)
+    groups: tuple[SpentBy, ...] = ("total", "day", "model", "conversation", "purpose")
+
+    def costs(since: str | None = None) -> list[list[Spent]]:
+        return [store.spending.by(group, since=since) for group in groups]
+
+    assert costs() == costs(LONG_AGO)
+    store.records.outcome(first, cost_usd=0.5)
+    store.records.outcome(third, cost_usd=0.25)
+    assert costs() == costs(LONG_AGO)
+    assert store.spending.by("total") == [Spent("", 3, 0.75, 1)]
+    assert [(each.name, each.requests) for each in store.spending.by("day")] == [("2026-03-01", 1), ("2026-03-02", 2)]
+    store.records.outcome(second, cost_usd=1.0)
+    assert costs() == costs(LONG_AGO)
+
+
+def test_an_empty_store_cost_nothing(store: Store) -> None:
+    assert store.spending.by("total") == [Spent()]
+    assert store.spending.by("day") == []

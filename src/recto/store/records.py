@@ -131,13 +131,13 @@ class Records:
                 INSERT_REQUEST(connection, **values)
             except IntegrityError as why:
                 raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
+            forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
         """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
-            if facts.get("not_sent"):
-                forget_totals(connection, request=id)
+            forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:

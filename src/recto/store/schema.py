@@ -207,6 +207,24 @@ document_totals = Table(
     sqlite_with_rowid=False,
 )
 
+spending_totals = Table(
+    "spending_totals",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    # On the user's clock.
+    Column("day", TEXT, primary_key=True),
+    # Empty where it is not known.
+    Column("model", TEXT, primary_key=True),
+    Column("purpose", TEXT, primary_key=True),
+    Column("requests", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Column("unpriced", Integer, nullable=False),
+    Column("open", Float, nullable=False),
+    Column("first", TEXT, nullable=False),
+    Column("last", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 meters = Table(
     "meters",
     metadata,

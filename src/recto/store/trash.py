@@ -27,6 +27,7 @@ from recto.store.schema import (
     requests,
     source_totals,
     source_uses,
+    spending_totals,
     summed_conversations,
     uses,
     waiting,
@@ -195,7 +196,7 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     own_requests = select(requests.c.n).where(requests.c.conversation == number).scalar_subquery()
     own_messages = select(messages.c.n).where(messages.c.conversation == number).scalar_subquery()
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
-    for table in (summed_conversations, source_totals, document_totals):
+    for table in (summed_conversations, source_totals, document_totals, spending_totals):
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))

@@ -1,7 +1,7 @@
-"""UsageTotals: how each conversation used sources and documents, summed and kept.
+"""UsageTotals: how each conversation used sources and documents and what it cost, summed and kept.
 
-A large store has too many requests to read them for every report. What changes the uses of a conversation forgets its
-sums in the same transaction; the next report sums that conversation again.
+A large store has too many requests to read them for every report. What changes the uses or costs of a conversation
+forgets its sums in the same transaction; the next report sums that conversation again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, delete, distinct, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, case, delete, distinct, func, insert, select
 
 from recto.errors import StoreError
 from recto.store.database import Database
@@ -24,6 +24,7 @@ from recto.store.schema import (
     requests,
     source_totals,
     source_uses,
+    spending_totals,
     summed_conversations,
     uses,
 )
@@ -35,6 +36,7 @@ Progress = Callable[[int, int], object]
 BATCH = 20
 # So much of a stored time tells its minute: 2026-01-31T23:30. No zone is off by less.
 MINUTE = 16
+DAY = 10
 
 IS_REPLY = (requests.c.purpose == "reply", WAS_SENT)
 # All rounds of a turn are one reply, because they answer one message.
@@ -109,11 +111,13 @@ _UNSUMMED = Statement(
     .where(summed_conversations.c.conversation.is_(None))
     .order_by(conversations.c.n)
 )
-_SPANS = Statement(
-    select(document_totals.c.month, func.min(document_totals.c.first), func.max(document_totals.c.last)).group_by(
-        document_totals.c.month
-    )
-)
+
+
+def _spans(table: Table, name: str) -> Statement:
+    return Statement(select(table.c[name], func.min(table.c.first), func.max(table.c.last)).group_by(table.c[name]))
+
+
+_MONTHS, _DAYS = _spans(document_totals, "month"), _spans(spending_totals, "day")
 _SUM_SOURCES = Statement(
     insert(source_totals).from_select(
         [column.name for column in source_totals.columns], sums_by_conversation(_IN_HOMES)
@@ -140,11 +144,21 @@ _ADD_DOCUMENTS = Statement(
         **{name: bindparam(name) for name in _COLUMNS},
     )
 )
+_SPENDING = Statement(
+    select(
+        requests.c.conversation,
+        *(requests.c[name] for name in ("created", "model", "purpose", "cost", "cost_bound")),
+    ).where(_IN_HOMES)
+)
+_ADD_SPENDING = Statement(
+    insert(spending_totals).values({each.name: bindparam(each.name) for each in spending_totals.c})
+)
 _ADD_SUMMED = Statement(
     insert(summed_conversations).values({each.name: bindparam(each.name) for each in summed_conversations.c})
 )
 _DROP = [
-    Statement(delete(table).where(in_list(table.c.conversation, "homes"))) for table in (source_totals, document_totals)
+    Statement(delete(table).where(in_list(table.c.conversation, "homes")))
+    for table in (source_totals, document_totals, spending_totals)
 ]
 _FORGET_ALL = Statement(delete(summed_conversations))
 _FORGET_OF_REQUEST = Statement(
@@ -182,7 +196,7 @@ class UsageTotals:
     def read(self, ask: Callable[[Connection], T], progress: Progress | None = None) -> T | None:
         """What `ask` reads while the sums of all conversations are there; None where they cannot be stored."""
         with self._database.read() as connection:
-            if not _unsummed(connection) and _months_hold(connection):
+            if not _unsummed(connection) and _days_hold(connection):
                 return ask(connection)
         try:
             return self._sum_and_read(ask, progress)
@@ -191,7 +205,7 @@ class UsageTotals:
 
     def _sum_and_read(self, ask: Callable[[Connection], T], progress: Progress | None) -> T:
         with self._database.write() as connection:
-            if not _months_hold(connection):
+            if not _days_hold(connection):
                 _FORGET_ALL(connection)
         done = 0
         while True:
@@ -225,7 +239,7 @@ def forget_totals(connection: Connection, *, request: str | None = None, message
 def sum_documents(rows: Iterable[tuple[str, str, str, int, str]]) -> list[DocumentTotal]:
     """Of uses: conversation, vault, path, whether the user named it, time."""
     groups: dict[tuple[str, str, str, str], list[tuple[int, str]]] = {}
-    month = cache(month_of)
+    month = cache(local_month)
     for home, vault, path, direct, created in rows:
         groups.setdefault((home, vault, path, month(created[:MINUTE])), []).append((direct, created))
     return [_document_total(key, group) for key, group in groups.items()]
@@ -236,18 +250,47 @@ def _document_total(key: tuple[str, str, str, str], group: Sequence[tuple[int, s
     return DocumentTotal(*key, len(group), sum(direct for direct, _ in group), min(times), max(times))
 
 
-def month_of(stored: str) -> str:
-    """The month of a stored time on the user's clock."""
-    return datetime.fromisoformat(f"{stored[:MINUTE]}Z").astimezone().strftime("%Y-%m")
+def _sum_spending(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Rows of `spending_totals`, of requests."""
+    groups: dict[tuple[int, str, str, str], list[Any]] = {}
+    day = cache(local_day)
+    for row in rows:
+        key = (row.conversation, day(row.created[:MINUTE]), row.model or "", row.purpose)
+        groups.setdefault(key, []).append(row)
+    return [
+        {
+            **dict(zip(("conversation", "day", "model", "purpose"), key, strict=True)),
+            "requests": len(group),
+            "cost": sum(row.cost or 0.0 for row in group),
+            "unpriced": sum(row.cost is None and row.cost_bound is None for row in group),
+            "open": sum(row.cost_bound or 0.0 for row in group if row.cost is None),
+            "first": min(row.created for row in group),
+            "last": max(row.created for row in group),
+        }
+        for key, group in groups.items()
+    ]
+
+
+def local_day(stored: str) -> str:
+    """The day of a stored time on the user's clock."""
+    try:
+        return datetime.fromisoformat(f"{stored[:MINUTE]}Z").astimezone().strftime("%Y-%m-%d")
+    except (ValueError, OverflowError):  # a damaged row must not hide the others
+        return stored[:DAY]
+
+
+def local_month(stored: str) -> str:
+    return local_day(stored)[:7]
 
 
 def _unsummed(connection: Connection) -> list[int]:
     return [number for (number,) in _UNSUMMED(connection)]
 
 
-def _months_hold(connection: Connection) -> bool:
-    """False when the user's clock has another zone than it had when uses were summed."""
-    return all(month_of(first) == month == month_of(last) for month, first, last in _SPANS(connection))
+def _days_hold(connection: Connection) -> bool:
+    """False when the user's clock has another zone than it had when things were summed."""
+    months = all(local_month(first) == month == local_month(last) for month, first, last in _MONTHS(connection))
+    return months and all(local_day(first) == day == local_day(last) for day, first, last in _DAYS(connection))
 
 
 def _sum_up(connection: Connection, homes: Sequence[int]) -> None:
@@ -257,5 +300,6 @@ def _sum_up(connection: Connection, homes: Sequence[int]) -> None:
     _ADD_DOCUMENTS.many(
         connection, [asdict(each) for each in sum_documents(_DOCUMENTS_IN_HOMES(connection, homes=homes))]
     )
+    _ADD_SPENDING.many(connection, _sum_spending(_SPENDING(connection, homes=homes)))
     replies = dict(_REPLIES(connection, homes=homes))
     _ADD_SUMMED.many(connection, [{"conversation": home, "replies": replies.get(home, 0)} for home in homes])

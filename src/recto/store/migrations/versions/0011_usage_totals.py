@@ -1,4 +1,4 @@
-"""Reports on sources and documents read sums that are kept for each conversation. The first report makes them."""
+"""Reports on sources, documents and costs read sums that are kept by conversation. The first report makes them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -30,6 +30,17 @@ def upgrade() -> None:
         sa.Column("conversation", sa.Integer, sa.ForeignKey("conversations.n"), primary_key=True),
         *(sa.Column(name, text, primary_key=True) for name in ("vault", "path", "month")),
         *(sa.Column(name, sa.Integer, nullable=False) for name in ("uses", "direct")),
+        *(sa.Column(name, text, nullable=False) for name in ("first", "last")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "spending_totals",
+        sa.Column("conversation", sa.Integer, sa.ForeignKey("conversations.n"), primary_key=True),
+        *(sa.Column(name, text, primary_key=True) for name in ("day", "model", "purpose")),
+        sa.Column("requests", sa.Integer, nullable=False),
+        sa.Column("cost", sa.Float, nullable=False),
+        sa.Column("unpriced", sa.Integer, nullable=False),
+        sa.Column("open", sa.Float, nullable=False),
         *(sa.Column(name, text, nullable=False) for name in ("first", "last")),
         sqlite_with_rowid=False,
     )
