@@ -159,9 +159,9 @@ class StoreReader:
         ids = self._records.ids() if requests is None else [self.request_id(each) for each in requests]
         return self._records.differences(ids)
 
-    def unsent(self) -> set[str]:
-        """The ids of the requests that never left."""
-        return self._records.unsent()
+    def unsent(self, requests: Sequence[str] | None = None) -> set[str]:
+        """The ids of the requests that never left, among these (all of them by default)."""
+        return self._records.unsent(None if requests is None else [self.request_id(each) for each in requests])
 
     def sent_source(self, named: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""

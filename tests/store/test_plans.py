@@ -35,6 +35,7 @@ LOOK_UPS: dict[str, Callable[[Store, str, str], object]] = {
     "costs by day": lambda store, home, message: store.spending.by("day"),
     "costs by model": lambda store, home, message: store.spending.by("model"),
     "costs by purpose": lambda store, home, message: store.spending.by("purpose"),
+    "whether a request never left": lambda store, home, message: store.records.unsent([message]),
     "costs in total": lambda store, home, message: store.spending.total(),
 }
 

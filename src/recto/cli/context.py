@@ -284,7 +284,8 @@ def uncompact(id: str | None, as_json: bool) -> None:
         if as_json:
             show.emit(compaction_to_json(talk, block) | {"restored": restored(before, block)})
         else:
-            show.say(f"{talk.name}: {undone_in_words(before, block)}")
+            told = undone_in_words(talk, before, block, "`recto context compact`")
+            show.say(f"{talk.name}: {told}")
 
 
 @command.command("strategy")

@@ -184,7 +184,7 @@ def uncompact(chat: ChatState, argument: str) -> None:
     before = chat.talk.compaction()
     block = chat.talk.uncompact()
     chat.resized(block)
-    chat.tell(undone_in_words(before, block))
+    chat.tell(undone_in_words(chat.talk, before, block, "/compact"))
 
 
 def clear(chat: ChatState, argument: str) -> None:

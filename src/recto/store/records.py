@@ -156,10 +156,13 @@ class Records:
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
 
-    def unsent(self) -> set[str]:
-        """The ids of the requests that never left."""
+    def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
+        """The ids of the requests that never left, among these or of all."""
+        query = select(requests.c.id).where(~WAS_SENT)
+        if ids is not None:
+            query = query.where(requests.c.id.in_(ids))
         with self._database.read() as connection:
-            return set(connection.execute(select(requests.c.id).where(~WAS_SENT)).scalars())
+            return set(connection.execute(query).scalars())
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:
