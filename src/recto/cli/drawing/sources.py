@@ -53,7 +53,7 @@ def draw_source_list(
     console: Console, whose: str, items: Sequence["SourceStatus"], kinds: Sequence[SourceKind], servers: "ServerList"
 ) -> None:
     """Under a heading for each kind, by the names that commands take."""
-    console.print(Text(whose, "bold"), soft_wrap=True)
+    console.print(Text(whose, "bold"), soft_wrap=not console.is_terminal)
     for kind in kinds:
         some = [each for each in items if each.source.kind == kind]
         inside = sum(each.mode is not None for each in some)
@@ -254,7 +254,7 @@ def draw_source_report(console: Console, report: "SourceReport") -> None:
         console.print(
             f"  {visible(each.command(with_agent=several or each.agent != DEFAULT_AGENT))}",
             style="cyan",
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )
 
 
