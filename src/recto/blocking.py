@@ -168,8 +168,10 @@ class Desk:
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         return self._loop.run(self._desk.source_report(agent, since))
 
-    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
-        return self._loop.run(self._desk.spending(by, **within))
+    def spending(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[Spent]:
+        return self._loop.run(self._desk.spending(by, progress, **within))
 
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         return self._loop.run(self._desk.document_stats(by))

@@ -313,10 +313,12 @@ class AsyncDesk:
         """How replies used their sources, and what that suggests."""
         return await asyncio.to_thread(self._reader.source_report, agent, since)
 
-    async def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+    async def spending(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[Spent]:
         """What requests cost, summaries and other side calls included: of one conversation or of all, from a time on;
         in total, or by day, model, conversation or purpose."""
-        return await asyncio.to_thread(lambda: self._reader.spending(by, **within))
+        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
 
     async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of the vault conversations use."""

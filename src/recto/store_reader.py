@@ -26,6 +26,7 @@ from recto.store.conversations import IdKind
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.usage_totals import Progress
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -158,9 +159,9 @@ class StoreReader:
         ids = self._records.ids() if requests is None else [self.request_id(each) for each in requests]
         return self._records.differences(ids)
 
-    def unsent(self) -> set[str]:
-        """The ids of the requests that never left."""
-        return self._records.unsent()
+    def unsent(self, requests: Sequence[str] | None = None) -> set[str]:
+        """The ids of the requests that never left, among these (all of them by default)."""
+        return self._records.unsent(None if requests is None else [self.request_id(each) for each in requests])
 
     def sent_source(self, named: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
@@ -191,12 +192,14 @@ class StoreReader:
 
     # -- statistics
 
-    def source_report(self, agent: str | None = None, since: str | None = None) -> "SourceReport":
+    def source_report(
+        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
+    ) -> "SourceReport":
         """How replies used their sources, and what that suggests."""
         from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
         from recto.reports.source_report import source_report
 
-        return source_report(self._store, Agents(self._home, self._project), agent, since)
+        return source_report(self._store, Agents(self._home, self._project), agent, since, progress)
 
     def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
         """The context data of every reply, oldest first; an error in place of one that can no longer be read."""
@@ -206,20 +209,25 @@ class StoreReader:
         check_agent(self._store, Agents(self._home, self._project), agent)
         return reply_contexts(self._store, agent, since)
 
-    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
+    def spending(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[Spent]:
         """What requests cost, summaries and other side calls included."""
         named, since = within.get("conversation"), within.get("since")
         home = self.conversation(named).id if named is not None else None
-        return self._store.spending.by(by, home, _stored_start(since))
+        return self._store.spending.by(by, home, _stored_start(since), progress)
 
-    def document_stats(self, vault: Path, by: Grouping = "document") -> list[DocumentTally]:
+    def document_stats(
+        self, vault: Path, by: Grouping = "document", progress: Progress | None = None
+    ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
-        return tally_documents(self._store.document_uses.uses(str(vault)), by)
+        return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
 
-    def unnamed_documents(self, vault: Path, notes: Collection[str]) -> list[DocumentTally]:
+    def unnamed_documents(
+        self, vault: Path, notes: Collection[str], progress: Progress | None = None
+    ) -> list[DocumentTally]:
         """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
-        uses = [use for use in self._store.document_uses.uses(str(vault)) if use.path is not None]
-        return unnamed_documents(uses, notes)
+        return unnamed_documents(self._store.document_uses.totals(str(vault), progress), notes)
 
     # -- the end
 

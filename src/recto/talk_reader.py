@@ -32,6 +32,7 @@ from recto.reports.transcript import (
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
+from recto.store.sent_requests import sent_requests
 from recto.store_reader import StoreReader, full_id, message_by_number
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
@@ -298,27 +299,22 @@ class AsyncTalkReader:
 
     async def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-        records = await asyncio.to_thread(self._records)
+        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
         counter = SaidCounter(await self.archived())
         async for message in self.path():
             counter.count(message)
         strategy, window, error = await self._window_stats()
-        summaries = [record for record in records if record.purpose == "summary"]
+        summaries = [request for request in sent if request.purpose == "summary"]
         return ConversationStats(
             self.id,
             counter.total(),
             strategy,
             window,
             error,
-            request_totals(records),
-            recall_stats(records),
+            request_totals(sent),
+            recall_stats(sent),
             request_totals(summaries),
         )
-
-    def _records(self) -> list[Record]:
-        records = self._engine.store.records
-        found = [records.record(id) for id in records.ids(self.id)] if self.id else []
-        return [record for record in found if record.was_sent]
 
     async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
         """The strategy in force and how full the window is; without the model an error in its place."""

@@ -308,6 +308,14 @@ def test_uncompact_says_what_is_back_and_what_was_said_since_stays(run: Run, lon
     assert "no compaction to take back" in failure(run("context", "uncompact"))
 
 
+def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, long_talk: str) -> None:
+    run("context", "compact")
+    run("config", "set", "context.max_tokens", "700")
+    told = run("context", "uncompact").stdout
+    assert "the summary is taken back, but the window has no room for" in told
+    assert "the next request leaves them out; `recto context compact` sums them up again" in told
+
+
 def test_uncompact_answers_json_with_how_many_are_back(run: Run, long_talk: str) -> None:
     run("context", "compact")
     talk(run, long_talk, 6, "--continue")

@@ -2,6 +2,7 @@
 
 import io
 from datetime import date
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -19,8 +20,8 @@ def shown(chat: ChatState) -> str:
     return " ".join("".join(part[1] for part in chat.toolbar()).split())
 
 
-def console() -> Console:
-    return Console(file=io.StringIO(), width=100)
+def console(width: int = 400) -> Console:
+    return Console(file=io.StringIO(), width=width)
 
 
 def test_an_answer_tells_its_cost_as_json(run: Run, script: Script) -> None:
@@ -106,6 +107,25 @@ def test_the_status_line_tells_limits_and_unknown_prices(desk: Open, script: Scr
     talk.ask("hello")
     chat.update_cost()
     assert "$0.20 of $9.00 + price unknown" in shown(chat)
+
+
+def test_a_narrow_status_line_leaves_out_what_has_no_room_and_cuts_nothing(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, prices=DEAR))
+    talk = at.conversation()
+    talk.ask("hello")
+    file = Path(talk.model).name
+    told = []
+    for width in (60, 45, 30, 20, 3):
+        chat = ChatState(at, talk, console(width))
+        chat.update_cost()
+        told.append(shown(chat))
+    assert told == [
+        f"▱▱▱▱▱▱▱▱▱▱ 1 % of 8,192 tokens $0.20 {file}",
+        f"1 % of 8,192 tokens $0.20 {file}",
+        f"1 % $0.20 {file}",
+        f"1 % {file}",
+        "1 %",
+    ]
 
 
 def test_a_free_model_shows_no_cost(desk: Open, script: Script) -> None:

@@ -88,7 +88,11 @@ def test_config_writes_our_name_and_shows_the_others(run: Run, home: Path) -> No
     assert "context.max_prompt_tokens = 8000" in run("config", "set", "context.max_tokens", "8000").stdout
     assert "max_tokens = 9000" not in (home / "config.toml").read_text()
     assert one(run("config", "get", "context.max_tokens", "--json"))["key"] == "context.max_prompt_tokens"
-    assert "(also context.max_tokens," in run("config", "show").stdout
+    assert "context.max_tokens" not in run("config", "show").stdout
+    named = run("config", "show", "context.max_tokens").stdout
+    assert named.startswith("context.max_prompt_tokens = ")
+    assert "\n    also accepted as context.max_tokens, " in named
+    assert named.count(" = ") == 1
 
 
 def test_a_setting_can_be_unset(run: Run, home: Path) -> None:
@@ -181,3 +185,9 @@ def test_an_unrelated_command_gets_no_hint(run: Run) -> None:
     assert "did you mean conversations?" in run("conversation", "list").stderr
     for word in ("rules", "banana", "start"):
         assert "did you mean" not in run(word, "list").stderr
+
+
+def test_a_group_of_settings_is_shown_alone(run: Run) -> None:
+    shown = run("config", "show", "search").stdout
+    assert {line.partition(".")[0] for line in shown.splitlines() if not line.startswith(" ")} == {"search"}
+    assert "nothing.like.this" in failure(run("config", "show", "nothing.like.this"))

@@ -64,6 +64,12 @@ def test_an_agent_that_nobody_knows_is_told_and_one_that_is_gone_is_not(talked: 
     assert run("export", "--agent", "gone").exit_code == 0
 
 
+def test_in_forty_columns_every_source_has_its_whole_name_on_a_line(talked: Store) -> None:
+    told = CliRunner(env={"COLUMNS": "40"}).invoke(recto, ["sources", "stats"]).stdout
+    lines = [line.rstrip() for line in told.splitlines()]
+    assert lines[lines.index("tool:github/create_issue") + 1] == "  always · in 25 replies · no signs ·"
+
+
 def test_the_table_fits_eighty_columns_and_says_what_is_used(talked: Store) -> None:
     result = run("stats")
     assert result.exit_code == 0, result.output

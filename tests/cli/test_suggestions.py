@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.cli.suggestions import Fuzzy
+from recto.cli.suggestions import CachedSuggestions, Fuzzy, Suggestion
 
 
 def best(typed: str, *keys: str, most: int = 50) -> list[str]:
@@ -22,6 +22,20 @@ def test_words_may_come_in_any_order() -> None:
 def test_signs_are_letters_like_others() -> None:
     assert best("c++ [", "c++ [draft]", "c plus") == ["c++ [draft]"]
     assert best("^]\\-", "a^]\\-b", "x") == ["a^]\\-b"]
+
+
+def test_what_is_looked_up_before_it_is_asked_for_is_there_at_once() -> None:
+    asked: list[int] = []
+
+    def look_up() -> list[Suggestion]:
+        asked.append(1)
+        return [Suggestion("boat.md", "boat.md", "boat.md")]
+
+    cached = CachedSuggestions(look_up)
+    cached.start()
+    cached.start()
+    assert [each.insert for each in cached.best("")] == ["boat.md"]
+    assert asked == [1]
 
 
 @given(st.text(max_size=8), st.lists(st.text(max_size=12), max_size=20), st.integers(1, 30))

@@ -2,37 +2,31 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.ids import new_id
+from recto.store.dialect import driver_connection
 from recto.store.store import Store
 
 
 @contextmanager
 def plans(store: Store) -> Iterator[list[str]]:
     """The steps by which SQLite answers what is asked meanwhile."""
-    asked: list[tuple[str, Any]] = []
+    asked: list[str] = []
     steps: list[str] = []
     with store.database.read() as connection:
-        engine = connection.engine
-
-    def note(_c: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
-        asked.append((statement, parameters))
-
-    event.listen(engine, "before_cursor_execute", note)
+        driver = driver_connection(connection)
+    driver.set_trace_callback(asked.append)
     try:
         yield steps
     finally:
-        event.remove(engine, "before_cursor_execute", note)
-    with store.database.read() as connection:
-        for statement, parameters in asked:
-            if statement.startswith("SELECT"):
-                steps += [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+        driver.set_trace_callback(None)
+    for statement in asked:
+        if statement.startswith(("SELECT", "WITH")):
+            steps += [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
 
 
 LOOK_UPS: dict[str, Callable[[Store, str, str], object]] = {
@@ -41,6 +35,7 @@ LOOK_UPS: dict[str, Callable[[Store, str, str], object]] = {
     "costs by day": lambda store, home, message: store.spending.by("day"),
     "costs by model": lambda store, home, message: store.spending.by("model"),
     "costs by purpose": lambda store, home, message: store.spending.by("purpose"),
+    "whether a request never left": lambda store, home, message: store.records.unsent([message]),
     "costs in total": lambda store, home, message: store.spending.total(),
 }
 

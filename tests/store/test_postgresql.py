@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from tests.conftest import Open, Script
 
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Compaction, DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
 from recto.ids import new_id
@@ -90,7 +90,8 @@ def make_older(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE conversations DROP COLUMN {name}"))
     for name in ("message", "base"):
         connection.execute(text(f"DROP INDEX requests_{name}"))
-    connection.execute(text("DROP TABLE waiting"))
+    for name in ("waiting", "summed_conversations", "source_totals", "document_totals", "spending_totals"):
+        connection.execute(text(f"DROP TABLE {name}"))
     connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 
 
@@ -222,6 +223,12 @@ def test_counts_blobs_and_uses_are_kept(store: Store) -> None:
     ]
     assert store.source_uses.past("default") == [("How do I log in?", frozenset({api}))]
     assert [each.replies for each in store.source_uses.totals()] == [1]
+    assert store.source_uses.stats() == store.source_uses.stats(since="1"), "the kept sums, and the requests themselves"
+    told = References((DocumentReference("[[Budget]]", "Budget.md"),), vault="/notes")
+    store.tree.refer(Message(asked, "user", (Text("How do I log in?"), told)))
+    assert [(each.path, each.uses, each.direct) for each in store.document_uses.totals("/notes")] == [
+        ("Budget.md", 1, 1)
+    ]
 
 
 def _append_many(url: str, conversation: str, count: int) -> int:

@@ -383,6 +383,7 @@ def test_requests_that_never_left_are_known(store: Store) -> None:
         if outcome is not None:
             store.records.outcome(each.id, **outcome)
     assert store.records.unsent() == {sent[0].id}
+    assert store.records.unsent([sent[1].id]) == set()
     assert [store.records.record(each.id).was_sent for each in sent] == [False, True, True, True]
     assert [reply.request for reply in store.source_uses.replies()] == [each.id for each in sent[1:]]
 

@@ -39,7 +39,21 @@ ALLOWED = {
     *("p", "ul", "ol", "li", "pre", "code", "em", "strong", "blockquote", "small", "br", "hr", "a", "img", "details"),
     *("summary", "table", "thead", "tbody", "tr", "th", "td"),
 }
-ATTRIBUTES = {"class", "id", "href", "title", "src", "alt", "start", "content", "name", "charset", "http-equiv", "lang"}
+ATTRIBUTES = {
+    "class",
+    "id",
+    "href",
+    "title",
+    "src",
+    "alt",
+    "start",
+    "content",
+    "name",
+    "charset",
+    "http-equiv",
+    "lang",
+    "dir",
+}
 
 
 class Checker(HTMLParser):
@@ -115,6 +129,14 @@ def test_no_text_leaves_the_page_it_is_in(text: str, tmp_path_factory: pytest.Te
         checked(page)
         assert page.count(b"<article") == page.count(b"</article>") == 1
         assert exported(store, "markdown")
+
+
+def test_each_paragraph_list_and_table_runs_in_the_direction_of_its_language(store: Store) -> None:
+    say(store, (Text("مرحبا\n\n- أولاً\n- ثانياً\n\n| أ | ب |\n|---|---|\n| ج | د |\n"),), title="سفينة")
+    page = exported(store, "html").decode()
+    for beginning in ('<h1 dir="auto">سفينة', '<p dir="auto">مرحبا', '<ul dir="auto">', '<table dir="auto">'):
+        assert beginning in page
+    assert "<li>أولاً" in page, "an item with a direction of its own would not count for its list"
 
 
 def test_images_are_part_of_the_page(store: Store) -> None:

@@ -138,14 +138,16 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
 
     if not chat.console.is_terminal:
         return PlainPrompt(chat.desk.home)
+    files = FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd())
     completers = (
         SourceCompleter(lambda: chat.talk.agent.enabled_texts, lambda kind: chat.talk.sources((kind,)).items),
         SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()}),
         LinkCompleter(lambda: chat.talk.vault),
         AgentCompleter(lambda: chat.desk.agents.names() if chat.talk.id is None else ()),
-        FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd()),
+        files,
     )
     prompt = open_prompt(chat.desk.home, completers, chat.toolbar)
+    files.start()
     chat.remember = prompt.history.append_string
     return prompt
 

@@ -1,5 +1,6 @@
 """ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -243,14 +244,29 @@ class ChatState(Struct):
     def toolbar(self) -> "FormattedText":
         from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second
 
-        model = ("", visible(self.talk.model))
+        model = visible(self.talk.model)
+        name = re.split("[/:]", model)[-1]
         if self.usage is None:
-            return FormattedText([model])
+            return FormattedText([("", self._fitting([model], [name], []))])
         filled = min(METER_WIDTH, round(self.usage.percent * METER_WIDTH / 100))
         meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
-        told = f"{meter} {self.usage.percent:.0f} % of {self.usage.limit:,} tokens  "
-        cost = ("", f"{self.cost}  " if self.cost else "")
-        return FormattedText([(meter_style(self.usage.percent, self.due_percent), told), cost, model])
+        full, of = f"{self.usage.percent:.0f} %", f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens"
+        told = self._fitting(
+            [f"{meter} {of}", self.cost, model],
+            [f"{meter} {of}", self.cost, name],
+            [of, self.cost, name],
+            [full, self.cost, name],
+            [full, name],
+            [full],
+        )
+        style = meter_style(self.usage.percent, self.due_percent)
+        size, _, rest = told.partition("  ")
+        return FormattedText([(style, size), ("", f"  {rest}" if rest else "")])
+
+    def _fitting(self, *choices: list[str]) -> str:
+        """The first choice that the terminal has room for: its own end of the line would cut a name."""
+        lines = ["  ".join(filter(None, choice)) for choice in choices]
+        return next((line for line in lines if len(line) < self.console.width), lines[-1])
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:

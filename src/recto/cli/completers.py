@@ -202,12 +202,19 @@ class FileCompleter(Completer):
             return
         quoted, bare = typed.groups()
         said = quoted if bare is None else bare
+        is_begun = said[:1].isalpha() or typed[0] == "@"
+        for each in self._suggestions().best(said) if is_begun else ():
+            yield each.completion(typed[0][1:])
+
+    def start(self) -> None:
+        """Begins to read the folders, before anybody types an `@`."""
+        self._suggestions().start()
+
+    def _suggestions(self) -> CachedSuggestions:
         roots = self._roots()
         if roots not in self._cached:
             self._cached[roots] = CachedSuggestions(lambda: file_paths(roots), PATIENCE_S)
-        is_begun = said[:1].isalpha() or typed[0] == "@"
-        for each in self._cached[roots].best(said) if is_begun else ():
-            yield each.completion(typed[0][1:])
+        return self._cached[roots]
 
     def _roots(self) -> tuple[Path, ...]:
         vault = self._vault()

@@ -40,25 +40,43 @@ def _loaded_for(conversation: str | None) -> settings.Settings:
 
 
 @command.command("show")
+@click.argument("keys", metavar="[KEY]...", nargs=-1, shell_complete=completion.settings)
 @of_conversation_option
 @options.as_json_option
-def show_settings(conversation: str | None, as_json: bool) -> None:
+def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
     """Show every setting: its value, where that comes from, and what it is for.
 
-    Example: recto config show
+    KEY is one setting, or a group such as context; of one setting, the names that other programs have for it are shown
+    too.
+
+    Example: recto config show context.max_tokens
     """
     loaded = _loaded_for(conversation)
+    chosen = _chosen(keys)
     for spec in settings.specs():
+        if spec.key not in chosen:
+            continue
         value, origin = loaded.get(spec.key), loaded.origin(spec.key)
         if as_json:
             known = {"default": spec.default, "allowed": spec.allowed, "help": spec.help, "also": list(spec.also)}
             show.emit({"key": spec.key, "value": value, "from": origin} | known)
         else:
             show.say(f"{spec.key} = {show.literal(value)}", bold=origin != "default" or None)
-            also = f" (also {', '.join(spec.also)})" if spec.also else ""
-            show.say(f"    {spec.help}; {spec.allowed} [{origin}]{also}", dim=True)
+            show.say(f"    {spec.help}; {spec.allowed} [{origin}]", dim=True)
+            if spec.also and chosen[spec.key]:
+                show.say(f"    also accepted as {', '.join(spec.also)}", dim=True)
     for why in loaded.notes.values():
         show.note(why)
+
+
+def _chosen(keys: tuple[str, ...]) -> dict[str, bool]:
+    """The settings that are meant, and whether each is named itself; without any name all."""
+    known = [spec.key for spec in settings.specs()]
+    chosen = {} if keys else dict.fromkeys(known, False)
+    for key in keys:
+        group = [each for each in known if each.startswith(f"{key.removesuffix('.')}.")]
+        chosen |= dict.fromkeys(group, False) if group else {settings.own_key(key, "config show"): True}
+    return chosen
 
 
 @command.command("get")

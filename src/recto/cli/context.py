@@ -32,6 +32,7 @@ from recto.cli.drawing.transcripts import (
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import follow
 from recto.cli.memory import context_memory
+from recto.cli.terminal import SUMMING, bar
 from recto.cli.transfer import export_command, import_command
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
@@ -132,7 +133,8 @@ def cost(id: str | None, everything: bool, by: str | None, since: str | None, as
         if talk and not (by or since or as_json):
             lines = cost_lines(talk, desk)
         else:
-            groups, (total,) = desk.spending(group, **wanted), desk.spending("total", **wanted)
+            with bar(SUMMING) as tell:
+                groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
             if as_json:
                 show.emit({"conversation": talk.id if talk else None} | costs_to_json(group, groups, total, limits))
                 return
@@ -283,7 +285,8 @@ def uncompact(id: str | None, as_json: bool) -> None:
         if as_json:
             show.emit(compaction_to_json(talk, block) | {"restored": restored(before, block)})
         else:
-            show.say(f"{talk.name}: {undone_in_words(before, block)}")
+            told = undone_in_words(talk, before, block, "`recto context compact`")
+            show.say(f"{talk.name}: {told}")
 
 
 @command.command("strategy")

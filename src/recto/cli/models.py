@@ -57,9 +57,11 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
             show.emit({**_to_json(model), "aliases": names[model.name]})
         return
     shown = listed if everything else _first_ones(listed, per_provider=MOST_OF_ALL if word else MOST_OF_A_PROVIDER)
+    widest = max((len(model.name) for model in shown), default=0)
+    largest = max((len(_window(model)) for model in shown), default=0)
     for model in shown:
         named = f" = {', '.join(names[model.name])}" if names[model.name] else ""
-        show.say(f"{model.name:<48} {_window(model):<28} {_prices(model)}{named}".rstrip())
+        show.say(f"{model.name:<{widest}}  {_window(model):<{largest}}  {_prices(model)}{named}".rstrip())
     if missing := missing_parts(locations.find_home()):
         show.note(missing)
     _note_the_rest(found, listed, shown, word=word, everything=everything)

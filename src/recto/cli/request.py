@@ -102,8 +102,9 @@ def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
         raise click.UsageError("Name the requests to verify, or give --all.")
     differs = False
     with options.open_reader() as reader:
-        unsent = reader.unsent()
-        for id, difference in reader.verify(None if all_of_them else ids):
+        named = None if all_of_them else ids
+        unsent = reader.unsent(named)
+        for id, difference in reader.verify(named):
             differs = differs or difference is not None
             if as_json:
                 sent = {"sent": id not in unsent}

@@ -4,6 +4,7 @@ steer the terminal. JSON lines, notes on stderr, times, shortened texts. Knows n
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from recto.cli.folding import fold, fold_offsets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +72,7 @@ def emit(value: Any, *, err: bool = False) -> None:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
-    shown = _drawn(visible(text))
+    shown = "\n".join(_folded([line], err=err) for line in _drawn(visible(text)).split("\n"))
     click.echo(click.style(shown, **style) if style and not is_plain() else shown, err=err, nl=nl)
 
 
@@ -79,7 +82,17 @@ def say_styled(line: str = "", *, err: bool = False) -> None:
     if is_plain():
         say("".join(parts[::2]), err=err)
         return
-    click.echo("".join(part if place % 2 else visible(part) for place, part in enumerate(parts)), err=err)
+    shown = [part if place % 2 else visible(part) for place, part in enumerate(parts)]
+    click.echo(_folded(shown, err=err), err=err)
+
+
+def _folded(parts: list[str], *, err: bool) -> str:
+    """A line as the terminal has room for it; every other part is a code of ours. A screen reader needs no line ends,
+    and a program gets the line as it is."""
+    stream = sys.stderr if err else sys.stdout
+    if is_plain() or stream is None or not stream.isatty() or any("\t" in part for part in parts):
+        return "".join(parts)
+    return fold(parts, shutil.get_terminal_size().columns)
 
 
 def note(text: str) -> None:
@@ -92,7 +105,8 @@ def hand_over(content: str | bytes) -> None:
     visible on a terminal."""
     if sys.stdout.isatty():
         is_whole = isinstance(content, bytes)
-        say(content.decode(errors="replace") if isinstance(content, bytes) else content, nl=is_whole)
+        text = content.decode(errors="replace") if isinstance(content, bytes) else content
+        click.echo(_drawn(visible(text)), nl=is_whole)
     elif isinstance(content, str):
         click.echo(content, nl=False, color=True)  # else click would take colours out of it
     else:
@@ -107,8 +121,15 @@ def console(*, err: bool = False) -> "Console":
 
 @cache
 def _console_class() -> type["Console"]:
-    from rich.console import Console, ConsoleOptions, RenderableType  # a tenth of a second
+    import rich.text  # a tenth of a second
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+
+    # rich has no setting for it, and would cut a long name anywhere
+    cropped = vars(rich.text)["divide_line"]
+    vars(rich.text)["divide_line"] = lambda text, width, fold=True: (
+        fold_offsets(text, width) if fold else cropped(text, width, fold)
+    )
 
     class VisibleConsole(Console):
         """Makes texts visible when they are drawn: styles and cursor moves are no text, so they stay."""

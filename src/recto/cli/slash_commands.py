@@ -209,7 +209,7 @@ def uncompact(chat: ChatState, argument: str) -> None:
     before = chat.talk.compaction()
     block = chat.talk.uncompact()
     chat.resized(block)
-    chat.tell(undone_in_words(before, block))
+    chat.tell(undone_in_words(chat.talk, before, block, "/compact"))
 
 
 def clear(chat: ChatState, argument: str) -> None:
@@ -231,11 +231,11 @@ def summary(chat: ChatState, argument: str) -> None:
     if block.ledger:
         chat.console.print(f"\n{LEDGER}")
         for line in ledger_in_words(block.ledger):
-            chat.console.print(visible(line), soft_wrap=True)
+            chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal)
     for title, lines in set_aside_in_words(block):
         chat.console.print(f"\n{title}")
         for line in lines:
-            chat.console.print(visible(line), soft_wrap=True)
+            chat.console.print(visible(line), soft_wrap=not chat.console.is_terminal)
     if counts := counts_in_words(block.checks):
         chat.console.print(f"\n{counts}.")
 

@@ -8,6 +8,7 @@ import click
 
 from recto import wire
 from recto.cli import options, show
+from recto.cli.terminal import SUMMING, bar
 from recto.errors import Altered, Invalid
 from recto.sources.source import INCLUDES, SOURCE_KINDS, Include, SourceKind
 
@@ -227,8 +228,8 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
 
     Example: recto sources stats --since 2026-01-01
     """
-    with options.open_reader() as reader:
-        report = reader.source_report(agent, since)
+    with options.open_reader() as reader, bar(SUMMING) as tell:
+        report = reader.source_report(agent, since, tell)
     if not report.stats:
         show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
         return

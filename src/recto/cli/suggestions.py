@@ -72,14 +72,21 @@ class CachedSuggestions:
         self._since: float | None = None
         self._fresh_s = FRESH_S
         self._lock = threading.Lock()
+        self._renewal: threading.Thread | None = None
+        self._has_waited = False
+
+    def start(self) -> None:
+        """Begins to look them up, if they are not there or old, and does not wait."""
+        is_old = self._since is None or time.monotonic() - self._since > self._fresh_s
+        if is_old and not (self._renewal and self._renewal.is_alive()):
+            self._renewal = threading.Thread(target=self._renew, name="recto-suggestions", daemon=True)
+            self._renewal.start()
 
     def best(self, typed: str) -> list[Suggestion]:
-        is_old = self._since is None or time.monotonic() - self._since > self._fresh_s
-        if is_old and not self._lock.locked():
-            renewal = threading.Thread(target=self._renew, name="recto-suggestions", daemon=True)
-            renewal.start()
-            if self._since is None:
-                renewal.join(self._patience_s)
+        self.start()
+        if self._renewal and not self._has_waited:
+            self._has_waited = True
+            self._renewal.join(self._patience_s)
         return self._found.best(typed)
 
     def _renew(self) -> None:

@@ -138,6 +138,9 @@ def edited(text: str) -> str | None:
 
 # -- progress
 
+SUMMING = "summing up conversations"
+"""The label of the bar of reports that sum up conversations once."""
+
 
 @contextmanager
 def bar(label: str) -> Iterator[Tell | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.cli import options, show, vault_links, vault_search
-from recto.cli.terminal import bar, to_file
+from recto.cli.terminal import SUMMING, bar, to_file
 
 if TYPE_CHECKING:
     from recto.chat.conversation import Conversation
@@ -169,7 +169,8 @@ def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_js
     with options.open_vault(flags) as vault_reader, options.open_reader() as reader:
         root = vault_reader.vault.root
         notes = [note.path for note in vault_reader.vault.documents()] if unused else []
-        tallies = reader.unnamed_documents(root, notes) if unused else reader.document_stats(root, by)
+        with bar(SUMMING) as tell:
+            tallies = reader.unnamed_documents(root, notes, tell) if unused else reader.document_stats(root, by, tell)
         homes = reader.conversations(limit=sys.maxsize) if by == "conversation" else []
     titles = {each.id: each.title for each in homes}
     for tally in tallies[:limit] if as_json else ():

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.reports.transcript import ArchivedPart
-from recto.store.records import Record
+from recto.store.sent_requests import SentRequest
 from recto.window.plan import Budget
 from recto.window.window import Window
 
@@ -195,15 +195,15 @@ class SaidCounter(Struct):
         )
 
 
-def request_totals(records: Sequence[Record]) -> RequestTotals:
+def request_totals(sent: Sequence[SentRequest]) -> RequestTotals:
     usage: dict[str, Counter[str]] = {}
     costs: dict[str, list[float | None]] = {}
-    for record in records:
-        model, reported = record.account.model or "unknown", record.outcome.get("usage") or {}
-        usage.setdefault(model, Counter()).update({name: reported.get(name, 0) for name in USAGE})
-        costs.setdefault(model, []).append(record.cost_usd)
+    for request in sent:
+        model = request.model or "unknown"
+        usage.setdefault(model, Counter()).update({name: request.usage.get(name, 0) for name in USAGE})
+        costs.setdefault(model, []).append(request.cost_usd)
     models = [ModelCost(model, spent, *_sum(costs[model])) for model, spent in usage.items()]
-    return RequestTotals(len(records), tuple(models))
+    return RequestTotals(len(sent), tuple(models))
 
 
 def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
@@ -212,8 +212,7 @@ def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
     return round(sum(known), 9) if known else None, len(costs) - len(known)
 
 
-def recall_stats(records: Iterable[Record]) -> RecallStats:
-    sections = [section for record in records for section in record.account.sections or ()]
-    picks = [section.picks for section in sections if section.name == "recalled"]
-    messages = {pick.name for some in picks for pick in some}
-    return RecallStats(len(picks), len(messages), sum(pick.tokens for some in picks for pick in some))
+def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
+    picks = [request.recalled for request in sent if request.recalled is not None]
+    messages = {pick["name"] for some in picks for pick in some}
+    return RecallStats(len(picks), len(messages), sum(pick.get("tokens", 0) for some in picks for pick in some))

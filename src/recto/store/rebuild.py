@@ -213,6 +213,14 @@ def read_bare_account(connection: Connection, row: AnyRow) -> RequestAccount:
         return RequestAccount.from_json(account)
 
 
+def recalled_picks(connection: Connection, row: AnyRow) -> tuple[Mapping[str, Any], ...] | None:
+    """The archived messages that came back with a request; None where its account has no section for them."""
+    with _altered(row.id):
+        sections = _decoded(connection, row).get("sections") or ()
+        found = [section.get("picks") or () for section in sections if section["name"] == "recalled"]
+        return tuple(pick for picks in found for pick in picks) if found else None
+
+
 def verify_account(connection: Connection, row: AnyRow, again: Rebuilder) -> None:
     """Raises Altered when the account cannot be read. Pieces have their own hash, so their picks are not decoded."""
     with _altered(row.id):

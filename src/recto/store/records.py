@@ -44,6 +44,7 @@ from recto.store.statements import (
     SET_OUTCOME,
     WAS_SENT,
 )
+from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.request import Format, Piece, Purpose, Request
 
@@ -130,11 +131,13 @@ class Records:
                 INSERT_REQUEST(connection, **values)
             except IntegrityError as why:
                 raise NotFound(f"there is no conversation {request.conversation}", id=request.conversation) from why
+            forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
         """Stores the outcome of the request once: what it cost, attempts, usage, finish, error, the reply's id."""
         with self._database.write() as connection:
             SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
+            forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -153,10 +156,13 @@ class Records:
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
 
-    def unsent(self) -> set[str]:
-        """The ids of the requests that never left."""
+    def unsent(self, ids: Sequence[str] | None = None) -> set[str]:
+        """The ids of the requests that never left, among these or of all."""
+        query = select(requests.c.id).where(~WAS_SENT)
+        if ids is not None:
+            query = query.where(requests.c.id.in_(ids))
         with self._database.read() as connection:
-            return set(connection.execute(select(requests.c.id).where(~WAS_SENT)).scalars())
+            return set(connection.execute(query).scalars())
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         with self._database.read() as connection:

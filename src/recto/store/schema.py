@@ -3,7 +3,7 @@
 A change here needs a migration in `migrations/versions`; a test compares the two.
 """
 
-from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, text
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, text
 
 from recto.store.dialect import TEXT
 
@@ -192,6 +192,62 @@ source_uses = Table(
     Column("sign", TEXT),
     # For learning which sources to choose: few rows, read from the newest.
     Index("source_uses_learnt", "request", sqlite_where=text("sign > '' AND mode <> 'always'")),
+    sqlite_with_rowid=False,
+)
+
+# Sums for reports, by conversation. They hold as long as the conversation has a row here.
+summed_conversations = Table(
+    "summed_conversations",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    # Replies with any source.
+    Column("replies", Integer, nullable=False),
+)
+
+source_totals = Table(
+    "source_totals",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    Column("source", Integer, ForeignKey("source_names.n"), primary_key=True),
+    *(Column(name, Integer, nullable=False) for name in ("replies", "always", "manual", "by_agent")),
+    Column("tokens", BigInteger, nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("looked", "called", "quoted", "paraphrased")),
+    # The last request with it, and the last one whose reply used it.
+    Column("last", Integer, nullable=False),
+    Column("used", Integer),
+    sqlite_with_rowid=False,
+)
+
+document_totals = Table(
+    "document_totals",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    Column("vault", TEXT, primary_key=True),
+    Column("path", TEXT, primary_key=True),
+    # On the user's clock.
+    Column("month", TEXT, primary_key=True),
+    Column("uses", Integer, nullable=False),
+    Column("direct", Integer, nullable=False),
+    Column("first", TEXT, nullable=False),
+    Column("last", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+spending_totals = Table(
+    "spending_totals",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    # On the user's clock.
+    Column("day", TEXT, primary_key=True),
+    # Empty where it is not known.
+    Column("model", TEXT, primary_key=True),
+    Column("purpose", TEXT, primary_key=True),
+    Column("requests", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Column("unpriced", Integer, nullable=False),
+    Column("open", Float, nullable=False),
+    Column("first", TEXT, nullable=False),
+    Column("last", TEXT, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -15,13 +15,13 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     Text,
     bindparam,
     case,
     cast,
     delete,
-    distinct,
     func,
     insert,
     literal_column,
@@ -38,8 +38,28 @@ from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
 from recto.store.rows import read_numbered
-from recto.store.schema import conversations, messages, requests, source_names, source_uses, uses
-from recto.store.statements import BY_NUMBER, WAS_SENT
+from recto.store.schema import (
+    conversations,
+    messages,
+    requests,
+    source_names,
+    source_totals,
+    source_uses,
+    summed_conversations,
+    uses,
+)
+from recto.store.statements import BY_NUMBER
+from recto.store.usage_totals import (
+    IS_REPLY,
+    DocumentTotal,
+    Progress,
+    UsageTotals,
+    documents_anew,
+    forget_totals,
+    kept_documents,
+    replies_by_conversation,
+    sums_by_conversation,
+)
 
 
 class SourceUse(Struct, frozen=True):
@@ -86,78 +106,42 @@ _OF = Statement(
     .order_by(source_uses.c.source)
 )
 _agent: BindParameter[str] = bindparam("agent", type_=Text)
-_WITHIN = (
-    requests.c.purpose == "reply",
-    WAS_SENT,
-    requests.c.created >= bindparam("since"),
-    or_(_agent == "", conversations.c.agent == _agent),
-)
-# All rounds of a turn are one reply, because they answer one message.
-_REPLY = func.coalesce(requests.c.message, -requests.c.n)
+_OF_AGENT = or_(_agent == "", conversations.c.agent == _agent)
+_WITHIN = (requests.c.created >= bindparam("since"), _OF_AGENT)
 _of_conversation = conversations.c.n == requests.c.conversation
+_COUNTED = ("replies", "always", "manual", "by_agent", "tokens", "looked", "called", "quoted", "paraphrased")
 
 
-def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.sum(case((condition, 1), else_=0))
+def _sum(column: ColumnElement[Any]) -> ColumnElement[int]:
+    # a sum of sums is a decimal in PostgreSQL
+    return cast(func.sum(column), BigInteger)
 
 
-def _stats() -> Select[Any]:
-    """Requests -> turns (one row per source and reply) -> sums (one row per source and agent)."""
-    sent = (
-        select(requests.c.n, requests.c.conversation, conversations.c.agent, _REPLY.label("message"))
-        .join(conversations, _of_conversation)
-        .where(*_WITHIN)
-        .cte("sent")
-        .prefix_with("MATERIALIZED")
-    )
-    rank = case({"called": 4, "quoted": 3, "paraphrased": 2, "": 1}, value=source_uses.c.sign, else_=0)
-    turns = (
-        select(
-            # a message belongs to one conversation, and that to one agent
-            func.max(sent.c.agent).label("agent"),
-            func.max(sent.c.conversation).label("conversation"),
-            source_uses.c.source,
-            func.max(source_uses.c.mode).label("mode"),
-            func.sum(source_uses.c.tokens).label("tokens"),
-            func.max(source_uses.c.request).label("last"),
-            func.max(rank).label("sign"),
-        )
-        .select_from(sent)
-        .join(source_uses, source_uses.c.request == sent.c.n)
-        .group_by(source_uses.c.source, sent.c.message)
-        .cte("turns")
-    )
-    is_manual, mode, sign = turns.c.mode == "manual", turns.c.mode, turns.c.sign
+def _stats(by_conversation: FromClause) -> Select[Any]:
+    """The columns of `source_totals` -> sums (one row per source and agent)."""
+    each = by_conversation.c
     sums = (
         select(
-            turns.c.agent,
-            turns.c.source,
-            func.count().label("replies"),
-            _count(mode == "always").label("always"),
-            _count(is_manual).label("manual"),
-            _count(mode == "agent").label("by_agent"),
-            # a sum of sums is a decimal in PostgreSQL
-            cast(func.sum(turns.c.tokens), BigInteger).label("tokens"),
-            _count(sign > 0).label("looked"),
-            _count(sign == 4).label("called"),
-            _count(sign == 3).label("quoted"),
-            _count(sign == 2).label("paraphrased"),
-            func.count(distinct(turns.c.conversation)).label("conversations"),
-            func.count(distinct(case((is_manual, turns.c.conversation)))).label("added"),
-            func.max(turns.c.last).label("last"),
-            func.max(case((sign > 1, turns.c.last))).label("used"),
+            conversations.c.agent,
+            each.source,
+            *(_sum(each[name]).label(name) for name in _COUNTED),
+            func.count().label("conversations"),
+            func.sum(case((each.manual > 0, 1), else_=0)).label("added"),
+            func.max(each.last).label("last"),
+            func.max(each.used).label("used"),
         )
-        .group_by(turns.c.agent, turns.c.source)
+        .join_from(by_conversation, conversations, conversations.c.n == each.conversation)
+        .where(_OF_AGENT)
+        .group_by(conversations.c.agent, each.source)
         .cte("sums")
     )
     latest = (source_uses.c.request == sums.c.last, source_uses.c.source == sums.c.source)
-    counted = ("replies", "always", "manual", "by_agent", "tokens", "looked", "called", "quoted", "paraphrased")
     named = (source_names.c.kind, source_names.c.name, source_names.c.server, sums.c.agent)
     return (
         select(
             *named,
             select(source_uses.c.mode).where(*latest).scalar_subquery().label("mode"),
-            *(sums.c[name] for name in (*counted, "conversations", "added")),
+            *(sums.c[name] for name in (*_COUNTED, "conversations", "added")),
             select(requests.c.created).where(requests.c.n == sums.c.last).scalar_subquery().label("last_in"),
             select(requests.c.created).where(requests.c.n == sums.c.used).scalar_subquery().label("last_used"),
         )
@@ -166,22 +150,29 @@ def _stats() -> Select[Any]:
     )
 
 
-_STATS = Statement(_stats())
-_TOTALS = Statement(
-    select(
-        conversations.c.agent,
-        func.count(distinct(_REPLY)).label("replies"),
-        func.count(distinct(conversations.c.n)).label("conversations"),
+def _totals(by_conversation: FromClause) -> Select[Any]:
+    """Replies of each conversation -> replies and conversations of each agent."""
+    return (
+        select(
+            conversations.c.agent,
+            _sum(by_conversation.c.replies).label("replies"),
+            func.count().label("conversations"),
+        )
+        .join_from(by_conversation, conversations, conversations.c.n == by_conversation.c.conversation)
+        .where(_OF_AGENT, by_conversation.c.replies > 0)
+        .group_by(conversations.c.agent)
     )
-    .select_from(requests)
-    .join(conversations, _of_conversation)
-    .where(*_WITHIN, select(source_uses.c.source).where(source_uses.c.request == requests.c.n).exists())
-    .group_by(conversations.c.agent)
-)
+
+
+# From the requests themselves, and from the sums that are kept.
+_STATS = Statement(_stats(sums_by_conversation(*_WITHIN).cte("by_conversation")))
+_KEPT_STATS = Statement(_stats(source_totals))
+_TOTALS = Statement(_totals(replies_by_conversation(*_WITHIN).cte("by_conversation")))
+_KEPT_TOTALS = Statement(_totals(summed_conversations))
 _REPLIES = Statement(
     select(requests.c.id, conversations.c.agent)
     .join(conversations, _of_conversation)
-    .where(*_WITHIN)
+    .where(*IS_REPLY, *_WITHIN)
     .order_by(requests.c.n)
 )
 # Needs no sort: a partial index holds only these rows in order. Its condition must be repeated literally.
@@ -203,12 +194,13 @@ _USED = Statement(
 
 class SourceUses:
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._kept_totals = database, UsageTotals(database)
 
     def note(self, request: str, rows: Sequence[SourceUse]) -> None:
         """Stores the sources of a request, in place of those stored before; parts of one source are merged."""
         with self._database.write() as connection:
             number = _number(connection, request)
+            forget_totals(connection, request=request)
             _FORGET(connection, number=number)
             uses = _merged(rows)
             named = _named(connection, [use.id for use in uses])
@@ -221,6 +213,7 @@ class SourceUses:
                 raise Invalid(f"{sign!r} is not a sign of use; use called, quoted, paraphrased or '' for none")
         with self._database.write() as connection:
             number, known = _number(connection, request), _known(connection, list(signs))
+            forget_totals(connection, request=request)
             rows = [{"new_sign": sign, "number": number, "of": known[id]} for id, sign in signs.items() if id in known]
             _SIGN.many(connection, rows)
 
@@ -229,17 +222,33 @@ class SourceUses:
         with self._database.read() as connection:
             return uses_of_request(connection, _number(connection, request))
 
-    def stats(self, agent: str | None = None, since: str | None = None) -> list[SourceStats]:
+    def stats(
+        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
+    ) -> list[SourceStats]:
         """Statistics per agent and source, those in most replies first."""
-        with self._database.read() as connection:
-            rows = _STATS(connection, agent=agent or "", since=since or "").all()
+        rows = self._read(_KEPT_STATS, _STATS, agent, since, progress)
         return [_stat(row._asdict()) for row in rows]
 
     def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
         """Per agent, the number of replies with any source, and of their conversations."""
-        with self._database.read() as connection:
-            rows = _TOTALS(connection, agent=agent or "", since=since or "").all()
+        rows = self._read(_KEPT_TOTALS, _TOTALS, agent, since)
         return [AgentTotals(row.agent, row.replies, row.conversations) for row in rows]
+
+    def _read(
+        self,
+        kept: Statement,
+        anew: Statement,
+        agent: str | None,
+        since: str | None,
+        progress: Progress | None = None,
+    ) -> list[Any]:
+        """From the kept sums, if the whole time is asked for."""
+        if not since:
+            rows = self._kept_totals.read(lambda connection: kept(connection, agent=agent or "").all(), progress)
+            if rows is not None:
+                return rows
+        with self._database.read() as connection:
+            return anew(connection, agent=agent or "", since=since or "").all()
 
     def replies(self, agent: str | None = None, since: str | None = None) -> list[ReplyRequest]:
         """All requests for a reply, oldest first, including those from before sources were stored."""
@@ -337,7 +346,15 @@ class DocumentUse(Struct, frozen=True):
 
 class DocumentUses:
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._kept_totals = database, UsageTotals(database)
+
+    def totals(self, vault: str, progress: Progress | None = None) -> list[DocumentTotal]:
+        """The uses of documents of a vault (its folder) by conversation and month; broken links do not count."""
+        found = self._kept_totals.read(lambda connection: kept_documents(connection, vault), progress)
+        if found is None:
+            with self._database.read() as connection:
+                return documents_anew(connection, vault)
+        return found
 
     def uses(self, vault: str | None = None, conversation: str | None = None) -> list[DocumentUse]:
         """All uses, oldest first; optionally only of a vault (its folder) or in a conversation."""
@@ -378,5 +395,6 @@ def note_uses(connection: Connection, number: int, blocks: tuple[Block, ...]) ->
         for reference in block.references
     ]
     if rows:
+        forget_totals(connection, message=number)
         connection.execute(delete(uses).where(uses.c.message == number))
         connection.execute(insert(uses), rows)

@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from recto.chat.message import stored_time
 from recto.store.database import Database
 from recto.store.rows import AnyRow
-from recto.store.schema import conversations, requests
+from recto.store.schema import conversations, requests, spending_totals
+from recto.store.usage_totals import Progress, UsageTotals
 
 SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
 UNKNOWN_MODEL = "unknown"
@@ -36,32 +37,60 @@ class Spent(Struct, frozen=True):
 
 class Spending:
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._kept_totals = database, UsageTotals(database)
 
     def total(self, conversation: str | None = None, since: str | None = None) -> Spent:
         """Of a conversation (by its id), of all requests since a stored time, or of both."""
         with self._database.read() as connection:
-            query = select().add_columns(*SUMS)
-            return _spent(connection.execute(_within(query, conversation, since)).one())
+            return _by(connection, "total", conversation, since)[0]
 
-    def by(self, group: SpentBy, conversation: str | None = None, since: str | None = None) -> list[Spent]:
+    def by(
+        self,
+        group: SpentBy,
+        conversation: str | None = None,
+        since: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Spent]:
         """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum."""
-        if group == "total":
-            return [self.total(conversation, since)]
-        with self._database.read() as connection:
-            if group == "day":
-                return list(_by_day(connection, conversation, since))
-            name = COLUMNS[group]
-            query = _within(select(name.label("name"), *SUMS), conversation, since).group_by(name)
-            if group == "conversation":
-                query = query.join(conversations, conversations.c.n == requests.c.conversation)
-            found = [_spent(row, row.name or UNKNOWN_MODEL) for row in connection.execute(query)]
+        found = None
+        if conversation is None and since is None:
+            found = self._kept_totals.read(lambda connection: _kept_by(connection, group), progress)
+        if found is None:
+            with self._database.read() as connection:
+                found = _by(connection, group, conversation, since)
+        if group == "day":
+            return sorted(found, key=lambda each: each.name)
         return sorted(found, key=lambda each: (-each.cost_usd, -each.requests, each.name))
 
 
 def today() -> str:
     """When the user's day began, as stored times are written."""
     return stored_time(date.today().isoformat())
+
+
+def _by(connection: Connection, group: SpentBy, conversation: str | None, since: str | None) -> list[Spent]:
+    """From the requests themselves."""
+    if group == "total":
+        return [_spent(connection.execute(_within(select().add_columns(*SUMS), conversation, since)).one())]
+    if group == "day":
+        return list(_by_day(connection, conversation, since))
+    name = COLUMNS[group]
+    query = _within(select(name.label("name"), *SUMS), conversation, since).group_by(name)
+    if group == "conversation":
+        query = query.join(conversations, conversations.c.n == requests.c.conversation)
+    return [_spent(row, row.name or UNKNOWN_MODEL) for row in connection.execute(query)]
+
+
+def _kept_by(connection: Connection, group: SpentBy) -> list[Spent]:
+    """From the sums that are kept for each conversation."""
+    sums = [func.sum(column).label(column.name) for column in _SUMMED]
+    if group == "total":
+        return [_spent(connection.execute(select(*sums)).one())]
+    name = conversations.c.id if group == "conversation" else spending_totals.c[group]
+    query = select(name.label("name"), *sums).select_from(spending_totals).group_by(name)
+    if group == "conversation":
+        query = query.join(conversations, conversations.c.n == spending_totals.c.conversation)
+    return [_spent(row, row.name or UNKNOWN_MODEL) for row in connection.execute(query)]
 
 
 def _by_day(connection: Connection, conversation: str | None, since: str | None) -> Iterator[Spent]:
@@ -79,7 +108,7 @@ def _by_day(connection: Connection, conversation: str | None, since: str | None)
 
 
 def _spent(row: AnyRow, name: str = "") -> Spent:
-    return Spent(name, row.requests, row.cost or 0.0, row.unpriced or 0, row.open or 0.0)
+    return Spent(name, row.requests or 0, row.cost or 0.0, row.unpriced or 0, row.open or 0.0)
 
 
 def _within(query: Select[Any], conversation: str | None, since: str | None) -> Select[Any]:
@@ -98,6 +127,7 @@ SUMS = (
     func.sum(_unpriced).label("unpriced"),
     func.sum(_open).label("open"),
 )
+_SUMMED = tuple(spending_totals.c[name] for name in ("requests", "cost", "unpriced", "open"))
 COLUMNS: dict[SpentBy, ColumnElement[Any]] = {
     "model": requests.c.model,
     "conversation": conversations.c.id,

@@ -17,7 +17,21 @@ from recto.store.dialect import overwrite_deleted, raw_bytes
 from recto.store.marker import NewestMessage
 from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
-from recto.store.schema import conversations, deltas, kept, messages, pieces, requests, source_uses, uses, waiting
+from recto.store.schema import (
+    conversations,
+    deltas,
+    document_totals,
+    kept,
+    messages,
+    pieces,
+    requests,
+    source_totals,
+    source_uses,
+    spending_totals,
+    summed_conversations,
+    uses,
+    waiting,
+)
 
 Tell = Callable[[int, int], object]
 """Called with how many rows were read, and how many there are."""
@@ -182,6 +196,8 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     own_requests = select(requests.c.n).where(requests.c.conversation == number).scalar_subquery()
     own_messages = select(messages.c.n).where(messages.c.conversation == number).scalar_subquery()
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
+    for table in (summed_conversations, source_totals, document_totals, spending_totals):
+        connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))
     for table in (uses, deltas):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 
 from recto.chat.blocks import (
     Block,
@@ -51,17 +52,33 @@ article h1, article h2, article h3 { font-size: 1.1rem; margin: 1rem 0 .3rem; }
 header, .head, .context, .compaction, footer { font: .82rem/1.5 system-ui, sans-serif; color: var(--soft); }
 article { margin: 1.5rem 0; padding: .1rem 0; border-top: 1px solid var(--line); }
 article.user { background: var(--user); border: 0; border-radius: .5rem; padding: .6rem 1rem; }
+article.user > :last-child { margin-bottom: .2rem; }
 .head { margin: .5rem 0; font-weight: 600; }
 .compaction { margin: 2rem 0; padding: .6rem 1rem; border-left: 3px solid var(--mark); }
-pre { background: var(--code); border-radius: .4rem; padding: .7rem .9rem; overflow-x: auto; white-space: pre-wrap;
-  font-size: .85rem; line-height: 1.45; }
+pre { background: var(--code); border-radius: .4rem; padding: .7rem .9rem; overflow-x: auto; font-size: .85rem;
+  line-height: 1.45; }
+pre.call, details pre { white-space: pre-wrap; }
 code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
-table { border-collapse: collapse; } td, th { border: 1px solid var(--line); padding: .2rem .5rem; }
-blockquote { margin: .6rem 0; padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft); }
+table { display: block; max-width: 100%; overflow-x: auto; border-collapse: collapse; overflow-wrap: normal; }
+td, th { border: 1px solid var(--line); padding: .2rem .5rem; min-width: 3rem; vertical-align: top; }
+@media (max-width: 40rem) { body { padding: 1rem .9rem 3rem; } td, th { min-width: 6rem; } }
+blockquote { margin: .6rem 0; padding-inline-start: 1rem; border-inline-start: 3px solid var(--line);
+  color: var(--soft); }
 img { max-width: 100%; height: auto; border-radius: .4rem; } a { color: inherit; }
 details { margin: .6rem 0; } summary { cursor: pointer; }
+@media print { pre { white-space: pre-wrap; } article { break-inside: avoid-page; } }
 """
 _markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
+
+
+def _set_directions(state: StateCore) -> None:
+    """Each paragraph, list and table runs as its first letter does: from right to left in Arabic or Hebrew."""
+    for token in state.tokens:
+        if token.level == 0 and token.nesting == 1:
+            token.attrSet("dir", "auto")
+
+
+_markdown.core.ruler.push("directions", _set_directions)
 
 
 def html_chunks(store: Store, ids: Sequence[str]) -> Iterator[bytes]:
@@ -86,7 +103,8 @@ class _HtmlConversation:
     def parts(self) -> Iterator[str]:
         home = self._text.conversation
         told = " · ".join(f"{name}: {escape(value)}" for name, value in facts(home))
-        yield f"<h1>{escape(home.title or 'Conversation')}</h1>\n<header>{told}</header>\n"
+        title = escape(home.title or "Conversation")
+        yield f'<h1 dir="auto">{title}</h1>\n<header>{told}</header>\n'
         for entry in self._text.messages():
             yield self._message(entry)
         for branch in self._text.branches():
@@ -116,7 +134,8 @@ class _HtmlConversation:
             case Thinking(text=text):
                 return _details("Thought", _rendered(text)) if text else ""
             case ToolCall():
-                return f"<p>→ <code>{escape(block.name)}</code></p>{_code(block.arguments)}"
+                called = f'<pre class="call"><code>{escape(block.arguments)}</code></pre>'
+                return f"<p>→ <code>{escape(block.name)}</code></p>{called}"
             case ToolResult():
                 failed = " failed" if block.is_error else ""
                 files = "".join(self._block(each) for each in block.attachments)
@@ -161,9 +180,9 @@ def _details(title: str, body: str) -> str:
 
 
 def _references(block: References) -> str:
-    named = "".join(f"<li>{escape(reference_words(each))}</li>" for each in block.references)
+    named = "".join(f'<li dir="auto">{escape(reference_words(each))}</li>' for each in block.references)
     quotes = "".join(
-        f"<blockquote>{escape(quote.sentence)}<br><small>{escape(quote.wikilink)}</small></blockquote>"
+        f'<blockquote dir="auto">{escape(quote.sentence)}<br><small>{escape(quote.wikilink)}</small></blockquote>'
         for quote in block.quotes
     )
     return f"<p>📚 Referenced documents</p><ul>{named}</ul>{quotes}" if named or quotes else ""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.picks import badge
+from recto.cli.drawing.picks import NARROW, badge
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import revealed
 from recto.sources.server_config import without_secrets
@@ -53,7 +54,7 @@ def draw_source_list(
     console: Console, whose: str, items: Sequence["SourceStatus"], kinds: Sequence[SourceKind], servers: "ServerList"
 ) -> None:
     """Under a heading for each kind, by the names that commands take."""
-    console.print(Text(whose, "bold"), soft_wrap=True)
+    console.print(Text(whose, "bold"), soft_wrap=not console.is_terminal)
     for kind in kinds:
         some = [each for each in items if each.source.kind == kind]
         inside = sum(each.mode is not None for each in some)
@@ -246,7 +247,10 @@ def stats_to_json(stat: "SourceStats", advice: Sequence["Advice"]) -> dict[str, 
 def draw_source_report(console: Console, report: "SourceReport") -> None:
     stats, advice = report.stats, report.advice
     several = len({stat.agent for stat in stats}) > 1
-    console.print(_table(stats, several))
+    if console.width < NARROW:
+        _print_stats(console, stats, several)
+    else:
+        console.print(_table(stats, several))
     if advice:
         console.print("\nSuggestions", style="bold")
     for each in advice:
@@ -254,7 +258,7 @@ def draw_source_report(console: Console, report: "SourceReport") -> None:
         console.print(
             f"  {visible(each.command(with_agent=several or each.agent != DEFAULT_AGENT))}",
             style="cyan",
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )
 
 
@@ -273,6 +277,22 @@ def _table(stats: Sequence["SourceStats"], several: bool) -> Table:
         last = when(stat.last_used)[:10] if stat.last_used else ""
         table.add_row(source, *agent, stat.mode, f"{stat.replies:,}", _used(stat), f"{stat.tokens:,}", last)
     return table
+
+
+def _print_stats(console: Console, stats: Sequence["SourceStats"], several: bool) -> None:
+    """Two lines or more for each source, where a table would leave no room for its name."""
+    for stat in stats:
+        last = f"last {when(stat.last_used)[:10]}" if stat.last_used else ""
+        used = _used(stat).replace("\n", " ")
+        told = (
+            stat.mode,
+            f"in {stat.replies:,} {'reply' if stat.replies == 1 else 'replies'}",
+            used,
+            f"{stat.tokens:,} tokens",
+            last,
+        )
+        console.print(visible(str(stat.id) + (f" · {stat.agent}" if several else "")))
+        console.print(Padding(Text(" · ".join(filter(None, told)), "dim"), (0, 0, 0, 2)))
 
 
 def _used(stat: "SourceStats") -> str:

@@ -23,6 +23,7 @@ from recto.chat.blocks import (
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
+from recto.errors import RectoError
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
 from recto.reports.transcript import TranscriptEntry
 
@@ -152,13 +153,25 @@ def progress_in_words(event: SummaryProgress) -> str:
     return f"summing up {event.of:,} messages{read}"
 
 
-def undone_in_words(before: Compaction | None, block: Compaction) -> str:
-    """What is in the window again after a compaction was taken back."""
+def undone_in_words(talk: "Talk", before: Compaction | None, block: Compaction, command: str) -> str:
+    """What is in the window again after a compaction was taken back; `command` compacts again where there is no room
+    for it."""
     back = restored(before, block)
+    if left_out := _left_out(talk):
+        told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
+        return f"{told}: the next request leaves them out; {command} sums them up again"
     size, after = block.context_size_before, block.context_size_after
     sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
     said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
     return f"{said}, behind the summary of what came before" if block.summary else said
+
+
+def _left_out(talk: "Talk") -> int:
+    """The messages that the next request leaves out; 0 where the model, which alone knows its window, is not there."""
+    try:
+        return talk.window().plan.left_out.count
+    except RectoError:
+        return 0
 
 
 def restored(before: Compaction | None, block: Compaction) -> int:

@@ -115,7 +115,10 @@ SAID = ("message", "messages", "rounds")
 def draw_window(console: Console, window: Json, *, outlook: str = "", whole: bool = False) -> None:
     """A window as `Window.to_json` gives it; `outlook` says what sending it would do to messages that do not fit."""
     where = f"conversation {window['conversation']}" if window.get("conversation") else "a new conversation"
-    console.print(Text.assemble((f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")), soft_wrap=True)
+    console.print(
+        Text.assemble((f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")),
+        soft_wrap=not console.is_terminal,
+    )
     draw_parts(console, window, whole=whole, outlook=outlook)
 
 
