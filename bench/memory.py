@@ -1,7 +1,7 @@
 """What is remembered between conversations: 30 weeks of a user's facts, some of them changed later, in three languages.
 
-For each fact a message comes that needs it, in other words than those it was told in. It counts when its value stands in
-the bytes that would be sent, with at most 1,000 tokens of facts; an outdated value counts as wrong where the newer
+For each fact a message comes that needs it, in other words than those it was told in. It counts when its value stands
+in the bytes that would be sent, with at most 1,000 tokens of facts; an outdated value counts as wrong where the newer
 statement is not beside it. Then how long a recall takes among 100,000 facts.
 """
 

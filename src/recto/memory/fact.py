@@ -5,6 +5,7 @@ Knows no store and no index.
 """
 
 import re
+from functools import lru_cache
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -137,9 +138,11 @@ _CHANGED = re.compile(
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nothing|cannot|\w+n[’']t|nicht|kein\w*|nie|niemals|nunca|jamás|sin)\b", re.IGNORECASE
 )
+_FULL_NAME = re.compile(r"\b[^\W\d_a-z]\w+(?:[ -][^\W\d_a-z]\w+)+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
+@lru_cache(maxsize=4096)
 def fact_stems(text: str) -> frozenset[str]:
     """The words that a statement is about, in any form."""
     return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
@@ -161,9 +164,15 @@ def may_contradict(newer: str, older: str) -> bool:
     ours, theirs = _topic_stems(newer), _topic_stems(older)
     shared = len(ours & theirs)
     least = min(len(ours), len(theirs))
-    if not shared or says_same(newer, older):
+    if not shared or says_same(newer, older) or not may_share_subject(newer, older):
         return False
     return shared >= (SAID_TO_CHANGE if _CHANGED.search(newer) else ABOUT_THE_SAME) * least
+
+
+def may_share_subject(one: str, other: str) -> bool:
+    """Two statements with full names are about the same only if they share one: Anna Weber is not Bruno Weber."""
+    ours, theirs = set(_FULL_NAME.findall(one)), set(_FULL_NAME.findall(other))
+    return not ours or not theirs or bool(ours & theirs)
 
 
 def _topic_stems(text: str) -> frozenset[str]:

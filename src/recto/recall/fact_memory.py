@@ -23,6 +23,7 @@ from recto.memory.fact import (
     fact_stems,
     guessed_kind,
     may_contradict,
+    may_share_subject,
     says_same,
 )
 from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
@@ -226,11 +227,18 @@ class FactMemory:
         for fact in self._facts.of_topics(topics) if topics else ():
             about.setdefault(fact.topic or 0, []).append(fact)
         told: dict[int, RelevantFact] = {}
+        seen: set[int] = set()
         for hit in near:
-            newest, *older = about.get(facts[hit.number].topic or 0) or [facts[hit.number]]
-            told.setdefault(
-                newest.number, RelevantFact(newest, round(hit.score, 2), hit.because, tuple(older[:MOST_OLDER]))
-            )
+            fact = facts[hit.number]
+            if fact.number in seen:
+                continue
+            newer = [each for each in about.get(fact.topic or 0, ()) if _is_newer(each, fact)]
+            newest, *older = [*newer[:MOST_OLDER], fact]
+            known = told.get(newest.number)
+            older = [*(known.older if known else ()), *(each for each in older if each.number not in seen)]
+            score, because = (known.score, known.because) if known else (round(hit.score, 2), hit.because)
+            told[newest.number] = RelevantFact(newest, score, because, tuple(older))
+            seen |= {newest.number, *(each.number for each in older)}
         return list(told.values()), note
 
     # -- the index
@@ -265,11 +273,21 @@ def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
     return len(question & fact_stems(fact.text)) >= MIN_SHARED * max(1, len(question))
 
 
+def _is_newer(one: MemoryFact, other: MemoryFact) -> bool:
+    """Whether a fact about the same topic says something else of the same thing, later."""
+    is_later = (one.created, one.number) > (other.created, other.number)
+    return is_later and (may_contradict(one.text, other.text) or not _share_little(one.text, other.text))
+
+
+def _share_little(one: str, other: str) -> bool:
+    return not fact_stems(one) & fact_stems(other) or not may_share_subject(one, other)
+
+
 def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
     if may_contradict(text, older.text):
         return True
     is_close = (hit.similarity or 0) >= CLOSE
-    return is_close and bool(fact_stems(text) & fact_stems(older.text)) and not says_same(text, older.text)
+    return is_close and not _share_little(text, older.text) and not says_same(text, older.text)
 
 
 def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:

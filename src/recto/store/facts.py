@@ -12,6 +12,7 @@ from recto.chat.message import now
 from recto.errors import NotFound
 from recto.memory.fact import EarlierText, FactKind, MemoryFact
 from recto.store.database import Database
+from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
 from recto.store.schema import facts
@@ -20,6 +21,7 @@ _LATEST = Statement(select(func.max(facts.c.revision)))
 _SINCE = Statement(
     select(facts).where(facts.c.revision > bindparam("since")).order_by(facts.c.revision).limit(bindparam("most"))
 )
+_SOME = Statement(select(facts).where(in_list(facts.c.n, "numbers"), facts.c.forgotten.is_(None)))
 _ONE = Statement(select(facts).where(facts.c.n == bindparam("number")))
 
 
@@ -66,8 +68,7 @@ class Facts:
     def some(self, numbers: Sequence[int]) -> dict[int, MemoryFact]:
         """Those of these numbers that there are."""
         with self._database.read() as connection:
-            found = connection.execute(select(facts).where(facts.c.n.in_(numbers), facts.c.forgotten.is_(None)))
-            return {row.n: _fact(row) for row in found}
+            return {row.n: _fact(row) for row in _SOME(connection, numbers=list(numbers))}
 
     def learned_from(self, message: str) -> list[int]:
         """The numbers of the facts that came from a message."""
@@ -150,5 +151,6 @@ def _column(name: str, value: Any) -> Any:
 
 def _fact(row: AnyRow) -> MemoryFact:
     values = {name: value for name, value in row._asdict().items() if name not in ("n", "revision", "forgotten")}
-    values["history"] = tuple(EarlierText(*each) for each in json.loads(values["history"]))
+    history = () if row.history == "[]" else json.loads(row.history)
+    values["history"] = tuple(EarlierText(*each) for each in history)
     return MemoryFact(row.n, **values)
