@@ -43,6 +43,8 @@ MAX_SCORED, READ_BATCH = 1500, 200
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
 LOOKED_AT = 30
+# The language of what is found is told by the beginnings of so many of the best passages.
+SAMPLED_PASSAGES, SAMPLED_CHARS = 5, 300
 # How much of their scores is still that of the first look, which knows their neighbours.
 FIRST_LOOK_SHARE = 0.2
 # What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.
@@ -76,6 +78,9 @@ class VectorSearch(Protocol):
     def prepare(self, text: Callable[[], str]) -> None: ...
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer: ...
+
+    def familiarity(self, text: str) -> float:
+        """How far similarity counts among texts in the language of this one."""
 
 
 class Finder:
@@ -139,6 +144,8 @@ class Finder:
         # before waiting: there is time for it
         texts = self.index.texts(islice(by_words, LOOKED_AT)) if self.index.keeps_texts else {}
         similarity, warning = answer()
+        if self.index.keeps_texts and similarity:
+            similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if self.index.keeps_texts:
             by_words, nearest = self._look_again(query.text, partition, texts, by_words, nearest)
@@ -196,6 +203,19 @@ class Finder:
     def _read(self, partition: Partition, numbers: Iterable[int]) -> None:
         if missing := [each for each in numbers if each not in partition.passages]:
             partition.put(self.index.passages(missing))
+
+    def _as_far_as_known(
+        self, similarity: Mapping[int, float], texts: Mapping[int, str], best: Iterable[int]
+    ) -> Mapping[int, float]:
+        """Similarity, less of it where the best passages are in a language that the embedder hardly knows: a question
+        of a few words, half of them names, does not tell."""
+        sampled = list(islice(best, SAMPLED_PASSAGES))
+        known_texts = texts or self.index.texts(sampled)
+        sample = " ".join(known_texts[each][:SAMPLED_CHARS] for each in sampled if each in known_texts)
+        known = self.vectors.familiarity(sample) if self.vectors else 1.0
+        if known == 1:
+            return similarity
+        return {each: known * near for each, near in similarity.items()} if known else {}
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]

