@@ -332,17 +332,12 @@ def _hits(
     best: Mapping[int, float],
 ) -> list[Hit]:
     possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
-    around = {number for each in best for number in range(each - RADIUS, each + RADIUS + 1)}
-    terms = [
-        (posting.name.removesuffix("*"), around.intersection(posting.numbers))
-        for posting in parsed.postings
-        if posting.numbers
-    ]
+    reasons = _word_reasons(parsed.postings, best)
     return [
         Hit(
             partition.passages[each],
             round(min(1.0, score), 4),
-            _because(each, terms, similarity.get(each)),
+            _because(reasons.get(each, ""), similarity.get(each)),
             min(1.0, scores.get(each, 0.0) / possible),
             similarity.get(each),
         )
@@ -351,14 +346,34 @@ def _hits(
     ]
 
 
-def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
-    parts = []
-    if own := list(dict.fromkeys(name for name, numbers in terms if number in numbers)):
-        parts.append("holds " + ", ".join(own[:4]))
-    else:
-        around = range(number - RADIUS, number + RADIUS + 1)
-        if nearby := list(dict.fromkeys(name for name, numbers in terms if not numbers.isdisjoint(around))):
-            parts.append("stands beside what holds " + ", ".join(nearby[:3]))
-    if similarity is not None:
-        parts.append(f"near in meaning ({similarity:.2f})")
-    return "; ".join(parts) or "near to what was found"
+def _word_reasons(postings: Sequence[Posting], best: Collection[int]) -> dict[int, str]:
+    """Which words the passages hold; of those that hold none, which words are beside them."""
+    wanted = set(best)
+    held = _held_words(postings, wanted)
+    reasons = {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
+    around = {each: range(each - RADIUS, each + RADIUS + 1) for each in wanted - held.keys()}
+    beside = _held_words(postings, set(chain.from_iterable(around.values()))) if around else {}
+    places = {
+        name: place for place, name in enumerate(dict.fromkeys(posting.name.removesuffix("*") for posting in postings))
+    }
+    for each, near in around.items():
+        names = {name for number in near for name in beside.get(number, ())}
+        if names:
+            nearest = sorted(names, key=places.__getitem__)[:3]
+            reasons[each] = "stands beside what holds " + ", ".join(nearest)
+    return reasons
+
+
+def _held_words(postings: Sequence[Posting], numbers: set[int]) -> dict[int, dict[str, None]]:
+    """The words of each passage that holds some, in the order of the postings."""
+    held: dict[int, dict[str, None]] = {}
+    for posting in postings:
+        name = posting.name.removesuffix("*")
+        for each in numbers.intersection(posting.numbers):
+            held.setdefault(each, {})[name] = None
+    return held
+
+
+def _because(words: str, similarity: float | None) -> str:
+    meaning = f"near in meaning ({similarity:.2f})" if similarity is not None else ""
+    return "; ".join(filter(None, (words, meaning))) or "near to what was found"
