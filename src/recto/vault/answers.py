@@ -85,6 +85,9 @@ def _is_participle(one: str, other: str) -> bool:
 
 # Shorter parts of a compound are too often something else.
 _MIN_PART, _MIN_REST = 4, 4
+# But what a long compound ends with it is a kind of, also behind a short word: `tonziegel`; not behind a prefix.
+_MIN_HEAD, _MIN_BEFORE_HEAD = 5, 3
+_PREFIXES = frozenset(("auf", "aus", "bei", "ein", "ent", "her", "hin", "los", "mit", "ver", "vor", "weg", "zer"))
 
 
 @lru_cache(maxsize=16_384)
@@ -92,6 +95,8 @@ def is_part_of(one: str, other: str) -> bool:
     """Whether one word is a part of the other, as German builds words: `konto` and `kontostand`."""
     short, long = sorted((one, other), key=len)
     rest = len(long) - len(short)
+    if len(short) >= _MIN_HEAD and rest >= _MIN_BEFORE_HEAD and long.endswith(short) and long[:rest] not in _PREFIXES:
+        return True
     return len(short) >= _MIN_PART and rest >= _MIN_REST and (long.startswith(short) or long.endswith(short))
 
 
@@ -292,6 +297,8 @@ def rated_statements(
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
         if (own or above) and not _echoes(question, each):
             score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
+            if each.kind == "row" and own and question.category in columns:  # "Which fuse": a column tells it
+                score += FITS_KIND
             rated.append(RatedStatement(each, round(score, 4)))
     return sorted(rated, key=lambda each: -each.score)
 

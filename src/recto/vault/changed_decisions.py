@@ -36,6 +36,8 @@ _CHANGES = LazyPattern(
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
     r"|au lieu de|ne \w+ plus|remplac\w+|chang\w+|reporte\w*|annul\w+|desormais|plutot)\b"
 )
+# What may come about has changed nothing: "when the main switch is off".
+_CONDITIONS = LazyPattern(r"\b(?:when|whenever|if|unless|wenn|falls|sobald|cuando|quand)\b[^,.;:]*")
 _NAME = LazyPattern(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
 ReadNote = Callable[[str], Document | None]
 # How many passages are looked at for a change, and how well one must answer to come before what it changes.
@@ -120,7 +122,7 @@ def _is_among_decisions(said: _Change) -> bool:
 
 
 def _is_change(statement: NoteStatement) -> bool:
-    return _CHANGES.search(normalize_text(statement.text)) is not None
+    return _CHANGES.search(_CONDITIONS.sub("", normalize_text(statement.text))) is not None
 
 
 def _is_later(change: _Change, said: _Change) -> bool:
