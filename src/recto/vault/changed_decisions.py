@@ -12,11 +12,12 @@ from recto.search.dates import MONTHS
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, normalize_text, words
 from recto.text import LazyPattern
 from recto.vault.answer_passage import AnswerPassage, part_around
-from recto.vault.answers import RatedStatement, is_same_word
+from recto.vault.answers import RatedStatement
 from recto.vault.document import Document
 from recto.vault.note_dates import NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion
+from recto.vault.related_words import is_same_word
 from recto.vault.vault_search import VaultSearch
 
 _DECIDES = LazyPattern(
