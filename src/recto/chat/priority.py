@@ -148,9 +148,10 @@ def _own_words(text: str) -> str:
 
 def _is_pasted(lines: list[str]) -> bool:
     """True for many lines that a machine wrote, or that mostly begin with the same word."""
-    lines = [_BULLET.sub("", line) for line in lines if line.strip()]
+    lines = [line for line in lines if line.strip()]
     if len(lines) <= _MANY_LINES:
         return False
+    lines = [_BULLET.sub("", line) for line in lines]
     firsts = Counter(found[0] for line in lines if (found := _FIRST_WORD.search(line)))
     machine = sum(_MACHINE.match(line) is not None for line in lines)
     return len(lines) > _TOO_MANY_LINES or 2 * max(firsts.values(), default=0) > len(lines) or 3 * machine > len(lines)

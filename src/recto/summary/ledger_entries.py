@@ -63,7 +63,7 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
 # Every fact but a decision has one of these.
-_MAY_TELL = re.compile(r"[^\x00-\x7f]|[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
+_MAY_TELL = re.compile(r"[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
 # What a user gives to be used is listed, however it is worded.
 _GIVEN = (*_SELF_EVIDENT, "version", "identifier")
 # These need a sentence that is worth telling, even the user's.
@@ -148,7 +148,7 @@ def has_entries(text: str, lines: LineKinds) -> bool:
         return False
     has_output = len(lines.starts) != lines.kinds.count(PROSE)
     return has_output or any(
-        (_MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
+        (not sentence.isascii() or _MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
         and is_worth_telling(sentence, is_assistant=True)
         for _, sentence in sentences_of(text).positions
     )

@@ -43,7 +43,9 @@ def _short_parts(text: str) -> tuple[SpokenPart, ...]:
 
 
 def _parts(text: str) -> tuple[SpokenPart, ...]:
-    lines = _split(text) if any(sign in text for sign in ":：>]") else []
+    if not any(sign in text for sign in ":：>]"):
+        return (SpokenPart(0, len(text), None, text),)
+    lines = _split(text)
     attribute_mails(lines)
     attribute_turns(lines)
     _attribute_forged(lines)

@@ -267,6 +267,8 @@ def _is_rejected(text: str, line: SourceLine) -> bool:
 
 def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether an assistant only says what the user has just said."""
+    if sentence.terms.isdisjoint(line.repeated):
+        return False
     content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
     known = content & line.repeated
     return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)

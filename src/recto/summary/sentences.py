@@ -23,7 +23,7 @@ _UNSPACED = (
 )
 IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 # One character set at the very start keeps the scan fast; what follows the stop is inspected afterwards.
-_STOP = re.compile(r"""[.!?…؟۔।॥։።。！？｡]++["'”’»)\]}*_`」』】）]*+""")
+_STOP = re.compile(r"""[.!?…؟۔।॥։።。！？｡][.!?…؟۔।॥։።。！？｡]*+["'”’»)\]}*_`」』】）]*+""")
 _EAST_ASIAN_STOP = re.compile(r"""[.!?…؟۔।॥։።]*[。！？｡]""")
 _NEXT = re.compile(r"\s++(\S)")
 _OPENING = "([{\"'„“‘«*_`"
@@ -139,7 +139,7 @@ def _split_line(line: str) -> tuple[str, ...]:
 def _ends_sentence(line: str, stop: re.Match[str]) -> bool:
     """East Asian full stops always end a sentence; for all others the following text decides."""
     marks, following = stop[0], _NEXT.match(line, stop.end())
-    if _EAST_ASIAN_STOP.match(marks):
+    if not marks.isascii() and _EAST_ASIAN_STOP.match(marks):
         return True
     if following is None:
         return marks[-1] in "!?" and IS_UNSPACED.match(line, stop.end()) is not None

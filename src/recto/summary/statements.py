@@ -231,7 +231,7 @@ def asks_politely(sentence: str) -> bool:
 def leaves_open(text: str) -> bool:
     """Whether somebody says that something is not known or not settled yet."""
     lower = text.lower()
-    if not any(hint in lower for hint in _OPEN_HINTS):
+    if not any(map(lower.__contains__, _OPEN_HINTS)):
         return False
     return _LEAVES_OPEN.search(lower.replace("’", "'")) is not None
 
@@ -387,7 +387,7 @@ def acknowledges(text: str) -> bool:
 def agrees(text: str) -> bool:
     """Whether a short answer says yes and no more."""
     return len(text) <= _MAX_LITTLE and all(
-        word.rstrip(".:") in _AGREES for word in _ALONE_WORD.findall(text.lower().replace("’", "'"))
+        word[0].rstrip(".:") in _AGREES for word in _ALONE_WORD.finditer(text.lower().replace("’", "'"))
     )
 
 
@@ -396,5 +396,5 @@ def says_little(text: str) -> bool:
     """Whether it is understood only with what it answers: "OK, 14 then", "that one", "no, I meant 41"."""
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):
         return False
-    words = _ALONE_WORD.findall(text.lower().replace("’", "'"))
-    return all(word.rstrip(".:") in _LITTLE or word[0].isdigit() for word in words)
+    words = _ALONE_WORD.finditer(text.lower().replace("’", "'"))
+    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() for word in words)
