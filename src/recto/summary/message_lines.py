@@ -15,7 +15,15 @@ from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import accepts, answers, is_draft, is_empty_offer, is_small_talk_reply, settles
+from recto.summary.statements import (
+    accepts,
+    answers,
+    is_draft,
+    is_empty_offer,
+    is_small_talk_reply,
+    may_accept,
+    settles,
+)
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
@@ -29,6 +37,8 @@ _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
 _MAX_NEAR, _MIN_TERM = 600, 5
 # What somebody quotes to have it rephrased is not what he talks about.
 _QUOTED = re.compile(r"""["“„«][^"“”„«»]*(?:["”“»]|$)""")
+# A question of a language without question marks is told by its last characters.
+_MAX_ENDING = 12
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -100,7 +110,8 @@ def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
     """Whether the user's next message takes what an assistant's proposes."""
     if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("assistant", "user"):
         return False
-    return accepts(next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), ""))
+    reply = messages[at + 1].text[:_MAX_NEAR]
+    return may_accept(reply) and accepts(next(iter(sentences(reply)), ""))
 
 
 def _is_draft(message: PlainMessage) -> bool:
@@ -141,7 +152,10 @@ def _is_answer(messages: Sequence[PlainMessage], at: int) -> bool:
     """Whether the assistant's message before ends with a question, other than whether to go on."""
     if not at or (messages[at - 1].role, messages[at].role) != ("assistant", "user"):
         return False
-    last = (sentences(messages[at - 1].text[-_MAX_NEAR:]) or [""])[-1]
+    said = messages[at - 1].text[-_MAX_NEAR:].rstrip()
+    if said.endswith((".", "!", ":")) and said[-_MAX_ENDING:].isascii():  # as most do
+        return False
+    last = (sentences(said) or [""])[-1]
     return is_question(last) and not is_empty_offer(last)
 
 

@@ -145,6 +145,8 @@ def quotation_runs(found: Sequence[str]) -> set[int]:
     """The numbers of sentences that stand together between quotation marks, what leads to them included: what somebody
     else wrote."""
     inside: set[int] = set()
+    if not any(map("\n".join(found).__contains__, _QUOTES)):
+        return inside
     start, closing = -1, ""
     for at, sentence in enumerate(found):
         if start >= 0:

@@ -168,13 +168,13 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     # the 3 keeps a lone word from being the most central of all
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
-    highest = line.weight * factor * (base + _highest_bonus(start, line, label)) / _length(text)
-    return Promise(highest, base, facts, label)
+    highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
+    if facts is None and "**" not in start:  # a row
+        highest = max(_ROW_FACTOR * highest, _UNWORTHY_FACTOR * base)
+    return Promise(line.weight * factor * highest / _length(text), base, facts, label)
 
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
-    if label == TOOL:
-        return _EVENT_BONUS
     priority = rate_sentence(start)
     bonus = _PRIORITY_BONUS.get(priority, 0.0) + (_BOLD_BONUS if "**" in start else 0.0)
     if label == ASSISTANT:
@@ -347,11 +347,14 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
-        score += _EVENT_BONUS
-    else:
-        score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR
+    score = _score_event(score, start, is_listing=is_listing)
     return _FREQUENT_FACTOR * score if is_frequent else score
+
+
+def _score_event(score: float, start: str, *, is_listing: bool = False) -> float:
+    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
+        return score + _EVENT_BONUS
+    return score * (_EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR)
 
 
 def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_settled: bool) -> float:

@@ -361,6 +361,11 @@ _ACCEPTS = re.compile(
 _REFUSES = re.compile(r"\b(?:but|no|not|aber|nein|nicht|pero|mais|non|pas)\b|[?？]", re.IGNORECASE)
 
 
+def may_accept(text: str) -> bool:
+    """Whether the first sentence of a text may accept something, before it is known where that ends."""
+    return _ACCEPTS.match(text.lstrip()) is not None
+
+
 def accepts(reply: str) -> bool:
     """Whether the user takes what was proposed: "ok take that then", "Magnifique, on prend ça"."""
     if len(reply) > _MAX_LITTLE or agrees(reply) or not _ACCEPTS.match(reply):
