@@ -157,7 +157,7 @@ def has_entries(text: str, lines: LineKinds) -> bool:
 def entries_settled(text: str, message: Message, before: AskedBefore | None) -> Iterator[LedgerEntry]:
     """What was asked in the message before this one, and is settled or said to be open by it."""
     if before and before.role != message.role:
-        yield from _settled(text, before, is_at_work=bool(message.calls))
+        yield from _settled(text, message, before)
 
 
 class _Told:
@@ -198,11 +198,12 @@ class _Told:
         return at is None or is_reported(fact.kind, self.sentences.positions[at][1])
 
 
-def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
+def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
     if before.role == "user" and before.entries:
-        is_done, is_answered, is_small_talk = is_at_work or settles(text), answers(text), is_small_talk_reply(text)
+        is_done, is_answered = bool(message.calls) or settles(text), answers(text)
+        is_small_talk = is_small_talk_reply(text)
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
             is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk

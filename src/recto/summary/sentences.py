@@ -125,7 +125,6 @@ def _is_wrapped(line: str, following: str) -> bool:
     return not _CODE_CHARS.search(last) and not _CODE_CHARS.search(following)
 
 
-@text_cache(4096)
 def _split_line(line: str) -> tuple[str, ...]:
     found, start = list[str](), 0
     for stop in _STOP.finditer(line):
@@ -202,7 +201,9 @@ def terms(sentence: str) -> set[str]:
     if start.isascii():
         words = _ASCII_WORD.findall(start)
     else:
-        words = [term for word in _WORD.findall(start) for term in _character_pairs(word)]
+        words = _WORD.findall(start)
+        if IS_UNSPACED.search(start):
+            words = [term for word in words for term in _character_pairs(word)]
     return {word if len(word) <= _STEM_LENGTH or not word.isalpha() else word[:_STEM_LENGTH] for word in words}
 
 

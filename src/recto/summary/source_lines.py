@@ -159,8 +159,11 @@ class LineReader:
         # an empty sentence after each end leaves a gap in the positions: only neighbours are joined again
         found = [sentence for end in ends for sentence in (*self._attributed(end, line), ("", False, None))]
         step = len(found) // _MAX_SENTENCES + 1
-        sample = [(at, *found[at]) for at in range(0, len(found), step) if found[at][0]]
-        return [LineSentence(at, text, terms(text), is_code, speaker) for at, text, is_code, speaker in sample]
+        return [
+            LineSentence(at, sentence, terms(sentence), is_code, speaker)
+            for at, (sentence, is_code, speaker) in zip(range(0, len(found), step), found[::step], strict=True)
+            if sentence
+        ]
 
     def _attributed(self, text: str, line: int) -> Iterator[tuple[str, bool, str | None]]:
         """Sentences with their speakers; what two of them say is not joined either."""

@@ -214,7 +214,8 @@ def asks_unmarked(sentence: str) -> bool:
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
     lower = sentence.lower()
-    return bool(_ASKS.match(lower) or _ORDERS.match(lower) or _UNSPACED_ORDER.match(lower))
+    is_unspaced = not lower.isascii() and _UNSPACED_ORDER.match(lower)
+    return bool(_ASKS.match(lower) or _ORDERS.match(lower) or is_unspaced)
 
 
 def is_reaction(sentence: str) -> bool:

@@ -121,10 +121,13 @@ _WHEN = re.compile(
 _COMPLIMENTS = re.compile(
     r"(?:prima|perfekt|super|toll|wie schön|sehr schön|gute (?:idee|wahl)|perfect|great|excellent|wonderful|fantastic"
     r"|lovely|how (?:nice|lovely|exciting)|perfecto|estupendo|genial|qué (?:bien|bueno)|muy bien|parfait|très bien"
-    r"|excellente?|magnifique|quelle? (?:belle|bonne))\b"
-    r"|.*\b(?:sounds?|looks?|must be|klingt|suena) (?:\w+ ){0,2}(?:adorable|lovely|great|fantastic|fascinating"
-    r"|wonderful|delicious|amazing|exciting|perfect|fun|gut|toll|super|genial|bien)\b",
+    r"|excellente?|magnifique|quelle? (?:belle|bonne))\b",
     re.IGNORECASE,
+)
+_SEEMS = ("sound", "look", "must be", "klingt", "suena")
+_SEEMS_GOOD = re.compile(
+    r"\b(?:sounds?|looks?|must be|klingt|suena) (?:\w+ ){0,2}(?:adorable|lovely|great|fantastic|fascinating"
+    r"|wonderful|delicious|amazing|exciting|perfect|fun|gut|toll|super|genial|bien)\b"
 )
 _FOLLOWS = re.compile(
     r"(?i:then|so|otherwise|and|but|because|which|also)\b|Dann|Und|Aber|Sonst|Deshalb|Entonces|Pero|Y |Donc|Mais|Et "
@@ -162,7 +165,7 @@ _FULL_NAME = re.compile(
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_JOKE = 2, 2, 3, 3, 4
+_MIN_NAMES, _MIN_TOPIC, _MIN_THANKED, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_JOKE = 2, 2, 4, 3, 3, 4
 
 
 def is_worth_telling(
@@ -193,15 +196,15 @@ def is_worth_telling(
         return False
     if says_little(text) or accepts(text):
         return True
-    if _JOKES.search(text) and count_topic_words(text) <= _MAX_JOKE:
+    topics = count_topic_words(text)
+    if topics <= _MAX_JOKE and _JOKES.search(text):
         return False
     if priority == NORMAL:
-        topics = count_topic_words(text)
-        is_vague = not (stands_alone(text) or topics >= _RICH_TOPIC or _SPECIFIC.search(text))
-        is_empty = is_reaction(text) or _MUSES.match(text) or is_vague
-        least = _MIN_TOPIC + (_MIN_TOPIC if _THANKS.search(text.lower()) else 0)
-        return not is_empty and topics >= least
-    return count_topic_words(text) >= 1
+        if topics < _MIN_TOPIC or (topics < _MIN_THANKED and _THANKS.search(text.lower())):
+            return False
+        is_vague = topics < _RICH_TOPIC and not (stands_alone(text) or _SPECIFIC.search(text))
+        return not (is_vague or _MUSES.match(text) or is_reaction(text))
+    return topics >= 1
 
 
 @text_cache(8192)  # the summary and the ledger ask
@@ -251,7 +254,7 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return False, False
     if _SPECIFIC.search(text):
         return True, True
-    if priority < BINDING and not _DIGIT.search(text) and _COMPLIMENTS.match(text):
+    if priority < BINDING and not _DIGIT.search(text) and _is_compliment(text):
         return False, False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or _DIGIT.search(text):
@@ -261,6 +264,13 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return False, False
     tells = is_about_self(text) or _FULL_NAME.search(text) is not None or _has_names(text)
     return tells and not follows, tells or not _ADVISES.search(text.lower())
+
+
+def _is_compliment(text: str) -> bool:
+    if _COMPLIMENTS.match(text):
+        return True
+    first_line = text.partition("\n")[0].lower()
+    return any(map(first_line.__contains__, _SEEMS)) and _SEEMS_GOOD.search(first_line) is not None
 
 
 @text_cache(8192)
