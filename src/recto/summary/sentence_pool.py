@@ -68,16 +68,15 @@ def _best(
     bonuses = [_task_bonus(lines[at], sentence) for at, sentence in sentences]
     highest = [promise.highest + bonus for promise, bonus in zip(promises, bonuses, strict=True)]
     ranks: list[float] = []
-    scored: list[tuple[float, float, int, LineSentence]] = []
+    scored: list[tuple[float, int, int, float, LineSentence]] = []
     for number in sorted(range(len(sentences)), key=highest.__getitem__, reverse=True):
         if len(ranks) == most and highest[number] <= ranks[0]:
             break
         (at, sentence), bonus = sentences[number], bonuses[number]
         score = score_sentence(sentence, lines[at], weights, frequent, promises[number])
         (heapq.heappush if len(ranks) < most else heapq.heappushpop)(ranks, score + bonus)
-        scored.append((score + bonus, score, at, sentence))
-    scored.sort(key=lambda found: (found[2], found[3].position))  # of equals, the earlier
-    for _, score, at, found in heapq.nlargest(most, scored, lambda found: found[0]):
+        scored.append((-score - bonus, at, sentence.position, score, sentence))
+    for _, at, _, score, found in heapq.nsmallest(most, scored):  # of equals, the earlier
         yield ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
 
 

@@ -208,9 +208,15 @@ _MAX_UNMARKED = 80
 
 def asks_unmarked(sentence: str) -> bool:
     """Whether it is a question without its mark."""
-    return len(sentence) <= _MAX_UNMARKED and sentence[-1:] not in ".:!" and _UNMARKED.match(sentence) is not None
+    return len(sentence) <= _MAX_UNMARKED and sentence[-1:] not in ".:!" and _begins_as_question(sentence)
 
 
+@text_cache(8192)  # asked again and again of the same sentence, as the next one
+def _begins_as_question(sentence: str) -> bool:
+    return _UNMARKED.match(sentence) is not None
+
+
+@text_cache(8192)
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
     lower = sentence.lower()
