@@ -15,15 +15,7 @@ from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
 from recto.summary.source_lines import SourceLine
-from recto.summary.statements import (
-    accepts,
-    answers,
-    is_draft,
-    is_empty_offer,
-    is_small_talk_reply,
-    may_accept,
-    settles,
-)
+from recto.summary.statements import accepts, answers, is_draft, is_empty_offer, is_small_talk_reply, settles
 from recto.summary.worth import needs_context
 
 ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.65, "tool": 0.5}
@@ -110,8 +102,7 @@ def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
     """Whether the user's next message takes what an assistant's proposes."""
     if at + 1 >= len(messages) or (messages[at].role, messages[at + 1].role) != ("assistant", "user"):
         return False
-    reply = messages[at + 1].text[:_MAX_NEAR]
-    return may_accept(reply) and accepts(next(iter(sentences(reply)), ""))
+    return accepts(next(iter(sentences(messages[at + 1].text[:_MAX_NEAR])), ""))
 
 
 def _is_draft(message: PlainMessage) -> bool:

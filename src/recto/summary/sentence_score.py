@@ -53,10 +53,8 @@ LEADING_SENTENCES = 3
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
-_EVENT_BONUS = 0.3
-_TASK_START_FACTOR = 1.6
-_SMALL_TALK_FACTOR, _UNWORTHY_FACTOR = 0.01, 0.04
-_PASTED_OUTPUT_FACTOR = 0.5
+_EVENT_BONUS, _TASK_START_FACTOR = 0.3, 1.6
+_SMALL_TALK_FACTOR, _UNWORTHY_FACTOR, _PASTED_OUTPUT_FACTOR = 0.01, 0.04, 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
 _QUOTED_FACTOR = 0.4
 _ORDER_FACTOR = 0.002
@@ -76,8 +74,7 @@ _EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.15, 0.1, 0.5
 # What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
 _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
-_MIN_ROW_TERMS = 6
-_MIN_BINDING_SCORE = 0.6
+_MIN_ROW_TERMS, _MIN_BINDING_SCORE = 6, 0.6
 # The first sentences of a reply answer, the others tell more.
 _MAX_ANSWER_SENTENCES = 2
 # An assistant's sentence with so many of the user's terms is about what the user talks about.
@@ -228,7 +225,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
     is_worth = line.is_task or (
         not sentence.is_code
         and not _is_rejected(sentence.text, line)
-        and not _is_repeated(sentence, line)
+        and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and sentence_priority(start) != BINDING and not plans_for_day(start))
         and is_worth_telling(
             start,
@@ -267,8 +264,6 @@ def _is_rejected(text: str, line: SourceLine) -> bool:
 
 def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     """Whether an assistant only says what the user has just said."""
-    if sentence.terms.isdisjoint(line.repeated):
-        return False
     content = {term for term in sentence.terms if len(term) >= _MIN_TERM or not term.isalpha()}
     known = content & line.repeated
     return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)
