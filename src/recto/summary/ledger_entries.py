@@ -206,7 +206,8 @@ def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[Ledge
         is_small_talk = is_small_talk_reply(text)
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
-            is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
+            is_asked = is_question(entry.text) and not leaves_open(entry.text)
+            is_past = is_done if entry.text in requests else is_answered if is_asked else is_small_talk
             is_past = is_past and not (is_small_talk and plans_for_day(entry.text))
             if is_past and (entry.fact.kind == "decision" or not entry.lasts):
                 yield entry._replace(is_settled=True)
@@ -276,9 +277,13 @@ def _open_questions(
         place = (start, start + len(sentence))
         is_open = leaves_open(following if is_question(sentence) else sentence)
         if is_open and place not in binding and len(sentence) <= _MAX_REQUEST and lines.at(start) == PROSE:
-            item = quote_words(sentence.rstrip(".!"))
+            # "I have to ask Petra" needs the question, and a reply hardly settles it
+            whole = f"{sentence} {following}" if is_question(sentence) and not is_question(following) else sentence
+            item = quote_words((whole if len(whole) <= _MAX_REQUEST else sentence).rstrip(".!"))
             if count_topic_words(item) >= (_STATEMENT_TOPIC if is_question(sentence) else _REQUEST_TOPIC):
                 binding[place] = Quoted(item, item)
+                if len(item) > len(sentence):
+                    binding[sentences.around(place[1] + 1) or place] = binding[place]
                 yield Fact("question", sentence, normalize_fact_text(sentence), *place), binding[place]
 
 

@@ -125,14 +125,14 @@ _LEAVES_OPEN = re.compile(
     r"|leave (?:it|that|this) open|open (?:point|question|issue)s?|come back to (?:it|that|this)|have to ask"
     r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
-    r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sais pas|aucune idée|on verra|à voir"
+    r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sai[st] pas|savons pas|aucune idée|on verra|à voir"
     r"|personne ne sait|en suspens)\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen sabe pendiente averig habrá veremos sais idée verra voir suspens 知道 清楚 待定 再说 sé"
+        "sehen sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 清楚 待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
