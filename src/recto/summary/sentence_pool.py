@@ -13,11 +13,11 @@ from recto.summary.sentence_score import (
     LEADING_SENTENCES,
     TermWeights,
     frequent_sentences,
-    lower_series,
     promise_of,
     score_sentence,
     term_weights,
 )
+from recto.summary.sentence_series import lower_series
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
 
 _MAX_SAMPLED_LINES = 2000

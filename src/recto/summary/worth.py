@@ -9,6 +9,7 @@ import re
 
 from recto.chat.cues import cues_in
 from recto.chat.priority import BINDING, CHATTER, NORMAL
+from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
 from recto.summary.relative_dates import is_german
 from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
@@ -151,7 +152,7 @@ _JOKES = re.compile(
     r"|\b(?:just kidding|jk|je (?:rigole|plaisante)|es broma|war (?:nur )?(?:ein )?(?:scherz|spaß)|scherzo)\b",
     re.IGNORECASE,
 )
-_MUSES = re.compile(r"(?:hm+|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
+_MUSES = re.compile(r"(?:hm+|m{2,}|(?:ha|ja|he){2,}|aha|lol|well,|let me)\b", re.IGNORECASE)
 # A pattern of which every branch starts with a character is found in a sixth of the time.
 _SPECIFIC = re.compile(
     r"`|@|https?:|/(?<=\w/)\w+[/.]\w|_(?<=\w_)\w"
@@ -258,7 +259,7 @@ def _is_news(text: str) -> tuple[bool, bool]:
         return False, False
     topics, follows = count_topic_words(text), _FOLLOWS.match(text) is not None
     if priority == BINDING or _DIGIT.search(text):
-        is_told = topics >= _MIN_TOPIC + follows
+        is_told = topics >= _MIN_TOPIC + follows and not (priority < BINDING and is_passing(text))
         return is_told, is_told
     if topics < _MIN_EXPLAINED or is_reaction(text):
         return False, False
