@@ -79,7 +79,9 @@ ADVICE = {
     "context.min_score": SettingAdvice(
         "Lower it if sources that you miss are listed as considered by `recto request show`.", "0.3"
     ),
-    "context.memory_integration": SettingAdvice("Switch it off for a chat that should know nothing from elsewhere.", "off"),
+    "context.memory_integration": SettingAdvice(
+        "Switch it off for a chat that should know nothing from elsewhere.", "off"
+    ),
     "context.use_project_memory": SettingAdvice("Switch it off where these files are meant for other programs.", "off"),
     "context.use_agent_memory": SettingAdvice("Switch it off in the agent's own agent.toml to rest its memory.", "off"),
     "context.use_user_memory": SettingAdvice("Switch it off for agents that need not know about you.", "off"),

@@ -316,14 +316,12 @@ class AsyncDesk:
     async def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
-        """What requests cost, summaries and other side calls included: of one conversation or of all, from a time on;
-        in total, or by day, model, conversation or purpose."""
+        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
         return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
 
     async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """Which documents of the vault conversations use."""
-        vault = self._vault()
-        return await asyncio.to_thread(self._reader.document_stats, vault.root, by)
+        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
 
     async def unnamed_documents(self) -> list[DocumentTally]:
         """Documents of the vault that nobody named: first those that tools came upon, then those never used."""

@@ -205,6 +205,9 @@ class Told:
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         return lambda: (self.told, self.warning)
 
+    def familiarity(self, text: str) -> float:
+        return 1.0 if text.isascii() else 0.0
+
 
 def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> None:
     finder = fill(*["Nothing of note."] * 30, "The kayak is blue.")
@@ -214,6 +217,18 @@ def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> N
     assert items(found)[:2] == [30, 0]
     assert found.hits[1].because == "near in meaning (0.80)"
     assert found.hits[0].because == "holds kayak; near in meaning (0.70)"
+
+
+def test_meaning_does_not_count_among_texts_in_a_language_that_the_embedder_does_not_know(tmp_path: Path) -> None:
+    index = KeywordIndex(tmp_path / "search.db", keeps_texts=True)
+    said = ["Ο Ned έχτισε τη βάρκα.", "Η βάρκα είναι κόκκινη.", "Σήμερα βρέχει.", "Αύριο όχι."]
+    index.add({"notes": [IndexItem(number, text, branch=number) for number, text in enumerate(said)]})
+    finder = Finder(index)
+    alone = finder.find(Query("Ned", "notes")).hits
+    numbers = list(index.in_partition(index.partition("notes")))
+    finder.vectors = Told(dict.fromkeys(numbers[1:], 0.9))
+    assert finder.find(Query("Ned", "notes")).hits == alone
+    index.close()
 
 
 def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> None:

@@ -384,3 +384,25 @@ def test_english_is_known(minilm: MiniLM, text: str) -> None:
 @pytest.mark.parametrize("text", ["wann wurde sie umbenannt", "какой двигатель", "桥", "Ai là người xây dựng cây cầu"])
 def test_other_languages_are_not_known(minilm: MiniLM, text: str) -> None:
     assert minilm.familiarity(text) < 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La casa de mi padre está en el centro de Madrid y la puerta es de color verde.",
+        "El club de Barcelona juega en la final de la copa contra el Real Madrid.",
+        "La région de Paris a une grande importance pour la France et pour le commerce.",
+        "Il re di Roma era il figlio di un generale.",
+        "Was sind die Farben von Berlin und wer ist der Patron?",
+    ],
+)
+def test_words_that_english_has_too_do_not_hide_another_language(minilm: MiniLM, text: str) -> None:
+    assert minilm.familiarity(text) == 0.0
+
+
+def test_an_english_sentence_may_quote_another_language(minilm: MiniLM) -> None:
+    assert minilm.familiarity("Who is the author of La casa de papel, and when was it made?") > 0.9
+
+
+def test_a_long_text_in_another_language_is_not_known_either(minilm: MiniLM) -> None:
+    assert minilm.familiarity("Valmistaja toimitti moottorin keväällä laivatelakalle. " * 60) == 0.0

@@ -109,6 +109,9 @@ class Nearest:
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         return lambda: (self.similarity, "")
 
+    def familiarity(self, text: str) -> float:
+        return 1.0
+
 
 @given(
     texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=30),

@@ -34,6 +34,11 @@ def test_a_part_of_a_compound_is_found() -> None:
     assert best("Welche Meisterschaft gewann er?", "Der Verein spielt dort.", "Die Weltmeisterschaft fand statt.") == 1
 
 
+def test_words_that_stand_together_in_the_question_are_found_together() -> None:
+    texts = ("The storm jib is green; the sail locker is dry.", "The sail in the locker is a jib for a storm, and dry.")
+    assert best("Where is the storm jib?", *texts) == best("Where is the storm jib?", *reversed(texts)) - 1 == 0
+
+
 def test_a_common_word_counts_less_than_what_the_question_is_about() -> None:
     texts = ("Everybody must wear a vest, and must pay.", "He is allergic to shellfish.")
     assert best("Who must not eat shellfish?", *texts) == 1

@@ -12,8 +12,8 @@ from recto.summary.ledger import mark_corrections, parse_ledger
 from recto.summary.ledger_selection import ledger_lines
 from recto.summary.message_lines import message_lines
 from recto.summary.sentence_pool import build_pool
-from recto.summary.sentence_score import without_passing_series
 from recto.summary.sentence_selection import SentenceRanking
+from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import is_empty_offer, plans_for_day
@@ -230,6 +230,49 @@ def test_a_remark_that_is_said_again_word_for_word_stays_with_what_stands_beside
     assert without_passing_series([remark, "User: The tent costs 120 euros.", remark, remark])[-1] == remark
     beside = [f"{remark} Lea hates buffets.", f"{remark} Ben sings.", f"{remark} Mei left."]
     assert without_passing_series(beside) == beside
+
+
+def test_of_two_passing_remarks_of_the_same_form_the_latest_is_told() -> None:
+    lines = [f"User: I saw that {name} got {n} replies already." for name, n in (("Ada", 7), ("Ben", 9))]
+    assert without_passing_series([*lines, "User: We hired Bruno Dumont."]) == [
+        lines[-1],
+        "User: We hired Bruno Dumont.",
+    ]
+    prices = ["User: The tent of Ada costs 120 euros.", "User: The tent of Ben costs 140 euros."]
+    assert without_passing_series(prices) == prices
+
+
+def test_an_assistants_passing_remark_is_not_worth_telling() -> None:
+    assert not is_worth_telling("Before that Ada needed 34 attempts and coffee.", is_assistant=True, is_on_topic=True)
+    assert is_worth_telling("Ada needs 34 attempts at most, so we stay with her.", is_assistant=True)
+    assert not is_worth_telling("mmm, I have to think about prices", is_assistant=False)
+
+
+def test_an_assistant_that_uses_some_of_the_users_words_for_something_general_is_not_told() -> None:
+    said = [
+        PlainMessage("user", "We hired Aisha Brandt as stage manager, visitors get their coffee from her."),
+        PlainMessage("assistant", "Average visitors forgive slow evenings whenever people serve strong coffee early."),
+        PlainMessage("user", "The hall holds 320 people."),
+    ]
+    assert "Average visitors" not in extract(said, 60, quarter)
+
+
+def test_a_sentence_about_somebody_is_no_context_of_another_about_somebody() -> None:
+    said = [
+        PlainMessage("user", "Help me to plan the fair."),
+        PlainMessage("assistant", "Everyone involved starts with long lists when there is no hurry."),
+        PlainMessage("user", "Right, talked it through with everyone at lunch: we're taking Tandem for the tickets."),
+    ]
+    told = extract(said, 120, quarter)
+    assert "Tandem" in told
+    assert "long lists" not in told
+
+
+def test_a_letter_that_the_user_liked_is_past() -> None:
+    letter = PlainMessage("assistant", "Dear parents, our school moves to 27 Castle Street on 25 August.")
+    plan = PlainMessage("assistant", "The school could move to 27 Castle Street on 25 August.")
+    weights = [message_lines([said, PlainMessage("user", "Perfect")], False)[0].weight for said in (letter, plan)]
+    assert 10 * weights[0] <= weights[1]
 
 
 def test_of_a_figure_that_changes_only_the_latest_is_told() -> None:

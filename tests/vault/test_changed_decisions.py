@@ -56,3 +56,19 @@ def test_an_unrelated_change_stays_where_it_is(tmp_path: Path) -> None:
     }
     with asked_of(tmp_path, notes) as asked:
         assert asked.quoted("Which colour did we decide to paint the door?") == ["We decided to paint the door green."]
+
+
+def test_what_holds_under_a_condition_has_changed_nothing(tmp_path: Path) -> None:
+    note = """# Heating
+
+| Valve | Room | Level |
+|---|---|---|
+| 2 | Hall | 1 |
+| 3 | Winter garden | 4 |
+
+The winter garden stays warm when the boiler is off.
+"""
+    with asked_of(tmp_path, {"Heating.md": note}) as asked:
+        assert (
+            asked.quoted("Which level does the winter garden have?")[0] == "Valve: 3 · Room: Winter garden · Level: 4"
+        )

@@ -64,3 +64,23 @@ def test_other_rows_of_the_table_that_answers_are_not_quoted(tmp_path: Path) -> 
         assert asked.quoted("What does exit code 11 mean?") == ["code: 11 · meaning: it is locked"]
         assert asked.quoted("What did the fence cost?") == ["Fence · plan: £240 · paid: £215"]
         assert len(asked.quoted("What did the fence and the gate cost?")) == 2
+
+
+VALVES = """# Greenhouse
+
+## Valves
+
+| Valve | Bed | Minutes |
+|---|---|---|
+| 1 | Lettuce | 10 |
+| 2 | Strawberry field | 25 |
+| 3 | Herbs | 5 |
+
+The strawberry field stays dry in the wind.
+"""
+
+
+def test_a_row_that_has_what_is_asked_for_in_a_column_comes_before_sentences_about_the_same(tmp_path: Path) -> None:
+    with asked_of(tmp_path, {"Greenhouse.md": VALVES}) as asked:
+        row = "Valve: 2 · Bed: Strawberry field · Minutes: 25"
+        assert asked.quoted("Which valve waters the strawberry field?")[0] == row

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
-from recto.vault.answers import found_terms, is_near, is_same_word
+from recto.vault.answers import found_terms, is_near
 from recto.vault.question import VaultQuestion, leans_on_earlier, parse_question, question_parts
+from recto.vault.related_words import is_same_word
 
 
 @pytest.fixture(scope="module")
@@ -262,3 +263,14 @@ def test_what_denies_comes_after_what_does_not_and_is_quoted_where_it_stands_alo
         assert asked.quoted("Who must not eat shellfish?")[0] == "Oskar must not eat shellfish."
     with asked_of(tmp_path / "one", {"Food.md": "# Food\n\nOskar must not eat shellfish.\n"}) as asked:
         assert asked.quoted("Who may eat shellfish?") == ["Oskar must not eat shellfish."]
+
+
+ROOF = {
+    "Dach.md": "# Dach\n\nAm Ende haben wir uns für Tonziegel entschieden, weil Blech zu laut ist.\n",
+    "Garten.md": "# Garten\n\nDie Mauer ist aus Stein. Im Mai pflanzen wir Tomaten.\n",
+}
+
+
+def test_a_compound_is_a_kind_of_what_it_ends_with(tmp_path: Path) -> None:
+    with asked_of(tmp_path, ROOF) as asked:
+        assert "Tonziegel" in asked.quoted("Für welche Ziegel haben wir uns entschieden?")[0]

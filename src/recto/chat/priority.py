@@ -31,8 +31,10 @@ _FEW_WORDS = re.compile(r"[^\s\u3040-\ud7af]{1,16}(?:\s[^\s\u3040-\ud7af]{1,16})
 _BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+|\d")
 _UNIT = r"(?:[€$£¥%°]|(?:k?m|cm|mm|mi|k?g|lbs?|[kKMGT]i?[Bb]|ms|min|mph|kWh?|USD|EUR|px)\b)"
-_FILE = r"[\w-]\.(?:py|js|ts|rs|go|c|h|java|sh|sql|md|txt|json|toml|ya?ml|csv|pdf|html)\b"
-_HARD = re.compile(rf"\d\s?{_UNIT}|[€$£¥]\s?\d|https?://|`|\w/\w+[/.]\w|{_FILE}|\w_\w|[a-z][A-Z]\w")
+_FILE = r"\.(?<=[\w-]\.)(?:py|js|ts|rs|go|c|h|java|sh|sql|md|txt|json|toml|ya?ml|csv|pdf|html)\b"
+# The first starts with a set of characters and the second with single ones: both are found without trying every place.
+_HARD = re.compile(rf"[\d€$£¥A-Z](?:(?<=\d)\s?{_UNIT}|(?<=[€$£¥])\s?\d|(?<=[a-z][A-Z])\w)")
+_HARD_NAME = re.compile(rf"https?://|`|/(?<=\w/)\w+[/.]\w|{_FILE}|_(?<=\w_)\w")
 _LEVEL = r"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b"
 _MACHINE = re.compile(
     rf"\W*(?:\d+[-/.]\d\d[-/.]\d\d[T ,]+)?\d\d:\d\d:\d\d|{_LEVEL}|\S+\s+\[?{_LEVEL}[\]:|]"
@@ -93,7 +95,8 @@ def _of_user(message: Message) -> int:
     binding = sum(_is_binding(*sentence) for sentence in sentences)
     if binding:
         return BINDING if binding == 1 else BINDING + 1
-    if len(text) <= _EXAMINED and (any(_is_fact(*sentence) for sentence in sentences) or _HARD.search(text)):
+    is_short = len(text) <= _EXAMINED
+    if is_short and (any(_is_fact(*each) for each in sentences) or _HARD.search(text) or _HARD_NAME.search(text)):
         return TELLING
     return _of_the_rest(text, sentences, CHATTER)
 
@@ -148,9 +151,10 @@ def _own_words(text: str) -> str:
 
 def _is_pasted(lines: list[str]) -> bool:
     """True for many lines that a machine wrote, or that mostly begin with the same word."""
-    lines = [_BULLET.sub("", line) for line in lines if line.strip()]
+    lines = [line for line in lines if line.strip()]
     if len(lines) <= _MANY_LINES:
         return False
+    lines = [_BULLET.sub("", line) for line in lines]
     firsts = Counter(found[0] for line in lines if (found := _FIRST_WORD.search(line)))
     machine = sum(_MACHINE.match(line) is not None for line in lines)
     return len(lines) > _TOO_MANY_LINES or 2 * max(firsts.values(), default=0) > len(lines) or 3 * machine > len(lines)

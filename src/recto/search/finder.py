@@ -43,6 +43,8 @@ MAX_SCORED, READ_BATCH = 1500, 200
 FUSION_DEPTH = 400
 # How many of the best passages are looked at again.
 LOOKED_AT = 30
+# The language of what is found is told by the beginnings of so many of the best passages.
+SAMPLED_PASSAGES, SAMPLED_CHARS = 5, 300
 # How much of their scores is still that of the first look, which knows their neighbours.
 FIRST_LOOK_SHARE = 0.2
 # What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.
@@ -76,6 +78,9 @@ class VectorSearch(Protocol):
     def prepare(self, text: Callable[[], str]) -> None: ...
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer: ...
+
+    def familiarity(self, text: str) -> float:
+        """How far similarity counts among texts in the language of this one."""
 
 
 class Finder:
@@ -139,6 +144,8 @@ class Finder:
         # before waiting: there is time for it
         texts = self.index.texts(islice(by_words, LOOKED_AT)) if self.index.keeps_texts else {}
         similarity, warning = answer()
+        if self.index.keeps_texts and similarity:
+            similarity = self._as_far_as_known(similarity, texts, by_words or similarity)
         nearest = self._accepted_similarity(query, parsed, partition, similarity)
         if self.index.keeps_texts:
             by_words, nearest = self._look_again(query.text, partition, texts, by_words, nearest)
@@ -196,6 +203,19 @@ class Finder:
     def _read(self, partition: Partition, numbers: Iterable[int]) -> None:
         if missing := [each for each in numbers if each not in partition.passages]:
             partition.put(self.index.passages(missing))
+
+    def _as_far_as_known(
+        self, similarity: Mapping[int, float], texts: Mapping[int, str], best: Iterable[int]
+    ) -> Mapping[int, float]:
+        """Similarity, less of it where the best passages are in a language that the embedder hardly knows: a question
+        of a few words, half of them names, does not tell."""
+        sampled = list(islice(best, SAMPLED_PASSAGES))
+        known_texts = texts or self.index.texts(sampled)
+        sample = " ".join(known_texts[each][:SAMPLED_CHARS] for each in sampled if each in known_texts)
+        known = self.vectors.familiarity(sample) if self.vectors else 1.0
+        if known == 1:
+            return similarity
+        return {each: known * near for each, near in similarity.items()} if known else {}
 
     def _accepted_similarity(
         self, query: Query, parsed: ParsedQuery, partition: Partition, similarity: Mapping[int, float]
@@ -312,17 +332,12 @@ def _hits(
     best: Mapping[int, float],
 ) -> list[Hit]:
     possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
-    around = {number for each in best for number in range(each - RADIUS, each + RADIUS + 1)}
-    terms = [
-        (posting.name.removesuffix("*"), around.intersection(posting.numbers))
-        for posting in parsed.postings
-        if posting.numbers
-    ]
+    reasons = _word_reasons(parsed.postings, best)
     return [
         Hit(
             partition.passages[each],
             round(min(1.0, score), 4),
-            _because(each, terms, similarity.get(each)),
+            _because(reasons.get(each, ""), similarity.get(each)),
             min(1.0, scores.get(each, 0.0) / possible),
             similarity.get(each),
         )
@@ -331,14 +346,34 @@ def _hits(
     ]
 
 
-def _because(number: int, terms: Sequence[tuple[str, set[int]]], similarity: float | None) -> str:
-    parts = []
-    if own := list(dict.fromkeys(name for name, numbers in terms if number in numbers)):
-        parts.append("holds " + ", ".join(own[:4]))
-    else:
-        around = range(number - RADIUS, number + RADIUS + 1)
-        if nearby := list(dict.fromkeys(name for name, numbers in terms if not numbers.isdisjoint(around))):
-            parts.append("stands beside what holds " + ", ".join(nearby[:3]))
-    if similarity is not None:
-        parts.append(f"near in meaning ({similarity:.2f})")
-    return "; ".join(parts) or "near to what was found"
+def _word_reasons(postings: Sequence[Posting], best: Collection[int]) -> dict[int, str]:
+    """Which words the passages hold; of those that hold none, which words are beside them."""
+    wanted = set(best)
+    held = _held_words(postings, wanted)
+    reasons = {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
+    around = {each: range(each - RADIUS, each + RADIUS + 1) for each in wanted - held.keys()}
+    beside = _held_words(postings, set(chain.from_iterable(around.values()))) if around else {}
+    places = {
+        name: place for place, name in enumerate(dict.fromkeys(posting.name.removesuffix("*") for posting in postings))
+    }
+    for each, near in around.items():
+        names = {name for number in near for name in beside.get(number, ())}
+        if names:
+            nearest = sorted(names, key=places.__getitem__)[:3]
+            reasons[each] = "stands beside what holds " + ", ".join(nearest)
+    return reasons
+
+
+def _held_words(postings: Sequence[Posting], numbers: set[int]) -> dict[int, dict[str, None]]:
+    """The words of each passage that holds some, in the order of the postings."""
+    held: dict[int, dict[str, None]] = {}
+    for posting in postings:
+        name = posting.name.removesuffix("*")
+        for each in numbers.intersection(posting.numbers):
+            held.setdefault(each, {})[name] = None
+    return held
+
+
+def _because(words: str, similarity: float | None) -> str:
+    meaning = f"near in meaning ({similarity:.2f})" if similarity is not None else ""
+    return "; ".join(filter(None, (words, meaning))) or "near to what was found"

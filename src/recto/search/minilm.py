@@ -28,6 +28,7 @@ from recto.errors import NoVectors
 from recto.home_files import make_private_folder
 from recto.locations import folder_of
 from recto.search.embedder import INSTALL_EXTRA, MINILM, load_numpy, normalize_vectors
+from recto.search.terms import is_not_english
 from recto.varint import varint
 
 if TYPE_CHECKING:
@@ -242,8 +243,9 @@ class MiniLM:
 
     def familiarity(self, text: str) -> float:
         """The model read English: words of other languages fall into many pieces."""
-        pieces = self._open_model().pieces_per_word(text)
-        return min(1.0, max(0.0, (UNKNOWN_PIECES - pieces) / (UNKNOWN_PIECES - KNOWN_PIECES)))
+        words, pieces = self._open_model().split_words(text)
+        known = (UNKNOWN_PIECES - (pieces + FEW_WORDS) / (len(words) + FEW_WORDS)) / (UNKNOWN_PIECES - KNOWN_PIECES)
+        return 0.0 if is_not_english(words) else min(1.0, max(0.0, known))
 
     def close(self) -> None:
         """Stops a running batch after its current text. The next call loads the model again."""
@@ -296,14 +298,14 @@ class _Model:
         self._zeros: NDArray[np.float32] = self._positions[0] * 0
         self._session = _session(_graph(weights, cache))
 
-    def pieces_per_word(self, text: str) -> float:
-        """Accents count as pieces, which the model does not see, and so do letters of other scripts."""
+    def split_words(self, text: str) -> tuple[list[str], int]:
+        """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
         letters = unicodedata.normalize("NFD", text[: MAX_TOKENS * MAX_CHARS_PER_TOKEN])
-        words = "".join(each for each in letters if not unicodedata.combining(each))
-        found = _WORD.findall(words)
-        ids = self._tokenizer.ids(" ".join(found), MAX_TOKENS)[1:-1]
+        words = letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
+        found = _WORD.findall(words.lower())
+        ids = self._tokenizer.ids(" ".join(found), len(letters) + 2)[1:-1]
         pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
-        return (pieces + FEW_WORDS) / (len(found) + FEW_WORDS)
+        return found, pieces
 
     def vector(self, text: str, options: Any = None) -> "NDArray[np.float32]":
         """All zeros for a text without words."""

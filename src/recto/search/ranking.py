@@ -166,7 +166,7 @@ def fuse(by_words: Mapping[int, float], similarity: Mapping[int, float]) -> dict
     best = (1.0 if by_words else 0.0) + SIMILARITY_WEIGHT * max(0.0, *similarity.values(), 0.0) or 1.0
     sums = {each: score / top for each, score in by_words.items()}
     for each, near in similarity.items():
-        sums[each] = sums.get(each, 0.0) + SIMILARITY_WEIGHT * max(0.0, near)
+        sums[each] = sums.get(each, 0.0) + (SIMILARITY_WEIGHT * near if near > 0 else 0.0)
     return {each: score / best for each, score in sums.items()}
 
 

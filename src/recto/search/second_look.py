@@ -1,19 +1,21 @@
 """A second look: scores the best passages again by their texts, which an index of words does not have.
 
-Whole words, beginnings of words and groups of four letters count. Groups of letters find compounds and the forms of
-words in any language. How rare something is, is counted among these passages: it costs nothing, and tells them apart.
+Whole words, beginnings of words, groups of four letters and pairs of words count. Groups of letters find compounds and
+the forms of words in any language, pairs find names and terms of several words. How rare something is, is counted among
+these passages: it costs nothing, and tells them apart.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from recto.search.ranking import K1, B, idf
-from recto.search.terms import COMMON_WORDS, is_spaced, query_terms, stem_word, word_forms, word_start
+from recto.search.terms import COMMON_WORDS, folded_text, is_spaced, query_terms, stem_word, word_forms, word_start
 
 # How many letters a group has: fewer are in every text, more miss what words have in common.
 GROUP_LETTERS = 4
-# How much whole words, beginnings of words and groups of letters add to a score.
-WORD_SHARE, START_SHARE, GROUP_SHARE = 0.2, 0.4, 0.4
+# How much whole words, beginnings of words, groups of letters and pairs of words add to a score.
+WORD_SHARE, START_SHARE, GROUP_SHARE, PAIR_SHARE = 0.2, 0.4, 0.4, 0.1
 # Words of any question count, but little.
 COMMON_WEIGHT = 0.3
 _QUESTION_VERBS = """
@@ -36,9 +38,15 @@ def look_again(question: str, texts: Mapping[int, str]) -> dict[int, float]:
     norms = {number: K1 * (1 - B + B * length / mean) for number, length in lengths.items()}
     groups = _groups(terms)
     counts = {group: _counts(group, texts, texts) for group in groups}
-    by_kind = ((WORD_SHARE, _words(terms)), (START_SHARE, _starts(terms)), (GROUP_SHARE, groups))
-    kinds = [(share, _score(needles, texts, norms, counts)) for share, needles in by_kind]
-    return {number: math.fsum(share * scores.get(number, 0.0) for share, scores in kinds) for number in texts}
+    by_kind = [
+        (WORD_SHARE, _words(terms)),
+        (START_SHARE, _starts(terms)),
+        (GROUP_SHARE, groups),
+        (PAIR_SHARE, _pairs(question, terms)),
+    ]
+    kinds = [(share, _score(needles, texts, norms, counts)) for share, needles in by_kind if needles]
+    whole = math.fsum(share for share, _ in kinds) or 1.0
+    return {number: math.fsum(share * scores.get(number, 0.0) for share, scores in kinds) / whole for number in texts}
 
 
 def _counts(needle: str, texts: Mapping[int, str], among: Iterable[int]) -> dict[int, int]:
@@ -80,6 +88,16 @@ def _groups(terms: Sequence[str]) -> Needles:
         for group in _groups_of(term) if is_spaced(term) else (term.removesuffix("*"),):
             found[group] = found.get(group, 0.0) + _weight(term)
     return found
+
+
+def _pairs(question: str, terms: Sequence[str]) -> Needles:
+    """Words of the question that stand side by side, both worth looking up."""
+    known = set(terms)
+    return {
+        f" {one} {other} ": max(_weight(one), _weight(other))
+        for one, other in pairwise(folded_text(question).split())
+        if one in known and other in known
+    }
 
 
 def _groups_of(word: str) -> list[str]:

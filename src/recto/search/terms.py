@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from functools import lru_cache
 
 # A longer query is looked up by this many of its words.
@@ -56,6 +56,16 @@ _COMMON_WORDS = """
     rather ready rest run seem simply since small so somebody someone sometimes somewhere tiny together told too turn
     until wait whole without word words world wrong"""
 
+# The commonest words of English, and of languages whose short words English has too, without accents.
+_ENGLISH_WORDS = """
+    the and to that for it with are be this by from have not which you were has they of is can will if what who when
+    where how why does did"""
+_OTHER_WORDS = """
+    der das und ist ein eine nicht mit von fur auf zu wer wie wo sich dem den
+    le les et est une dans qui que pour des du je vous il au
+    el los las es y una del por para como su se un en de la
+    di che della sono gli os uma nao em ao het een van niet voor zijn"""
+_ENGLISH, _NOT_ENGLISH = frozenset(_ENGLISH_WORDS.split()), frozenset(_OTHER_WORDS.split())
 
 # Below are accents, and the vowel signs of Hebrew and Arabic, which few people write; above, signs that matter.
 LAST_VOWEL_SIGN = 0x0660
@@ -251,3 +261,8 @@ def stem_word(word: str) -> str:
 def is_spaced(term: str) -> bool:
     """Whether a term is a word between spaces, not a piece of a script without them."""
     return not _RUN.match(term)
+
+
+def is_not_english(found: Sequence[str]) -> bool:
+    """Whether the commonest words of other languages outnumber those of English."""
+    return sum(word in _NOT_ENGLISH for word in found) > sum(word in _ENGLISH for word in found)

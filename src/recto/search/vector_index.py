@@ -125,6 +125,10 @@ class VectorIndex:
         running = self._running = self._thread.submit(lambda: self._find_nearest(text, partition))
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
 
+    def familiarity(self, text: str) -> float:
+        """How far the embedder knows the language of a text, from 0 to 1."""
+        return familiarity(self._embedder, text)
+
     def _wait(self, running: "Future[Mapping[int, float]]", timeout_s: float) -> tuple[Mapping[int, float], str]:
         try:
             return running.result(max(0.0, timeout_s)), ""

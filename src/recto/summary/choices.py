@@ -6,6 +6,8 @@ Knows a list and the sentence that answers it.
 import re
 from collections.abc import Sequence
 
+from recto.text import text_cache
+
 _ITEM = re.compile(r"^[ \t]*(?:\*\*)?(\d{1,2}[.)]|[A-H][.)]|[-*•])(?:\*\*)?[ \t]+(?=\S)(.*\S)", re.MULTILINE)
 _MIN_OPTIONS, _MAX_OPTIONS = 2, 12
 _ORDINALS = (
@@ -38,6 +40,7 @@ _DECLINES = re.compile(r"(?:not|no|nicht|nein|pas|non|neither|anything but|defin
 _MAX_CHOICE = 120
 
 
+@text_cache(2048)  # the reply, the message before it and the ledger ask
 def listed_options(text: str) -> tuple[str, ...]:
     """The items of a list that a reply proposes: the numbered ones, if there are some."""
     items = _ITEM.findall(text)

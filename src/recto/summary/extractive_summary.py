@@ -19,8 +19,9 @@ from recto.summary.message_lines import PlainMessage as PlainMessage
 from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
 from recto.summary.sentence_pool import SentencePool, build_pool
-from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding, without_passing_series
+from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
+from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence, sentences, terms
 from recto.summary.source_lines import (
     FORMER_SUMMARY,

@@ -17,7 +17,7 @@ from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
 from recto.summary.sentence_score import CALENDAR, TermWeights
 from recto.summary.sentences import terms
 from recto.summary.source_lines import ScoredSentence
-from recto.summary.statements import asks_politely, says_little
+from recto.summary.statements import asks_politely, leaves_open, says_little
 from recto.summary.worth import is_worth_telling, needs_context, reports
 from recto.text import text_cache
 
@@ -210,7 +210,8 @@ def is_reported(kind: str, sentence: str) -> bool:
 
 def _asked(item: str) -> list[Fact]:
     """What the user asks in an item of a former ledger, which is still open."""
-    kind = "question" if item.endswith(("?", "？")) else "request" if asks_politely(item) else ""
+    is_open = item.endswith(("?", "？")) or ("?" in item and leaves_open(item))
+    kind = "question" if is_open else "request" if asks_politely(item) else ""
     return [Fact(kind, item, item.lower(), 0, len(item))] if kind else []
 
 

@@ -63,7 +63,7 @@ _SELF_EVIDENT = ("path", "url", "command", "error")
 # In machine output these are anything that is capitalised or in quotes.
 _PEOPLES = ("name", "quote", "identifier")
 # Every fact but a decision has one of these.
-_MAY_TELL = re.compile(r"[^\x00-\x7f]|[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
+_MAY_TELL = re.compile(r"[\d\"`/@_$]|\S [A-Z]|[A-Z]\S* [A-Z]|^[A-Z]\w*[A-Z]|\w\.\w|--\w|rror:|xception:")
 # What a user gives to be used is listed, however it is worded.
 _GIVEN = (*_SELF_EVIDENT, "version", "identifier")
 # These need a sentence that is worth telling, even the user's.
@@ -148,7 +148,7 @@ def has_entries(text: str, lines: LineKinds) -> bool:
         return False
     has_output = len(lines.starts) != lines.kinds.count(PROSE)
     return has_output or any(
-        (_MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
+        (not sentence.isascii() or _MAY_TELL.search(sentence) or rate_sentence(sentence) == BINDING)
         and is_worth_telling(sentence, is_assistant=True)
         for _, sentence in sentences_of(text).positions
     )
@@ -157,7 +157,7 @@ def has_entries(text: str, lines: LineKinds) -> bool:
 def entries_settled(text: str, message: Message, before: AskedBefore | None) -> Iterator[LedgerEntry]:
     """What was asked in the message before this one, and is settled or said to be open by it."""
     if before and before.role != message.role:
-        yield from _settled(text, before, is_at_work=bool(message.calls))
+        yield from _settled(text, message, before)
 
 
 class _Told:
@@ -198,14 +198,16 @@ class _Told:
         return at is None or is_reported(fact.kind, self.sentences.positions[at][1])
 
 
-def _settled(text: str, before: AskedBefore, *, is_at_work: bool) -> Iterator[LedgerEntry]:
+def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:
     """What was asked before this text: that it was done, or that it is still open."""
     asked = before.question
     if before.role == "user" and before.entries:
-        is_done, is_answered, is_small_talk = is_at_work or settles(text), answers(text), is_small_talk_reply(text)
+        is_done, is_answered = bool(message.calls) or settles(text), answers(text)
+        is_small_talk = is_small_talk_reply(text)
         requests = {entry.text for entry in before.entries if entry.fact.kind == "request"}
         for entry in before.entries:
-            is_past = is_done if entry.text in requests else is_answered if is_question(entry.text) else is_small_talk
+            is_asked = is_question(entry.text) and not leaves_open(entry.text)
+            is_past = is_done if entry.text in requests else is_answered if is_asked else is_small_talk
             is_past = is_past and not (is_small_talk and plans_for_day(entry.text))
             if is_past and (entry.fact.kind == "decision" or not entry.lasts):
                 yield entry._replace(is_settled=True)
@@ -275,9 +277,13 @@ def _open_questions(
         place = (start, start + len(sentence))
         is_open = leaves_open(following if is_question(sentence) else sentence)
         if is_open and place not in binding and len(sentence) <= _MAX_REQUEST and lines.at(start) == PROSE:
-            item = quote_words(sentence.rstrip(".!"))
+            # "I have to ask Petra" needs the question, and a reply hardly settles it
+            whole = f"{sentence} {following}" if is_question(sentence) and not is_question(following) else sentence
+            item = quote_words((whole if len(whole) <= _MAX_REQUEST else sentence).rstrip(".!"))
             if count_topic_words(item) >= (_STATEMENT_TOPIC if is_question(sentence) else _REQUEST_TOPIC):
                 binding[place] = Quoted(item, item)
+                if len(item) > len(sentence):
+                    binding[sentences.around(place[1] + 1) or place] = binding[place]
                 yield Fact("question", sentence, normalize_fact_text(sentence), *place), binding[place]
 
 

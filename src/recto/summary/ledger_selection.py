@@ -2,7 +2,7 @@
 message takes all of the room. Items of a former ledger compete with new ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recto.summary.facts import find_facts, is_passing
@@ -13,7 +13,7 @@ from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
 from recto.summary.worth import is_platitude
 
-_WEIGHTY, _USUAL_COST, _MAX_REPEATED = 2.0, 24, 2
+_WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
 _OF_TOOLS = ("error", "url")
 
 
@@ -135,4 +135,25 @@ class _Draft:
         return f"#{number}: " if role == "user" else f"#{number} {role}: "
 
     def lines(self) -> tuple[str, ...]:
-        return tuple(self._head(number) + ITEM_SEPARATOR.join(items) for number, items in sorted(self.chosen.items()))
+        lines = ((number, ITEM_SEPARATOR.join(_joined(items))) for number, items in sorted(self.chosen.items()))
+        return tuple(self._head(number) + items for number, items in lines)
+
+
+def _joined(items: Iterable[str]) -> list[str]:
+    """Items of one message, those that overlap as one: each may bring the sentence beside it."""
+    found: list[str] = []
+    for item in items:
+        other = next((each for each in found if _overlap(each, item) or _overlap(item, each)), None)
+        if other is None:
+            found.append(item)
+        elif size := _overlap(other, item):
+            found[found.index(other)] = other + item[size:]
+        else:
+            found[found.index(other)] = item + other[_overlap(item, other) :]
+    return found
+
+
+def _overlap(first: str, second: str) -> int:
+    """How many characters at the end of the first begin the second, if these are more than a word."""
+    sizes = range(min(len(first), len(second)), _MIN_OVERLAP, -1)
+    return next((size for size in sizes if first.endswith(second[:size])), 0)

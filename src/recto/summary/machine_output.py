@@ -184,7 +184,7 @@ _FENCE_LINE = re.compile(r"(?:```|~~~)\S*$")
 def is_noise(sentence: str) -> bool:
     """Whether it is brackets, a fence, base64 or hexadecimal: characters that tell a reader nothing."""
     start = sentence[:_MAX_INSPECTED]
-    if not _WORD_CHAR.search(start) or _FENCE_LINE.match(start):
+    if not start[:1].isalnum() and (not _WORD_CHAR.search(start) or _FENCE_LINE.match(start)):
         return True
     if len(start) < 40 or (len(start) < 160 and _PROSE_WORDS.search(start)):
         return False

@@ -14,7 +14,7 @@ from recto.summary.choices import chosen_options, listed_options
 from recto.summary.decisions import content_terms
 from recto.summary.machine_output import is_noise
 from recto.summary.sentences import is_question, rate_sentence, sentences, terms
-from recto.summary.source_lines import SourceLine
+from recto.summary.source_lines import MIN_TOPIC_TERM, SourceLine
 from recto.summary.statements import accepts, answers, is_draft, is_empty_offer, is_small_talk_reply, settles
 from recto.summary.worth import needs_context
 
@@ -25,10 +25,12 @@ _RECENCY = 0.3
 _LONG_PROMPT, _LONG_PROMPT_WEIGHT = 1500, 0.4
 # The task is in one of the first messages, after greetings.
 _MAX_GREETINGS, _MAX_GREETING_CHARACTERS = 12, 2000
-# Of a message beside another, so much tells what the two are about, in words of at least so many letters.
-_MAX_NEAR, _MIN_TERM = 600, 5
+# Of a message beside another, so much tells what the two are about.
+_MAX_NEAR = 600
 # What somebody quotes to have it rephrased is not what he talks about.
 _QUOTED = re.compile(r"""["“„«][^"“”„«»]*(?:["”“»]|$)""")
+# A question of a language without question marks is told by its last characters.
+_MAX_ENDING = 12
 # The reply to a message comes after at most so many tool results.
 MAX_ROUNDS = 12
 
@@ -65,7 +67,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
         settled = message.role == "user" and is_settled(message.text, messages[at + 1 : at + 1 + MAX_ROUNDS])
         around = topics[max(0, at - 1) : at + 2] if message.role == "assistant" else []
         is_accepted = _is_accepted(messages, at)
-        weight *= _ACCEPTED_WEIGHT if is_accepted else _DRAFT_WEIGHT if _is_draft(message) else 1
+        weight *= _DRAFT_WEIGHT if _is_draft(message) else _ACCEPTED_WEIGHT if is_accepted else 1
         options, chosen = _choice(messages, at)
         lines.append(
             SourceLine(
@@ -93,7 +95,7 @@ def _topic(message: PlainMessage) -> frozenset[str]:
     if message.role != "user":
         return frozenset()
     said = _QUOTED.sub(" ", message.text[:_MAX_NEAR])
-    return frozenset(term for term in content_terms(said) if len(term) >= _MIN_TERM)
+    return frozenset(term for term in content_terms(said) if len(term) >= MIN_TOPIC_TERM)
 
 
 def _is_accepted(messages: Sequence[PlainMessage], at: int) -> bool:
@@ -141,7 +143,10 @@ def _is_answer(messages: Sequence[PlainMessage], at: int) -> bool:
     """Whether the assistant's message before ends with a question, other than whether to go on."""
     if not at or (messages[at - 1].role, messages[at].role) != ("assistant", "user"):
         return False
-    last = (sentences(messages[at - 1].text[-_MAX_NEAR:]) or [""])[-1]
+    said = messages[at - 1].text[-_MAX_NEAR:].rstrip()
+    if said.endswith((".", "!", ":")) and said[-_MAX_ENDING:].isascii():  # as most do
+        return False
+    last = (sentences(said) or [""])[-1]
     return is_question(last) and not is_empty_offer(last)
 
 

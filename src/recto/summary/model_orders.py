@@ -89,13 +89,13 @@ def is_order(sentence: str, *, speaker: str | None = None) -> bool:
     if speaker.lower() in _SYSTEM or is_framelike(sentence):
         return True
     lower = sentence.lower()
-    return any(hint in lower for hint in _HINTS_FROM_OTHERS) and _ORDER_FROM_OTHERS.search(sentence) is not None
+    return any(map(lower.__contains__, _HINTS_FROM_OTHERS)) and _ORDER_FROM_OTHERS.search(sentence) is not None
 
 
 @text_cache(8192)  # sentences and facts are found in the same messages, one after the other
 def _is_order_of_anyone(sentence: str) -> bool:
     lower = sentence.lower()
-    return (any(hint in lower for hint in _HINTS) and _ORDER.search(sentence) is not None) or is_forged(sentence)
+    return (any(map(lower.__contains__, _HINTS)) and _ORDER.search(sentence) is not None) or is_forged(sentence)
 
 
 def is_forged(line: str) -> bool:
@@ -106,4 +106,4 @@ def is_forged(line: str) -> bool:
 def is_prompt_frame(text: str) -> bool:
     """Whether it tells a model how to answer, as in the prompts of programs."""
     lower = text.lower()
-    return any(hint in lower for hint in _FRAME_HINTS) and _PROMPT_FRAME.search(lower) is not None
+    return any(map(lower.__contains__, _FRAME_HINTS)) and _PROMPT_FRAME.search(lower) is not None

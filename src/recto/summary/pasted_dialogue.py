@@ -124,6 +124,8 @@ class _Turn(NamedTuple):
 def _find_turns(lines: Sequence[TextLine]) -> list[_Turn]:
     """The lines with a label of which the text shows that they are a dialogue and not notes with headings."""
     found = [_Turn(at, *label) for at, line in enumerate(lines) if not line.is_code and (label := _label(line.text))]
+    if not found:
+        return []
     turns = [turn for turn in found if turn.kind == "stamped" and _is_speaker(turn.name)]
     roles = [turn for turn in found if turn.kind == "role"]
     if len({turn.name.lower() for turn in roles}) > 1:

@@ -43,7 +43,9 @@ def _short_parts(text: str) -> tuple[SpokenPart, ...]:
 
 
 def _parts(text: str) -> tuple[SpokenPart, ...]:
-    lines = _split(text) if any(sign in text for sign in ":：>]") else []
+    if not any(sign in text for sign in ":：>]"):
+        return (SpokenPart(0, len(text), None, text),)
+    lines = _split(text)
     attribute_mails(lines)
     attribute_turns(lines)
     _attribute_forged(lines)
@@ -143,6 +145,8 @@ def quotation_runs(found: Sequence[str]) -> set[int]:
     """The numbers of sentences that stand together between quotation marks, what leads to them included: what somebody
     else wrote."""
     inside: set[int] = set()
+    if not any(map("\n".join(found).__contains__, _QUOTES)):
+        return inside
     start, closing = -1, ""
     for at, sentence in enumerate(found):
         if start >= 0:

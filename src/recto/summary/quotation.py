@@ -302,7 +302,9 @@ def quote_decision(decision: Fact, text: str, sentences: Sentences, clause: str)
         whole = _item(text[decision.start : after[1]], most=_MAX_BINDING)
         return Quoted(whole, whole)
     if before and refers_back(decision.text) and decision.end - before[0] <= _MAX_BINDING:
-        return Quoted(_item(text[before[0] : decision.end], most=_MAX_BINDING), short)
+        whole = _item(text[before[0] : decision.end], most=_MAX_BINDING)
+        # "He needs to know by 1 April" tells nobody who
+        return Quoted(whole, whole if refers_back(short) or leans_back(short) else short)
     item = _item(decision.text, most=_MAX_BINDING) if len(decision.text) <= _MAX_WHOLE else short
     return Quoted(item, short if short in item else item)
 

@@ -13,11 +13,11 @@ from recto.summary.sentence_score import (
     LEADING_SENTENCES,
     TermWeights,
     frequent_sentences,
-    lower_series,
     promise_of,
     score_sentence,
     term_weights,
 )
+from recto.summary.sentence_series import lower_series
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
 
 _MAX_SAMPLED_LINES = 2000
@@ -64,23 +64,22 @@ def _best(
     frequent: frozenset[str],
 ) -> Iterator[ScoredSentence]:
     """The best of a period. Once there are enough, those that promise less are not scored."""
-    promised = [(promise_of(sentence, lines[at], weights), at, sentence) for at, sentence in sentences]
-    promised.sort(key=lambda found: -found[0].highest - _task_bonus(lines[found[1]], found[2]))
+    promises = [promise_of(sentence, lines[at], weights) for at, sentence in sentences]
+    bonuses = [_task_bonus(lines[at], sentence) for at, sentence in sentences]
+    highest = [promise.highest + bonus for promise, bonus in zip(promises, bonuses, strict=True)]
     ranks: list[float] = []
-    scored: list[tuple[float, float, int, LineSentence]] = []
-    for promise, at, sentence in promised:
-        line = lines[at]
-        bonus = _task_bonus(line, sentence)
-        if len(ranks) == most and promise.highest + bonus <= ranks[0]:
+    scored: list[tuple[float, int, int, float, LineSentence]] = []
+    for number in sorted(range(len(sentences)), key=highest.__getitem__, reverse=True):
+        if len(ranks) == most and highest[number] <= ranks[0]:
             break
-        score = score_sentence(sentence, line, weights, frequent, promise)
+        (at, sentence), bonus = sentences[number], bonuses[number]
+        score = score_sentence(sentence, lines[at], weights, frequent, promises[number])
         (heapq.heappush if len(ranks) < most else heapq.heappushpop)(ranks, score + bonus)
-        scored.append((score + bonus, score, at, sentence))
-    scored.sort(key=lambda found: (found[2], found[3].position))  # of equals, the earlier
-    for _, score, at, found in heapq.nlargest(most, scored, lambda found: found[0]):
+        scored.append((-score - bonus, at, sentence.position, score, sentence))
+    for _, at, _, score, found in heapq.nsmallest(most, scored):  # of equals, the earlier
         yield ScoredSentence(at, found.position, found.text, found.terms, score, found.speaker)
 
 
 def _task_bonus(line: SourceLine, sentence: LineSentence) -> int:
     """Makes sure that the start of the task is in the pool."""
-    return 10 * (line.is_task and sentence.position < LEADING_SENTENCES and sentence.speaker is None)
+    return 10 if line.is_task and sentence.position < LEADING_SENTENCES and sentence.speaker is None else 0

@@ -6,16 +6,13 @@ Knows one sentence and the weights of terms in the whole conversation, not which
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from msgspec.structs import replace
-
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
-from recto.summary.facts import is_passing
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
 from recto.summary.sentences import (
@@ -26,11 +23,11 @@ from recto.summary.sentences import (
     leans_back,
     rate_sentence,
     refers_back,
-    sentences,
     word_set,
 )
 from recto.summary.source_lines import (
     ASSISTANT,
+    MIN_TOPIC_TERM,
     TOOL,
     USER,
     LineSentence,
@@ -53,10 +50,8 @@ LEADING_SENTENCES = 3
 _PRIORITY_BONUS = {BINDING: 0.8, TELLING: 0.4}
 _BOLD_BONUS, _CHOICE_BONUS, _ANSWER_BONUS = 0.4, 0.8, 0.4
 _FACT_BONUS = (0.0, 0.2, 0.3, 0.4)
-_EVENT_BONUS = 0.3
-_TASK_START_FACTOR = 1.6
-_SMALL_TALK_FACTOR, _UNWORTHY_FACTOR = 0.01, 0.04
-_PASTED_OUTPUT_FACTOR = 0.5
+_EVENT_BONUS, _TASK_START_FACTOR = 0.3, 1.6
+_SMALL_TALK_FACTOR, UNWORTHY_FACTOR, _PASTED_OUTPUT_FACTOR = 0.01, 0.04, 0.5
 # What others said is told after what its author says of it, and their orders to a model bind nobody.
 _QUOTED_FACTOR = 0.4
 _ORDER_FACTOR = 0.002
@@ -76,16 +71,13 @@ _EVENTLESS_FACTOR, _EVENTLESS_LISTING_FACTOR, _FREQUENT_FACTOR = 0.15, 0.1, 0.5
 # What recurs in message after message, and what tells a model how to answer, is the frame of a prompt.
 _BOILERPLATE_FACTOR = 0.3
 _MIN_REPETITIONS, _MIN_BOILERPLATE = 3, 25
-_MIN_ROW_TERMS = 6
-_MIN_BINDING_SCORE = 0.6
+_MIN_ROW_TERMS, _MIN_BINDING_SCORE = 6, 0.6
 # The first sentences of a reply answer, the others tell more.
 _MAX_ANSWER_SENTENCES = 2
-# An assistant's sentence with so many of the user's terms is about what the user talks about.
-_MIN_SHARED_TERMS = 2
+# An assistant's sentence with so many of the user's terms, and of its own, is about what the user talks about.
+_MIN_SHARED_TERMS, _MIN_SHARED = 2, 0.5
 # A reply says nothing new if this much of it is the user's, by terms of so many letters.
 _REPEATED_SHARE, _MIN_TERM = 0.6, 4
-_SERIES_FACTOR = 0.7
-_MIN_SERIES, _MIN_ECHOES, _MIN_SERIES_WORDS, _MAX_SERIES_WORDS = 3, 2, 3, 8
 _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
 # Longer sentences lose score with the square root of their length.
 _LONG_SENTENCE = 240
@@ -102,7 +94,6 @@ _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
-_STATUS = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBERED = re.compile(r"#?\d+:")
 # Praise, wishes and thanks for what the other has said.
 _REACTION = re.compile(
@@ -168,13 +159,13 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     # the 3 keeps a lone word from being the most central of all
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
-    highest = line.weight * factor * (base + _highest_bonus(start, line, label)) / _length(text)
-    return Promise(highest, base, facts, label)
+    highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
+    if facts is None and "**" not in start:  # a row
+        highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
+    return Promise(line.weight * factor * highest / _length(text), base, facts, label)
 
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
-    if label == TOOL:
-        return _EVENT_BONUS
     priority = rate_sentence(start)
     bonus = _PRIORITY_BONUS.get(priority, 0.0) + (_BOLD_BONUS if "**" in start else 0.0)
     if label == ASSISTANT:
@@ -201,14 +192,14 @@ def score_sentence(
         return highest  # noise
     is_quoted = sentence.speaker is not None
     worth = _worth_factor(sentence, line, start, label) if label != TOOL else 1.0
-    if worth == _UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
+    if worth == UNWORTHY_FACTOR and not is_order(start, speaker=sentence.speaker):
         worth = _SMALL_TALK_FACTOR if rate_sentence(start) == CHATTER else worth
         return line.weight * score * worth * (_QUOTED_FACTOR if is_quoted else 1.0) / _length(text)
     if label == TOOL:
         is_listing = sentence.is_code or _LISTED.match(start) is not None or has_code_punctuation(start)
         score = _score_output(score, start, text in frequent, is_listing=is_listing)
         if score > MIN_USEFUL_SCORE and not is_listing and refers_back(start) and not stands_alone(start):
-            score *= _UNWORTHY_FACTOR  # a sentence of a document about nobody knows what
+            score *= UNWORTHY_FACTOR  # a sentence of a document about nobody knows what
     else:
         score = _score_speech(score, start, label, is_quoted=is_quoted, is_settled=line.is_settled)
         score += _reply_bonus(sentence, line)
@@ -228,19 +219,19 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
     is_worth = line.is_task or (
         not sentence.is_code
         and not _is_rejected(sentence.text, line)
-        and not _is_repeated(sentence, line)
+        and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and sentence_priority(start) != BINDING and not plans_for_day(start))
         and is_worth_telling(
             start,
             is_assistant=label == ASSISTANT,
             is_settled=line.is_settled,
             is_quoted=sentence.speaker is not None,
-            is_on_topic=line.is_former or len(sentence.terms & line.about) >= _MIN_SHARED_TERMS,
+            is_on_topic=line.is_former or _is_on_topic(sentence, line),
             is_accepted=line.is_accepted or line.is_former,
         )
     )
     if not is_worth:
-        return _UNWORTHY_FACTOR
+        return UNWORTHY_FACTOR
     if label != ASSISTANT:
         return 1.0
     if is_about_self(start):
@@ -272,63 +263,16 @@ def _is_repeated(sentence: LineSentence, line: SourceLine) -> bool:
     return bool(known) and len(known) >= _REPEATED_SHARE * len(content) and not numeric_terms(content - known)
 
 
+def _is_on_topic(sentence: LineSentence, line: SourceLine) -> bool:
+    """Whether an assistant speaks of what the user speaks of, and hardly of anything else."""
+    content = sum(len(term) >= MIN_TOPIC_TERM for term in sentence.terms)
+    shared = len(sentence.terms & line.about)
+    return shared >= _MIN_SHARED_TERMS and shared >= _MIN_SHARED * content
+
+
 def is_binding(sentence: ScoredSentence) -> bool:
     """Whether it binds, and is more than the frame of a prompt."""
     return sentence.score >= _MIN_BINDING_SCORE and rate_sentence(sentence.text[:_MAX_INSPECTED]) == BINDING
-
-
-def lower_series(pool: Sequence[ScoredSentence], lines: Sequence[SourceLine]) -> list[ScoredSentence]:
-    """What is said again and again, of others with other figures, counts for less; of an assistant's, of a tool's, of
-    passing remarks and of one figure that changes only the latest is worth telling."""
-    output = [one for one in pool if lines[one.line].label == TOOL]
-    latest = {_STATUS.sub("0", one.text): one.key for one in output}
-    factors = {one.key: _UNWORTHY_FACTOR for one in output if latest[_STATUS.sub("0", one.text)] != one.key}
-    for found in _series(pool, lambda sentence: sentence.text):
-        if len({one.text for one in found}) >= _MIN_SERIES:
-            replaced = _replaced([one.text for one in found])
-            for at, one in enumerate(found):
-                is_earlier, binds = one is not found[-1], is_binding(one)
-                if (is_earlier and lines[one.line].label == ASSISTANT) or (not binds and at in replaced):
-                    factors[one.key] = _UNWORTHY_FACTOR
-                elif not binds:
-                    factors.setdefault(one.key, _SERIES_FACTOR)
-    return [replace(one, score=one.score * factors.get(one.key, 1.0)) for one in pool] if factors else list(pool)
-
-
-def without_passing_series(lines: Sequence[str]) -> list[str]:
-    """Lines of a summary without repetitions and what later lines of the same form replace."""
-    outcomes = [(at, _STATUS.sub("0", line)) for at, line in enumerate(lines) if line.startswith(TOOL)]
-    newest = {line: at for at, line in outcomes}
-    dropped = {at for at, line in outcomes if newest[line] != at}
-    for label, least in ((USER, _MIN_SERIES), (ASSISTANT, _MIN_ECHOES)):
-        said = [(at, line.removeprefix(label)) for at, line in enumerate(lines) if line.startswith(label)]
-        remarks = [(at, text) for at, text in said if len(sentences(text)) == 1 and rate_sentence(text) != BINDING]
-        for found in _series(remarks, lambda remark: remark[1], least):
-            replaced = _replaced([text for _, text in found]) if label == USER else range(len(found) - 1)
-            dropped |= {found[at][0] for at in replaced}
-    latest = {line: at for at, line in enumerate(lines)}
-    return [line for at, line in enumerate(lines) if at not in dropped and (latest[line] == at or not line.strip())]
-
-
-def _replaced(texts: Sequence[str]) -> set[int]:
-    """Which of a series are out of date: passing remarks, and those of which only a figure has changed since."""
-    latest = {_STATUS.sub("0", text): at for at, text in enumerate(texts)}
-    return {
-        at
-        for at, text in enumerate(texts[:-1])
-        if is_passing(text) or (len(_STATUS.findall(text)) == 1 and latest[_STATUS.sub("0", text)] != at)
-    }
-
-
-def _series(found: Iterable[Told], text_of: Callable[[Told], str], least: int = _MIN_SERIES) -> list[list[Told]]:
-    """Those with the same words but for names and figures, if there are several."""
-    alike: dict[tuple[str, ...], list[Told]] = {}
-    for one in found:
-        written = (word.strip(".!") for word in text_of(one)[:_MAX_INSPECTED].split())
-        words = tuple(word for word in written if word.islower() and word.isalpha())
-        if len(words) >= _MIN_SERIES_WORDS:
-            alike.setdefault(words[:_MAX_SERIES_WORDS], []).append(one)
-    return [each for each in alike.values() if len(each) >= least]
 
 
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
@@ -345,11 +289,14 @@ def _count_facts(sentence: LineSentence, start: str) -> int | None:
 
 def _score_output(score: float, start: str, is_frequent: bool, *, is_listing: bool) -> float:
     """In machine output, events matter most; code and what surrounds every output tell nothing."""
-    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
-        score += _EVENT_BONUS
-    else:
-        score *= _EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR
+    score = _score_event(score, start, is_listing=is_listing)
     return _FREQUENT_FACTOR * score if is_frequent else score
+
+
+def _score_event(score: float, start: str, *, is_listing: bool = False) -> float:
+    if len(start) <= _MAX_EVENT and _EVENT.search(start) and not _OF_DOCUMENT.match(start):
+        return score + _EVENT_BONUS
+    return score * (_EVENTLESS_FACTOR if not is_listing else _EVENTLESS_LISTING_FACTOR)
 
 
 def _score_speech(score: float, start: str, label: str, *, is_quoted: bool, is_settled: bool) -> float:

@@ -23,7 +23,7 @@ _UNSPACED = (
 )
 IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 # One character set at the very start keeps the scan fast; what follows the stop is inspected afterwards.
-_STOP = re.compile(r"""[.!?…؟۔।॥։።。！？｡]++["'”’»)\]}*_`」』】）]*+""")
+_STOP = re.compile(r"""[.!?…؟۔।॥։።。！？｡][.!?…؟۔।॥։።。！？｡]*+["'”’»)\]}*_`」』】）]*+""")
 _EAST_ASIAN_STOP = re.compile(r"""[.!?…؟۔।॥։።]*[。！？｡]""")
 _NEXT = re.compile(r"\s++(\S)")
 _OPENING = "([{\"'„“‘«*_`"
@@ -125,7 +125,6 @@ def _is_wrapped(line: str, following: str) -> bool:
     return not _CODE_CHARS.search(last) and not _CODE_CHARS.search(following)
 
 
-@text_cache(4096)
 def _split_line(line: str) -> tuple[str, ...]:
     found, start = list[str](), 0
     for stop in _STOP.finditer(line):
@@ -139,7 +138,7 @@ def _split_line(line: str) -> tuple[str, ...]:
 def _ends_sentence(line: str, stop: re.Match[str]) -> bool:
     """East Asian full stops always end a sentence; for all others the following text decides."""
     marks, following = stop[0], _NEXT.match(line, stop.end())
-    if _EAST_ASIAN_STOP.match(marks):
+    if not marks.isascii() and _EAST_ASIAN_STOP.match(marks):
         return True
     if following is None:
         return marks[-1] in "!?" and IS_UNSPACED.match(line, stop.end()) is not None
@@ -202,7 +201,9 @@ def terms(sentence: str) -> set[str]:
     if start.isascii():
         words = _ASCII_WORD.findall(start)
     else:
-        words = [term for word in _WORD.findall(start) for term in _character_pairs(word)]
+        words = _WORD.findall(start)
+        if IS_UNSPACED.search(start):
+            words = [term for word in words for term in _character_pairs(word)]
     return {word if len(word) <= _STEM_LENGTH or not word.isalpha() else word[:_STEM_LENGTH] for word in words}
 
 
@@ -312,8 +313,7 @@ _UNSPACED_BINDING = re.compile(
 _UNSPACED_SMALL_TALK = re.compile(
     r"(?:(?:谢谢|多谢|感谢|不客气|你好|您好|哈+|好的?|嗯+|是啊|是的|对的?|明白了?|知道了|没问题|再见|太好了|当然(?:可以)?|不错|了|你|您|啊|呀|吧"
     r"|ありがとう(?:ございま(?:す|した))?|こんにちは|こんばんは|おはよう(?:ございます)?|はい|ええ|わかりました|分かりました|承知(?:しました|です)"
-    r"|了解(?:です|しました)?|いいですね|よかったです|すみません|もちろん(?:です)?|どういたしまして|それは|ね|よ"
-    r"|감사합니다|고맙습니다|안녕하세요|네|알겠습니다|좋아요)[\s，,！!。、.~～…]*)+"
+    r"|了解(?:です|しました)?|いいですね|よかったです|すみません|もちろん(?:です)?|どういたしまして|それは|ね|よ|감사합니다|고맙습니다|안녕하세요|네|알겠습니다|좋아요)[\s，,！!。、.~～…]*)+"
 )
 UNSPACED_NUMBER = re.compile(
     "[〇零一二三四五六七八九十百千万亿億两]{2,}|[二三四五六七八九十](?=[元円年月日号時时点分名人岁歳个個台間部杯%])|\\d"

@@ -27,6 +27,7 @@ from recto.summary.sentences import (
     refers_back,
     tagged_sentences,
     terms,
+    word_set,
 )
 from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, is_reaction, says_little
 from recto.summary.truncation import leading_lines, trailing_lines
@@ -51,6 +52,11 @@ _MAX_ELLIPTIC_SPACES, _MAX_ELLIPTIC_CHARACTERS = 7, 12
 _MAX_REFUSAL = 60
 # Terms that tell a topic have so many letters; a sentence with fewer topic words is understood beside another.
 _MIN_TOPIC, _MIN_TOPICS, _MAX_AGREEMENT, _MAX_ANSWER_TOPICS = 5, 2, 4, 3
+# Two sentences that speak of somebody need not speak of the same, in terms.
+_ANYBODY = word_set(
+    "everyon everybo someone somebod anyone anybody nobody everyth somethi anythin nothing jemand niemand alles etwas "
+    "nichts alguien nadie todos quelque personn"
+)
 _MAX_SENTENCES_SINCE = 2
 # A user's message that is no longer than this is one thought: what it begins with says what it is about.
 _SHORT_MESSAGE = 160
@@ -70,6 +76,8 @@ _ANNOUNCES = re.compile(
 _NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
 _FIGURE = re.compile(r"[\d.,:]+\D{0,3}$")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
+MIN_TOPIC_TERM = 5
+"""Terms with fewer letters do not tell what somebody talks about."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -159,8 +167,11 @@ class LineReader:
         # an empty sentence after each end leaves a gap in the positions: only neighbours are joined again
         found = [sentence for end in ends for sentence in (*self._attributed(end, line), ("", False, None))]
         step = len(found) // _MAX_SENTENCES + 1
-        sample = [(at, *found[at]) for at in range(0, len(found), step) if found[at][0]]
-        return [LineSentence(at, text, terms(text), is_code, speaker) for at, text, is_code, speaker in sample]
+        return [
+            LineSentence(at, sentence, terms(sentence), is_code, speaker)
+            for at, (sentence, is_code, speaker) in zip(range(0, len(found), step), found[::step], strict=True)
+            if sentence
+        ]
 
     def _attributed(self, text: str, line: int) -> Iterator[tuple[str, bool, str | None]]:
         """Sentences with their speakers; what two of them say is not joined either."""
@@ -320,7 +331,7 @@ class SentenceContext(Struct):
         line = self._other_speaker(sentence.line, -1)
         said = self.reader.cached_sentences(line) if line is not None else []
         said = [found for found in said if _is_meaningful(found) and not found.is_code and _tells(found.text)]
-        topic = {term for term in sentence.terms if len(term) >= _MIN_TOPIC}
+        topic = {term for term in sentence.terms if len(term) >= _MIN_TOPIC} - _ANYBODY
         found = max(said, key=lambda found: (len(topic & found.terms), "**" in found.text), default=None)
         if line is None or found is None or is_empty_offer(found.text) or is_draft(self.reader.lines[line].text):
             return None

@@ -125,14 +125,14 @@ _LEAVES_OPEN = re.compile(
     r"|leave (?:it|that|this) open|open (?:point|question|issue)s?|come back to (?:it|that|this)|have to ask"
     r"|we(?:'ll| will) see|find out (?:whether|if|who|how|when|what)|weiß (?:ich )?(?:noch )?(?:nicht|niemand|keiner)"
     r"|keine ahnung|(?:noch )?offen|klären|herausfinden|nachfragen|mal sehen|no (?:lo )?s(?:é|abemos)|ni idea"
-    r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sais pas|aucune idée|on verra|à voir"
+    r"|nadie (?:lo )?sabe|pendiente|averiguar|habrá que|ya veremos|sai[st] pas|savons pas|aucune idée|on verra|à voir"
     r"|personne ne sait|en suspens)\b|不知道|不清楚|待定|再说"
 )
 # Every match contains one of these, and looking for them takes a tenth of the time.
 _OPEN_HINTS = tuple(
     _words(
         "know say tell idea clue yet nobody clear decided open back ask see find weiß ahnung offen klär herausf nachfr "
-        "sehen sabe pendiente averig habrá veremos sais idée verra voir suspens 知道 清楚 待定 再说 sé"
+        "sehen sabe pendiente averig habrá veremos sais sait savons idée verra voir suspens 知道 清楚 待定 再说 sé"
     )
 )
 _PUTS_OFF = re.compile(
@@ -156,8 +156,7 @@ _ANNOUNCEMENT = re.compile(
     r"(?:(?:now|next|first|then|so|okay|ok|great|perfect|thanks|gut|danke|gracias)[,!.:]? )?"
     r"(?:let's|let me|let us|i'll|i will|we'll|we will|we can now|i'm going to"
     r"|ich (?:werde|sehe mir|schaue|ändere|prüfe|verwende|füge)|lass uns"
-    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige)|voy a"
-    r"|我会|我来|我将|では|それでは)",
+    r"|je (?:vais|regarde|vérifie|lance|modifie|corrige)|voy a|我会|我来|我将|では|それでは)",
     re.IGNORECASE,
 )
 # German nouns have capitals.
@@ -195,8 +194,7 @@ _UNMARKED = re.compile(
     r"|much|many|long|one)\b)"
     r"|(?:is|are|do|does|did|can|could|should|shall|would|will) (?:it|that|this|they|we|i|you|he|she|there|the|my) "
     r"|(?:was|wer|wo|wann|warum|wieso|welche[rsnm]?|wie(?: ?viele?| lange?| oft)?) (?:ist|sind|war|hat|haben|kann"
-    r"|können|soll|sollen|muss|wird|kostet"
-    r"|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
+    r"|können|soll|sollen|muss|wird|kostet|macht|braucht|mach|heißt|geht|gibt|ich|wir|man)\b"
     r"|(?:antes de |desde |para |de |a |con )?(?:qué|quién(?:es)?|cuánt[oa]s?|cuándo|dónde|cómo|cuál(?:es)?)\b"
     r"(?! va\b)[^,]*$"
     r"|est[- ]ce que\b|(?:qu['’]est|combien|pourquoi|comment|où|qui (?:fait|s['’]en|va|prend)|il faut quoi|lequel"
@@ -206,15 +204,17 @@ _UNMARKED = re.compile(
 _MAX_UNMARKED = 80
 
 
+@text_cache(8192)  # asked again and again of the same sentence, as the next one
 def asks_unmarked(sentence: str) -> bool:
     """Whether it is a question without its mark."""
     return len(sentence) <= _MAX_UNMARKED and sentence[-1:] not in ".:!" and _UNMARKED.match(sentence) is not None
 
 
+@text_cache(8192)
 def is_request(sentence: str) -> bool:
     """Whether it asks the other to do something, politely or not. A plain question is none."""
     lower = sentence.lower()
-    return bool(_ASKS.match(lower) or _ORDERS.match(lower) or _UNSPACED_ORDER.match(lower))
+    return bool(_ASKS.match(lower) or _ORDERS.match(lower) or (not lower.isascii() and _UNSPACED_ORDER.match(lower)))
 
 
 def is_reaction(sentence: str) -> bool:
@@ -231,7 +231,7 @@ def asks_politely(sentence: str) -> bool:
 def leaves_open(text: str) -> bool:
     """Whether somebody says that something is not known or not settled yet."""
     lower = text.lower()
-    if not any(hint in lower for hint in _OPEN_HINTS):
+    if not any(map(lower.__contains__, _OPEN_HINTS)):
         return False
     return _LEAVES_OPEN.search(lower.replace("’", "'")) is not None
 
@@ -268,8 +268,7 @@ _SYMPATHIZES = re.compile(
     r"[¡\W]*(?:oh[,!]? (?:no|je|nein|non|dear|wow)|ouch|oof|uf+|a+w+|(?:ha|ja|he){2,}h?|lol|vaya|ay|zut|mince|poor "
     r"|pobre |das tut mir leid"
     r"|(?:i['’]m |so )?sorry\b|lo siento|désolée?|gute besserung|enjoy|enjoy!|glück gehabt|dommage|qué (?:pena"
-    r"|lástima|divertido|rico)"
-    r"|quel dommage|mejor así|umso besser|take care|hope (?:you|she|he|they) feel"
+    r"|lástima|divertido|rico)|quel dommage|mejor así|umso besser|take care|hope (?:you|she|he|they) feel"
     r"|(?:that|this)(?:['’]s| is| was| must be| must have been)? (?:a |an |so |such an? |really |pretty |quite |very )*"
     r"(?:sounds?|early|hard|tough|rough|annoying|intense|funny|neat|cute|sweet|lovely|fun|awful|terrible|exhausting"
     r"|stressful)"
@@ -289,8 +288,7 @@ _SALUTATION = re.compile(
     r"(?:subject|betreff|asunto|objet)\s?:|(?:dear|to whom) |(?:hi|hello|hey)(?: [^\W\d_]+){1,3},|sehr geehrte"
     r"|guten tag (?:frau|herr)|lieber? [^\W\d_]+"
     r"|hallo(?: [^\W\d_]+){1,3},|estimad[oa]s?\b|querid[oa]s?\b|¡?hola (?:a tod|[^\W\d_]+[,:!])|muy señor|madame[, ]"
-    r"|monsieur[, ]|ch(?:er|ère)s?\b"
-    r"|(?:bonjour|salut) (?:à tous|[^\W\d_]+ ?[,!])|je soussigné|yo, |hiermit ",
+    r"|monsieur[, ]|ch(?:er|ère)s?\b|(?:bonjour|salut) (?:à tous|[^\W\d_]+ ?[,!])|je soussigné|yo, |hiermit ",
     re.IGNORECASE,
 )
 _WRITES = re.compile(
@@ -371,8 +369,7 @@ def accepts(reply: str) -> bool:
 _ACKNOWLEDGES = re.compile(
     r"(?:(?:noted|understood|got it|all right|alright|okay|ok|sure|will do|fine|done|agreed|notiert|verstanden"
     r"|alles klar|in ordnung|gut|no (?:harm|problem)\b.{0,8}|anotado|apuntado|entendido|de acuerdo|vale|noté|compris"
-    r"|d['’]accord)\b"
-    r"|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
+    r"|d['’]accord)\b|(?:thanks|thank you|danke|gracias|merci) (?:for|für|por|pour|de)\b"
     r"|(?:of course|certainly|natürlich|selbstverständlich|por supuesto|bien sûr)[,.!]"
     r"|.{0,40}[,:–—] (?:noted|understood|got it|notiert|verstanden|anotado|entendido|noté|compris)[.!]*$)",
     re.IGNORECASE,
@@ -387,7 +384,7 @@ def acknowledges(text: str) -> bool:
 def agrees(text: str) -> bool:
     """Whether a short answer says yes and no more."""
     return len(text) <= _MAX_LITTLE and all(
-        word.rstrip(".:") in _AGREES for word in _ALONE_WORD.findall(text.lower().replace("’", "'"))
+        word[0].rstrip(".:") in _AGREES for word in _ALONE_WORD.finditer(text.lower().replace("’", "'"))
     )
 
 
@@ -396,5 +393,5 @@ def says_little(text: str) -> bool:
     """Whether it is understood only with what it answers: "OK, 14 then", "that one", "no, I meant 41"."""
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):
         return False
-    words = _ALONE_WORD.findall(text.lower().replace("’", "'"))
-    return all(word.rstrip(".:") in _LITTLE or word[0].isdigit() for word in words)
+    words = _ALONE_WORD.finditer(text.lower().replace("’", "'"))
+    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() for word in words)

@@ -12,118 +12,27 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.search.terms import topic_words, word_forms, words
+from recto.search.terms import topic_words, words
 from recto.text import LazyPattern
 from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
-
-# -- words
-
-_MIN_COMMON = 4
-_ENDING_LIST = """
-    s es e ed d r er ers or ors ing ings n en em est ly t te ten tes ment ments ung ungen ation ations al ic ie ies y
-    ance ances ence ences
-    ned ning ted ting ped ping led ling red ring ged ging med ming
-    a o as os i ar ir ado ada ados adas ido ida idos idas an aron io ion iones ciones cion mente
-    ee ees ez ent ait aient ant ions eur euse"""
-_ENDINGS = frozenset(("", *_ENDING_LIST.split()))
-_SHORT_ENDINGS = frozenset(("", "s", "es", "ses", "d", "ed", "ing", "e", "n", "en"))
-_AGAIN = ("re", "wieder", "um")
-# What is asked with one word and told with another, as the index writes them.
-_ALIKE = """
-choose decide agree pick vote decision, entscheid beschloss beschlossen wahl gewahlt, decidir decision elegir elegido,
-decider choisir choisi decision, cost price pay charge paid, kosten preis bezahlt zahlen, costar precio pagar pagado,
-couter prix payer, born birthday birth, geboren geburtstag, nacio cumpleanos nacimiento, ne anniversaire naissance,
-phone telephone mobile tel, telefon handy tel, long length, hoch hohe, lang lange, live address, wohnt adresse, vive
-direccion, eat allergic food, essen allergisch, comer alergico, manger allergique, begin start founded, end finish,
-cheap price, own owner belong hold share, gehort besitzer eigentumer vermieter, shut close closed, lend loan borrow
-lent, deliver supply come bring get buy, kaufen liefern kommt bringt bestellt besorgt, suministrar traer viene
-comprar, fournir livrer vient acheter, fahren fahrt reise nehmen, zuruck ruckkehr ruckfahrt, collect pick fetch,
-abholen abgeholt, broken break fail repair, kaputt defekt reparatur, attend present attendees, anwesend teilnehmer
-dabei, asistir presentes asistentes, assister presents participants, age born
-"""
-_GROUPS = dict[str, tuple[str, ...]]()
-for _group in _ALIKE.split(","):
-    _GROUPS |= {word: (*_GROUPS.get(word, ()), *_group.split()) for word in _group.split()}
-_ORDINALS = """
-first erste primer premier, second zweite segund deuxieme, third dritte tercer troisieme, fourth vierte cuart quatrieme
-"""
-for _number, _group in enumerate(_ORDINALS.split(","), 1):
-    _GROUPS |= {
-        f"{word}{ending}": (str(_number),) for word in _group.split() for ending in ("", "a", "n", "o", "r", "s")
-    }
-
-_BY_START = dict[str, list[str]]()
-for _word in _GROUPS:
-    _BY_START.setdefault(_word[:3], []).append(_word)
-
-
-@lru_cache(maxsize=16_384)
-def is_same_word(one: str, other: str) -> bool:
-    """Whether two words are forms of one, told by how they begin: `planned` and `plan`, but not `plan` and `plank`."""
-    if one == other:
-        return True
-    if one.isdigit() or other.isdigit():
-        return False
-    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if common < 3:
-        return _is_participle(one, other) or _is_participle(other, one)
-    # an ending may begin before the words differ: `insures` and `insurer`
-    for stem in range(common, max(2, common - 2), -1):
-        endings = _ENDINGS if stem >= _MIN_COMMON else _SHORT_ENDINGS
-        if one[stem:] in endings and other[stem:] in endings:
-            return True
-    return False
-
-
-def _is_participle(one: str, other: str) -> bool:
-    """`geprobt` of `proben`."""
-    is_long = len(one) > _MIN_COMMON + 2 and len(other) > _MIN_COMMON and one.endswith(("t", "en", "te", "ten"))
-    return one.startswith("ge") and is_long and not other.startswith("ge") and is_same_word(one[2:], other)
-
-
-# Shorter parts of a compound are too often something else.
-_MIN_PART, _MIN_REST = 4, 4
-
-
-@lru_cache(maxsize=16_384)
-def is_part_of(one: str, other: str) -> bool:
-    """Whether one word is a part of the other, as German builds words: `konto` and `kontostand`."""
-    short, long = sorted((one, other), key=len)
-    rest = len(long) - len(short)
-    return len(short) >= _MIN_PART and rest >= _MIN_REST and (long.startswith(short) or long.endswith(short))
-
-
-@lru_cache(maxsize=4096)
-def _forms(term: str) -> tuple[str, ...]:
-    """The forms of a word, words that answers have in its place, and what it says without "again": `renamed` is about a
-    name."""
-    forms = word_forms(term)
-    alike = {other for word in _BY_START.get(term[:3], ()) if is_same_word(term, word) for other in _GROUPS[word]}
-    again = (term[len(start) :] for start in _AGAIN if term.startswith(start) and len(term) - len(start) >= _MIN_COMMON)
-    alike.update(other for form in forms for other in _GROUPS.get(form, ()))
-    return tuple(dict.fromkeys((*forms, *again, *sorted(alike))))
-
-
-@lru_cache(maxsize=4096)
-def _starts(term: str) -> frozenset[str]:
-    """How words must begin that are forms of a term, also without the beginning of a German participle."""
-    forms = _forms(term)
-    return frozenset(form[:3] for form in (*forms, *(form[2:] for form in forms if form.startswith("ge"))))
+from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
     """The terms of a question that a text holds in some form."""
     present, found = frozenset(words(text)), set[str]()
-    starts = frozenset[str]().union(*map(_starts, question.terms))
+    starts = frozenset[str]().union(*map(related_starts, question.terms))
     alike = [word for word in present if word[:3] in starts or (word[:2] == "ge" and word[2:5] in starts)]
     told = named_days(text) if question.days else ()
     for term in question.terms:
         if is_day_term(term):
             is_found = any(map(day_of_term(term).holds, told))
         else:
-            is_found = term in present or any(is_same_word(form, word) for word in alike for form in _forms(term))
+            is_found = term in present or any(
+                is_same_word(form, word) for word in alike for form in related_forms(term)
+            )
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
             found.add(term)
     return frozenset(found)
@@ -292,6 +201,8 @@ def rated_statements(
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
         if (own or above) and not _echoes(question, each):
             score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
+            if each.kind == "row" and own and question.category in columns:  # "Which fuse": a column tells it
+                score += FITS_KIND
             rated.append(RatedStatement(each, round(score, 4)))
     return sorted(rated, key=lambda each: -each.score)
 

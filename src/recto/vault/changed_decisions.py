@@ -12,11 +12,12 @@ from recto.search.dates import MONTHS
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, normalize_text, words
 from recto.text import LazyPattern
 from recto.vault.answer_passage import AnswerPassage, part_around
-from recto.vault.answers import RatedStatement, is_same_word
+from recto.vault.answers import RatedStatement
 from recto.vault.document import Document
 from recto.vault.note_dates import NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import VaultQuestion
+from recto.vault.related_words import is_same_word
 from recto.vault.vault_search import VaultSearch
 
 _DECIDES = LazyPattern(
@@ -36,6 +37,8 @@ _CHANGES = LazyPattern(
     r"|en (?:vez|lugar) de|ya no|cambi\w+|sustitu\w+|reemplaz\w+|aplaz\w+|cancel\w+|sube|ahora"
     r"|au lieu de|ne \w+ plus|remplac\w+|chang\w+|reporte\w*|annul\w+|desormais|plutot)\b"
 )
+# What may come about has changed nothing: "when the main switch is off".
+_CONDITIONS = LazyPattern(r"\b(?:when|whenever|if|unless|wenn|falls|sobald|cuando|quand)\b[^,.;:]*")
 _NAME = LazyPattern(r"(?<=\w )[A-ZÀ-Þ][\w'’-]+")
 ReadNote = Callable[[str], Document | None]
 # How many passages are looked at for a change, and how well one must answer to come before what it changes.
@@ -120,7 +123,7 @@ def _is_among_decisions(said: _Change) -> bool:
 
 
 def _is_change(statement: NoteStatement) -> bool:
-    return _CHANGES.search(normalize_text(statement.text)) is not None
+    return _CHANGES.search(_CONDITIONS.sub("", normalize_text(statement.text))) is not None
 
 
 def _is_later(change: _Change, said: _Change) -> bool:
