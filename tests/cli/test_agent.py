@@ -92,7 +92,7 @@ def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, pro
         'model              "a:b"  [user]',
         'system_prompt      "Be kind."  [user]',
         "context.threshold  0.7  [user]",
-        "memory.facts       false  [user]",
+        "context.use_facts  false  [user]",
         "[Always] style  priority 9, user",
         "How.",
         "[Manual] api  priority 500, project  not enabled",
@@ -178,7 +178,7 @@ def test_every_line_of_the_new_file_can_be_uncommented(run: Run, home: Path) -> 
     agent = Agents(home, None).read("clerk")
     assert not agent.notes
     assert set(tomllib.loads(text)) == {
-        "description", "model", "system_prompt", "context", "memory", "include", "mcpServers"
+        "description", "model", "system_prompt", "context", "include", "mcpServers"
     }  # fmt: skip
     assert [server.name for server in agent.servers] == ["files", "elsewhere"]
     assert agent.rules[0].include == "always"
@@ -219,7 +219,7 @@ def test_config_shows_every_setting_with_its_origin(run: Run, home: Path) -> Non
     assert shown["context.strategy"] == ("hybrid", str(mine))
     assert shown["context.low_water"] == (0.4, str(home / "config.toml"))
     assert shown["model"] == ("c:d", str(home / "config.toml"))
-    assert shown["memory.facts"] == (True, "default")
+    assert shown["context.use_facts"] == (True, "default")
     assert shown["context.threshold"] == (0.85, "default")
     assert f'context.strategy = "hybrid"  [{mine}]' in run("agent", "config", "clerk").stdout
 

@@ -147,6 +147,16 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("vault", "graph"): [["--format", "json"], ["--from", NAME]],
     ("vault", "stats"): [[], ["--by", "conversation"]],
     ("vault", "suggest"): [[]],
+    ("memory", "add"): [[EVIL], ["boat"], ["x", "--replaces", "99"]],
+    ("memory", "list"): [[], ["--json"]],
+    ("memory", "search"): [["boat"], [EVIL], ["boat", "--json"]],
+    ("memory", "show"): [["1"], ["1", "--json"]],
+    ("memory", "edit"): [["1", EVIL], ["1", "--kind", "person"]],
+    ("memory", "forget"): [["1"], ["2", "--yes"]],
+    ("memory", "import"): [[EVIL], [f"no {EVIL}.md"]],
+    ("memory", "export"): [[], ["--format", "json"], ["-o", f"no/{EVIL}/x.md"]],
+    ("memory", "relevance"): [["--message", EVIL]],
+    ("context", "memory"): [[], ["--json"]],
     ("store", "check"): [[], ["--json"]],
     ("store", "backup"): [[], [f"copy {EVIL}.db"], [f"no/{EVIL}/x.db"]],
     ("store", "restore"): [[f"no {EVIL}.db"]],
@@ -167,6 +177,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
 }
 TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
 TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
+TYPED += [f"/memory add {EVIL}", "/memory", f"/memory {EVIL}", f"/memory forget {EVIL}", "/memory forget 1"]
 TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
 TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo"]
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]

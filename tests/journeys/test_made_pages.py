@@ -103,6 +103,8 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_desk(home=folder / "home", model=f"scripted:{script}", vault=notes, settings=QUIET) as desk:
         for title in ("Boats", "Masts"):
             desk.conversation().ask(title)
+        for fact in ("My sister Anna lives in Berlin", "Anna moved to Hamburg"):
+            desk.facts.learn(fact)
         talk = desk.conversation()
         for number in range(32):
             talk.ask(f"What is the mast step number {number} made of?")

@@ -29,7 +29,7 @@ COMMANDS = {
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents: rules, references, tools.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
-    "memory": "Remember facts between conversations; see, change and forget them.",
+    "memory": "Remember facts between conversations.",
     "store": "Check the store of all conversations, back it up, restore it.",
     "config": "See and change settings.",
     "models": "See which models there are, and fetch the built-in one.",
