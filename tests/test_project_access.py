@@ -127,9 +127,8 @@ def test_paths_stay_inside_the_project_whatever_is_trusted(home: Path, project: 
 def test_a_project_cannot_give_itself_rights(home: Path, project: Path, key: str, stricter: bool | str) -> None:
     group, _, name = key.rpartition(".")
     table = f"[{group}]\n" if group else ""
-    strict, wide = (
-        ('"never"', '"always"') if key == "references.auto" else (str(stricter).lower(), str(not stricter).lower())
-    )
+    words = {"references.auto": ('"never"', '"always"'), "context.learn_facts": ('"off"', '"on"')}
+    strict, wide = words.get(key, (str(stricter).lower(), str(not stricter).lower()))
     wider = f"{table}{name} = {wide}\n"
     write(home / "config.toml", f"{table}{name} = {strict}\n")
     says(project, wider)

@@ -86,6 +86,7 @@ ADVICE = {
     "context.use_agent_memory": SettingAdvice("Switch it off in the agent's own agent.toml to rest its memory.", "off"),
     "context.use_user_memory": SettingAdvice("Switch it off for agents that need not know about you.", "off"),
     "context.use_facts": SettingAdvice("Switch it off if nothing should be remembered or recalled.", "off"),
+    "context.learn_facts": SettingAdvice("Set `ask` to be asked about each fact, `on` to learn at once.", "ask"),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
     "context.max_prompt_tokens": SettingAdvice(
         "Set it to spend less with a model that has a very large window: every token is paid for at every turn.",

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         ContextCompacted,
         ContextUsage,
         Event,
+        FactLearned,
+        FactProposed,
         NotesQuoted,
         Noticed,
         Referenced,
@@ -75,9 +77,9 @@ _DOOR = {
     "recto.window.request": "NamedTool ResponseFormat",
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
     "RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
-    "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event Noticed "
-    "NotesQuoted Referenced Replied Retrying Sent SummaryProgress SummaryRequested TextDelta ThinkingDelta "
-    "ToolCallsPending ToolFinished ToolStarted Working",
+    "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event "
+    "FactLearned FactProposed Noticed NotesQuoted Referenced Replied Retrying Sent SummaryProgress "
+    "SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished ToolStarted Working",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
 
@@ -113,6 +115,8 @@ __all__ = [  # noqa: RUF022  by what they are
     "SummaryRequested",
     "SummaryProgress",
     "CompactionProposed",
+    "FactProposed",
+    "FactLearned",
     "ContextCompacted",
     "Working",
     "Sent",

@@ -27,6 +27,7 @@ from recto.mcp.servers import McpServers
 from recto.memory.memory_files import MemoryFiles
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
+from recto.recall.fact_learning import learn_from
 from recto.recall.fact_memory import FactMemory
 from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
@@ -180,8 +181,13 @@ class Engine:
             self.archive.wake()
             self._checkpoints.wake()
             if not exchange.calls:
-                self._summarise_documents(prepared)
+                if self.settings.references.gists:  # the reply is there: lines about long documents are written
+                    self.document_summaries.begin(session, prepared.context, prepared.citations)
                 self._summarise_ahead(session, turn, options)
+                told = (self.facts, self.store, self.store_thread, session, prepared.message, turn)
+                async with aclosing(learn_from(*told, can_ask=can_ask)) as events:
+                    async for event in events:
+                        yield event
                 return
             steps += 1
             async with aclosing(exchange.run_tools(may_run=steps <= step_limit)) as events:
@@ -356,12 +362,6 @@ class Engine:
         """What the next turn would stand on, before there is a message."""
         turn = await self._input(session, None, options, is_draft=True)
         return (await self._prepared(turn, Message(DRAFT, "user", ()), current=None)).context
-
-    def _summarise_documents(self, prepared: PreparedTurn) -> None:
-        """The reply is there: a model writes lines about long documents in the background."""
-        documents, summaries = [*prepared.citations.documents.values()], prepared.citations.summaries
-        if summaries and documents and self.settings.references.gists:
-            self.document_summaries.begin(prepared.session, prepared.context, documents, summaries)
 
     def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
         """The next compaction comes near: its summary is written while the user reads and types."""

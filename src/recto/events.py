@@ -188,6 +188,27 @@ class CompactionProposed(Question[str | None]):
         self._answer_with(None)
 
 
+@dataclass(frozen=True, slots=True)
+class FactProposed(Question[bool]):
+    """A statement of the user that could be remembered. Unanswered, it is not."""
+
+    text: str
+
+    def accept(self) -> None:
+        self._answer_with(True)
+
+    def refuse(self) -> None:
+        self._answer_with(False)
+
+
+@dataclass(frozen=True, slots=True)
+class FactLearned:
+    """A statement of the user that is remembered from now on."""
+
+    number: int
+    text: str
+
+
 Answer = Literal["allowed", "always", "denied"]
 
 
@@ -293,6 +314,8 @@ Event = (
     | ToolFinished
     | ToolCallsPending
     | Replied
+    | FactProposed
+    | FactLearned
 )
 
 

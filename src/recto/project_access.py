@@ -32,6 +32,7 @@ ONLY_STRICTER = {
     "context.confirm": True,
     "context.memory_integration": False,
     "context.use_facts": False,
+    "context.learn_facts": "off",
     "context.use_project_memory": False,
     "context.use_agent_memory": False,
     "context.use_user_memory": False,

@@ -60,6 +60,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "context.use_agent_memory": ("use_agent_memory", "memory.files"),
     "context.use_user_memory": ("use_user_memory",),
     "context.use_facts": ("use_facts", "memory.facts"),
+    "context.learn_facts": ("learn_facts", "memory.learn"),
     "context.min_score": (
         "context.score_threshold",
         "context.similarity_threshold",

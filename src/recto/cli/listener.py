@@ -19,6 +19,7 @@ from recto.events import (
     Branched,
     ContextCompacted,
     Event,
+    FactLearned,
     NotesQuoted,
     Noticed,
     Replied,
@@ -74,6 +75,8 @@ def in_words(event: Event) -> str | None:
             return request_in_words(event)
         case Sent(window=window):
             return recalled_in_words(window)
+        case FactLearned(number=number, text=text):
+            return f"remembered: {show.shortened(text, 80)} (/memory forget {number} takes it back)"
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:.1f} s"
         case ToolFinished(call=call, result=result):

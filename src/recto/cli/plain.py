@@ -8,9 +8,9 @@ from rich.console import Console
 from recto.cli.drawing.transcripts import work_in_words
 from recto.cli.listener import KEPT, Lines, tool_named
 from recto.cli.options import has_keyboard
-from recto.cli.questions import ask_approval, ask_compaction
+from recto.cli.questions import ask_approval, ask_compaction, ask_fact
 from recto.cli.show import say
-from recto.events import ApprovalAsked, CompactionProposed, Event, Sent, ToolStarted, Working
+from recto.events import ApprovalAsked, CompactionProposed, Event, FactProposed, Sent, ToolStarted, Working
 
 # A shorter wait is not told.
 PATIENCE_S = 0.5
@@ -42,6 +42,8 @@ class PlainLines(Lines):
             case ApprovalAsked() if self.answers:
                 answer = ask_approval(self._console, event)
                 {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[answer]()
+            case FactProposed() if self.answers:
+                event.accept() if ask_fact(self._console, event) else event.refuse()
             case CompactionProposed() if self.answers:
                 summary = ask_compaction(self._console, event.block)
                 event.refuse() if summary is None else event.accept(summary)

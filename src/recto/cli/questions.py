@@ -32,7 +32,7 @@ from recto.cli.markdown import Page
 from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
 from recto.errors import Invalid
-from recto.events import Answer, ApprovalAsked
+from recto.events import Answer, ApprovalAsked, FactProposed
 from recto.home_files import HISTORY_FILE
 
 if TYPE_CHECKING:
@@ -158,6 +158,10 @@ def show_server(console: Console, config: "ServerConfig") -> None:
     for name, value in facts.items():
         if value:
             console.print(Text(f"  {name:<8} {value}"), soft_wrap=not console.is_terminal)
+
+
+def ask_fact(console: Console, event: FactProposed) -> bool:
+    return said_yes(console, f"remember “{shortened(event.text, 80)}”? [y]es / [N]o ")
 
 
 def said_yes(console: Console, question: str) -> bool:

@@ -22,7 +22,7 @@ from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, in_words, tool_named
 from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.questions import MARK, ask_approval, ask_compaction
+from recto.cli.questions import MARK, ask_approval, ask_compaction, ask_fact
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import echo
 from recto.cli.typeahead import Typeahead
@@ -32,6 +32,7 @@ from recto.events import (
     CompactionProposed,
     ContextCompacted,
     Event,
+    FactProposed,
     NotesQuoted,
     Replied,
     Sent,
@@ -193,6 +194,10 @@ class Screen:
                 self._writer = event.model
             case CompactionProposed():
                 self._propose(event)
+            case FactProposed() if has_keyboard():
+                with self._paused():
+                    is_wanted = ask_fact(self._console, event)
+                event.accept() if is_wanted else event.refuse()
             case ApprovalAsked():
                 self._approve(event)
             case ContextCompacted():

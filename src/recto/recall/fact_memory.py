@@ -117,6 +117,10 @@ class FactMemory:
         self._worker.wake()
         return LearnedFact(stored, contradicted=tuple(older))
 
+    def known(self, text: str) -> MemoryFact | None:
+        """The fact that says the same."""
+        return next((fact for fact, _ in self._near(text) if says_same(text, fact.text)), None)
+
     def _near(self, text: str) -> list[tuple[MemoryFact, FactHit]]:
         hits, _ = self._index.find(text, COMPARED)
         facts = self._facts.some([hit.number for hit in hits])

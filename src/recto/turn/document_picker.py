@@ -82,16 +82,16 @@ class DocumentSummaryWriter:
         self._store, self._store_thread = store, store_thread
         self._tasks = TaskSet()
 
-    def begin(
-        self, session: ChatSession, context: TurnContext, documents: Sequence[Document], gists: DocumentSummaries
-    ) -> None:
+    def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
         """Starts with documents that say nothing short about themselves; a weak model would write worse lines."""
+        gists, documents = citations.summaries, citations.documents.values()
+        if gists is None or not context.model.summarizes:
+            return
         wanted = [
             each for each in documents if not document_summary(each).is_complete and gists.get(_sha(each)) is None
         ]
-        if not wanted or not context.model.summarizes:
-            return
-        self._tasks.begin(self._make(session, context, wanted[:MOST], gists))
+        if wanted:
+            self._tasks.begin(self._make(session, context, wanted[:MOST], gists))
 
     async def _make(
         self, session: ChatSession, context: TurnContext, documents: Sequence[Document], gists: DocumentSummaries

@@ -1,0 +1,120 @@
+"""What of a message is worth remembering by itself: sentences in which users tell lasting things about themselves,
+their people, their work and their wishes. Rather too little: junk is worse than nothing. Knows no store."""
+
+import re
+from collections.abc import Iterator
+
+from recto.search.passages import split_sentences
+from recto.vault.links import mask_code
+
+# What is longer was pasted, or is a task.
+MAX_CHARS, MAX_LINES = 700, 4
+MIN_WORDS, MAX_WORDS = 3, 32
+_ASKED = re.compile(
+    r"^\s*(?:please\s+|bitte\s+|por favor\s+)?(?:remember|keep in mind|note|don[’']t forget|for the record"
+    r"|merk(?:e)? dir"
+    r"|denk daran|vergiss nicht|recuerda|no olvides|ten en cuenta)(?: that|,? dass| que)?\s*[:,]?\s+(?P<rest>\S.+)",
+    re.IGNORECASE,
+)
+_PERSON = (
+    r"(?:name|wife|husband|partner|girlfriend|boyfriend|son|daughter|kids?|child(?:ren)?|mother|father|mum|mom"
+    r"|dad|parents"
+    r"|sister|brother|aunt|uncle|cousin|grandmother|grandfather|boss|manager|colleague|co-?worker|flatmate|roommate"
+    r"|neighbou?r|friend|doctor|dentist|landlord|cat|dog|horse|team|company|employer|birthday|address|e-?mail"
+    r"|phone number"
+    r"|time ?zone|native language|mother tongue|blood type|favou?rite \w+|home ?town|job|degree|diet|car|bike"
+    r"|laptop|editor)"
+)
+_PERSON_DE = (
+    r"(?:name|frau|mann|partner(?:in)?|freund(?:in)?|sohn|tochter|kind(?:er)?|mutter|vater|eltern|schwester"
+    r"|bruder|tante"
+    r"|onkel|oma|opa|chef(?:in)?|kolleg(?:e|in)|nachbar(?:in)?|arzt|ärztin|zahnarzt|vermieter(?:in)?|katze|hund"
+    r"|team|firma"
+    r"|arbeitgeber|geburtstag|adresse|telefonnummer|muttersprache|lieblings\w+|beruf|auto|fahrrad)"
+)
+_PERSON_ES = (
+    r"(?:nombre|esposa|mujer|marido|novi[oa]|pareja|hij[oa]s?|madre|padre|padres|herman[oa]|t[ií][oa]|prim[oa]"
+    r"|abuel[oa]"
+    r"|jef[ea]|compañer[oa]|vecin[oa]|amig[oa]|médic[oa]|dentista|caser[oa]|gat[oa]|perr[oa]|equipo|empresa"
+    r"|cumpleaños"
+    r"|dirección|teléfono|lengua materna|trabajo|coche|bici|\w+ favorit[oa])"
+)
+_TOLD = re.compile(
+    rf"\b(?:my|our) (?:\w+ )?{_PERSON}\b.*?\b(?:is|are|was born|lives?|works?|has|have|had|likes?|hates?|speaks?"
+    rf"|studies"
+    r"|plays|moved|turns|uses?|runs?|starts?|ends?)\b"
+    r"|\bI(?:[’']m| am) (?:allergic|intolerant|vegetarian|vegan|diabetic|married|divorced|single|pregnant|retired"
+    r"|left-handed|colou?r-?blind|deaf|from|based in|\d{1,3} years old|an? (?!bit|little|lot|fan|idiot|fool|mess"
+    r"|huge|big)\w+)"
+    r"|\bI (?:live|work|study|teach|grew up|was born|come) (?:in|at|as|for|on|from)\b"
+    r"|\bI (?:prefer|avoid|always (?:use|want|write|take|drink|eat|order|travel)|never (?:use|want|eat|drink|work"
+    r"|fly|drive)"
+    r"|can[’']t stand|don[’']t (?:eat|drink|use|drive|speak)|speak|own|play the|usually (?:use|work|write|eat"
+    r"|drink|travel))\b"
+    r"|\bI (?:like|love|hate|dislike|enjoy) (?!it\b|this\b|that\b|the (?:idea|way|look|sound)|how\b|your\b"
+    r"|to (?:know|see|hear))\w+"
+    r"|\b(?:call|address) me\b"
+    r"|\b[Ww]e (?:have )?(?:decided|agreed|chose|settled on|use|host|deploy|ship|release|meet)\b"
+    r"|\b(?:the|our) (?:deadline|budget|release|launch|due date|repo(?:sitory)?|server|database"
+    r"|stack)\b.*?\b(?:is|are|runs|costs)\b"
+    rf"|\b(?:mein|meine|unser|unsere) (?:\w+ )?{_PERSON_DE}\b.*?\b(?:ist|sind|heißt|heißen|wohnt|lebt|arbeitet|hat"
+    rf"|mag|hasst|spricht|studiert|spielt)\b"
+    r"|\b[Ii]ch (?:wohne|arbeite|studiere|komme|lebe) (?:in|als|bei|aus|an)\b|\b[Ii]ch (?:heiße|bevorzuge"
+    r"|esse (?:kein|nie)|trinke (?:kein|nie)|mag (?:kein|am liebsten)|spreche|benutze immer)\b"
+    r"|\b[Ii]ch bin (?:allergisch|vegetarier|veganer|verheiratet|geschieden|\d{1,3} jahre|linkshänder)"
+    r"|\b[Ww]ir (?:haben (?:uns )?(?:beschlossen|entschieden|vereinbart)|benutzen|verwenden)\b"
+    rf"|\b(?:mi|mis|nuestr[oa]s?) (?:\w+ )?{_PERSON_ES}\b.*?\b(?:es|son|se llama|vive|viven|trabaja|tiene|odia"
+    rf"|habla|estudia|toca)\b"
+    r"|\b(?:vivo|trabajo|estudio|nac[ií]) (?:en|de|como|para)\b|\b(?:me llamo|prefiero|no (?:como|bebo|uso)"
+    r"|soy (?:alérgic|vegetarian|vegan|de\b))"
+    r"|\b(?:hemos decidido|decidimos|acordamos|usamos)\b",
+    re.IGNORECASE,
+)
+# What passes, is only thought or asked, leans on something else, or is about the conversation itself.
+_PASSING = re.compile(
+    r"\b(?:today|tonight|yesterday|tomorrow|this (?:morning|afternoon|evening|week|weekend|month)|last (?:night|week)"
+    r"|next (?:week|weekend)|right now|at the moment|just now|lately|recently|going to|about to|trying to|want to"
+    r"|need to"
+    r"|would like|wondering|feeling|tired|hungry|busy|sick|late|back|ready|sure|sorry|glad|happy|afraid|stuck"
+    r"|confused"
+    r"|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\.|as if"
+    r"|you|your"
+    r"|heute|gestern|morgen früh|gerade|vielleicht|wenn|falls|möchte|müsste|könnte|würde|du|dein\w*|sie mir"
+    r"|hoy|ayer|mañana|ahora mismo|quizás?|tal vez|si|quisiera|querría|podría|usted|tu|tus)\b",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"^\W*(?:it|this|that|these|those|they|he|she|there|here|also|and|but|so|because|then|which|or|well|anyway"
+    r"|yes|no|ok"
+    r"|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí)\b",
+    re.IGNORECASE,
+)
+# An order to the model speaks of the user's things without telling them.
+_ORDERS = re.compile(
+    r"^\W*(?:fix|translate|write|rewrite|explain|tell|give|make|show|summari[sz]e|find|list|check|help|create|add"
+    r"|remove|delete"
+    r"|update|change|build|run|test|compare|describe|draft|send|use|imagine|pretend|consider|assume|look|read|let"
+    r"|can|could"
+    r"|will|would|should|do|does|did|is|are|was|what|who|where|when|why|how|which|übersetz\w*|schreib\w*"
+    r"|erklär\w*|zeig\w*|gib|mach"
+    r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b|^\w+:\s",
+    re.IGNORECASE,
+)
+_NOT_PROSE = re.compile(r"\w\(|^\s*(?:[>|#]|[-*+]\s|\d+[.)]\s|\w+:\s*$|https?://)|[{}<>|=]{1}|\t| {4}")
+
+
+def learnable(text: str) -> Iterator[str]:
+    """The statements of a user's message that are worth remembering, word for word."""
+    if len(text) > MAX_CHARS or text.count("\n") >= MAX_LINES or '"' in text or "“" in text or "„" in text:
+        return
+    for line in mask_code(text).splitlines():
+        if _NOT_PROSE.search(line):
+            continue
+        for sentence in split_sentences(line):
+            asked = _ASKED.match(sentence)
+            said = (asked.group("rest") if asked else sentence).strip()
+            words = len(said.split())
+            if not MIN_WORDS <= words <= MAX_WORDS or said.endswith(("?", "…", ":")) or _LEANS.match(said):
+                continue
+            if asked or (_TOLD.search(said) and not _PASSING.search(said) and not _ORDERS.match(said)):
+                yield said[0].upper() + said[1:]
