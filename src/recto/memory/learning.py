@@ -10,10 +10,14 @@ from recto.vault.links import mask_code
 # What is longer was pasted, or is a task.
 MAX_CHARS, MAX_LINES = 700, 4
 MIN_WORDS, MAX_WORDS = 3, 32
+_GREETING = re.compile(
+    r"^(?:(?:hi|hello|hey|by the way|btw|fyi|also|hallo|übrigens|hola|por cierto)\b[\s,:]*)+", re.IGNORECASE
+)
 _ASKED = re.compile(
     r"^\s*(?:please\s+|bitte\s+|por favor\s+)?(?:remember|keep in mind|note|don[’']t forget|for the record"
-    r"|merk(?:e)? dir"
-    r"|denk daran|vergiss nicht|recuerda|no olvides|ten en cuenta)(?: that|,? dass| que)?\s*[:,]?\s+(?P<rest>\S.+)",
+    r"|merk(?:e)? dir|denk daran|vergiss nicht|recuerda|no olvides|ten en cuenta)"
+    r"(?:(?: that|,? dass| que|\s*:)\s+(?P<said>\S.+)|,?\s+(?P<own>(?:my|our|I|we|the|mein|unser|ich|wir|mi"
+    r"|nuestr|yo)\b.+))",
     re.IGNORECASE,
 )
 _PERSON = (
@@ -40,7 +44,8 @@ _PERSON_ES = (
     r"|dirección|teléfono|lengua materna|trabajo|coche|bici|\w+ favorit[oa])"
 )
 _TOLD = re.compile(
-    rf"\b(?:my|our) (?:\w+ )?{_PERSON}\b.*?\b(?:is|are|was born|lives?|works?|has|have|had|likes?|hates?|speaks?"
+    rf"\b(?:my|our) (?:\w+ )?{_PERSON}\b(?: [\w'’.-]+){0, 3}? (?:is|are|was born|lives?|works?|has|have|had|likes?"
+    rf"|hates?|speaks?"
     rf"|studies"
     r"|plays|moved|turns|uses?|runs?|starts?|ends?)\b"
     r"|\bI(?:[’']m| am) (?:allergic|intolerant|vegetarian|vegan|diabetic|married|divorced|single|pregnant|retired"
@@ -51,19 +56,19 @@ _TOLD = re.compile(
     r"|fly|drive)"
     r"|can[’']t stand|don[’']t (?:eat|drink|use|drive|speak)|speak|own|play the|usually (?:use|work|write|eat"
     r"|drink|travel))\b"
-    r"|\bI (?:like|love|hate|dislike|enjoy) (?!it\b|this\b|that\b|the (?:idea|way|look|sound)|how\b|your\b"
-    r"|to (?:know|see|hear))\w+"
     r"|\b(?:call|address) me\b"
     r"|\b[Ww]e (?:have )?(?:decided|agreed|chose|settled on|use|host|deploy|ship|release|meet)\b"
     r"|\b(?:the|our) (?:deadline|budget|release|launch|due date|repo(?:sitory)?|server|database"
-    r"|stack)\b.*?\b(?:is|are|runs|costs)\b"
-    rf"|\b(?:mein|meine|unser|unsere) (?:\w+ )?{_PERSON_DE}\b.*?\b(?:ist|sind|heißt|heißen|wohnt|lebt|arbeitet|hat"
+    r"|stack)\b(?: [\w'’.-]+){0,3}? (?:is|are|runs|costs)\b"
+    rf"|\b(?:mein|meine|unser|unsere) (?:\w+ )?{_PERSON_DE}\b(?: [\w'’.-]+){0, 3}? (?:ist|sind|heißt|heißen|wohnt"
+    rf"|lebt|arbeitet|hat"
     rf"|mag|hasst|spricht|studiert|spielt)\b"
     r"|\b[Ii]ch (?:wohne|arbeite|studiere|komme|lebe) (?:in|als|bei|aus|an)\b|\b[Ii]ch (?:heiße|bevorzuge"
     r"|esse (?:kein|nie)|trinke (?:kein|nie)|mag (?:kein|am liebsten)|spreche|benutze immer)\b"
     r"|\b[Ii]ch bin (?:allergisch|vegetarier|veganer|verheiratet|geschieden|\d{1,3} jahre|linkshänder)"
     r"|\b[Ww]ir (?:haben (?:uns )?(?:beschlossen|entschieden|vereinbart)|benutzen|verwenden)\b"
-    rf"|\b(?:mi|mis|nuestr[oa]s?) (?:\w+ )?{_PERSON_ES}\b.*?\b(?:es|son|se llama|vive|viven|trabaja|tiene|odia"
+    rf"|\b(?:mi|mis|nuestr[oa]s?) (?:\w+ )?{_PERSON_ES}\b(?: [\w'’.-]+){0, 3}? (?:es|son|se llama|vive|viven"
+    rf"|trabaja|tiene|odia"
     rf"|habla|estudia|toca)\b"
     r"|\b(?:vivo|trabajo|estudio|nac[ií]) (?:en|de|como|para)\b|\b(?:me llamo|prefiero|no (?:como|bebo|uso)"
     r"|soy (?:alérgic|vegetarian|vegan|de\b))"
@@ -77,7 +82,10 @@ _PASSING = re.compile(
     r"|need to"
     r"|would like|wondering|feeling|tired|hungry|busy|sick|late|back|ready|sure|sorry|glad|happy|afraid|stuck"
     r"|confused"
-    r"|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\.|as if"
+    r"|been|still|just|so|super|really|excited|amazing|awesome|great|crazy|wild|tough|okay|ok|think|guess|hope"
+    r"|feels?|felt"
+    r"|reminds?|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\."
+    r"|as if"
     r"|you|your"
     r"|heute|gestern|morgen früh|gerade|vielleicht|wenn|falls|möchte|müsste|könnte|würde|du|dein\w*|sie mir"
     r"|hoy|ayer|mañana|ahora mismo|quizás?|tal vez|si|quisiera|querría|podría|usted|tu|tus)\b",
@@ -112,9 +120,17 @@ def learnable(text: str) -> Iterator[str]:
             continue
         for sentence in split_sentences(line):
             asked = _ASKED.match(sentence)
-            said = (asked.group("rest") if asked else sentence).strip()
+            said = (asked.group("said") or asked.group("own") if asked else sentence).strip()
             words = len(said.split())
             if not MIN_WORDS <= words <= MAX_WORDS or said.endswith(("?", "…", ":")) or _LEANS.match(said):
                 continue
-            if asked or (_TOLD.search(said) and not _PASSING.search(said) and not _ORDERS.match(said)):
+            if asked or _tells(said):
                 yield said[0].upper() + said[1:]
+
+
+def _tells(said: str) -> bool:
+    """Whether a sentence tells something lasting, and begins with it: what comes later in one is said in passing."""
+    told = _TOLD.match(_GREETING.sub("", said))
+    if told is None or "!" in said:
+        return False
+    return not _PASSING.search(said) and not _ORDERS.match(said)
