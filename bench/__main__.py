@@ -31,6 +31,7 @@ NAMES = (
     "record",
     "transfer",
     "pick",
+    "memory",
     "soak",
     "streams",
     "kills",

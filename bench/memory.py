@@ -2,7 +2,8 @@
 
 For each fact a message comes that needs it, in other words than those it was told in. It counts when its value stands
 in the bytes that would be sent, with at most 1,000 tokens of facts; an outdated value counts as wrong where the newer
-statement is not beside it. Then how long a recall takes among 100,000 facts.
+statement is not beside it. Then how long a recall takes among 100,000 facts, and what is learned by itself from 2,000
+messages of chatter, orders, questions, copied documents and rules, with the facts among them.
 """
 
 import random
@@ -18,6 +19,7 @@ from bench.figure import Figure, cost, share, wrong
 from bench.table import Times, ms, show
 from recto.blocking import Desk, open_desk
 from recto.memory.fact import MemoryFact
+from recto.memory.learning import learnable
 from recto.search.embedder import MINILM
 
 FACTS, CHANGED, WEEKS, MANY = 200, 60, 30, 100_000
@@ -74,6 +76,41 @@ TEMPLATES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("de", "{s} wohnt in {v}.", "{s} ist nach {v} umgezogen.", "Wo wohnt {s} eigentlich?", TOWNS),
     ("es", "{s} trabaja de {v}.", "{s} ahora trabaja de {v}.", "¿En qué trabaja {s}?", JOBS_ES),
     ("es", "{s} vive en {v}.", "{s} se ha mudado a {v}.", "¿Dónde vive {s}?", TOWNS),
+)
+
+
+# What people also write: none of it is worth remembering.
+CHATTER = (
+    "Thanks, that helps a lot!",
+    "Can you make the second paragraph shorter?",
+    "Fix the bug where our server is slow after the {n}th request.",
+    "I think my approach is fine, but the tests still fail.",
+    "My code is broken again and the log says error {n}.",
+    "Translate: my brother is a pilot and lives in Porto.",
+    "Write a story in which I am a nurse who lives in Leeds.",
+    "If my boss is in Turin on day {n}, should I go too?",
+    "I am going to the shop now, back in {n} minutes.",
+    "I'm a bit tired today.",
+    "He said that his team is moving to building {n}.",
+    "What is the budget for version {n}?",
+    "I love it, especially part {n}.",
+    "ok, next one please",
+    "Ich glaube, das war Aufgabe {n}.",
+    "Kannst du mir erklären, wie Schritt {n} funktioniert?",
+    "Wenn mein Chef in Graz wäre, würde ich fahren.",
+    "Schreib einen Brief an meine Schwester, die in Kiel wohnt.",
+    "Heute arbeite ich an Kapitel {n}.",
+    "Gracias, ha quedado muy bien.",
+    "¿Puedes resumir la página {n}?",
+    "Si mi jefa vive en Turín, quizás vaya en tren.",
+    "Traduce: mi hermano vive en Cádiz.",
+    "> My name is Ishmael, and I work on a ship.\n> Chapter {n}",
+    "| name | lives in |\n|---|---|\n| my sister | Graz |\n| row {n} | Kiel |",
+    "Here is the note:\nOur company is based in Ghent.\nOur server runs Debian.\nThe deadline is day {n}.\nSummarise it.",
+    "def greet(): return 'my name is Tom {n}'",
+    "The rule says: we use tabs, and our repository is private.",
+    "It is my favourite, number {n} I mean.",
+    "She lives in Bergen and works as a judge, says chapter {n}.",
 )
 
 
@@ -136,6 +173,13 @@ def main(quick: bool) -> None:
             rows,
             notes=("goals: ≥ .95 with at most 1,000 tokens; no outdated value without the newer statement",),
         )
+        learned, junk, count = learned_by_itself(FACTS, 2000)
+        show(
+            f"Learned by itself from {FACTS} facts among 2,000 other messages",
+            ("facts learned", "junk among them", "learned in all"),
+            [[f"{learned:.3f}", f"{junk:.3f}", str(count)]],
+            notes=("goal: junk ≤ .05",),
+        )
         times = recall_times(Path(folder) / "many", MANY // 10 if quick else MANY)
         show(
             "A recall among many facts",
@@ -145,7 +189,47 @@ def main(quick: bool) -> None:
         )
 
 
+OWN = (
+    "My {relation} {name} lives in {town}.",
+    "My {relation} {name} works as {job}.",
+    "I'm allergic to {food}.",
+    "I prefer {tool} to anything else.",
+    "We decided to use {tool} for the {thing}.",
+    "The budget for the {thing} is {n} euros.",
+    "Remember: the code of the {thing} is {n}.",
+    "I work as {job} in {town}.",
+    "Meine Schwester {name} wohnt in {town}.",
+    "Ich arbeite als {job_de} in {town}.",
+    "Mi hermana {name} vive en {town}.",
+    "Prefiero {tool} a todo lo demás.",
+)
+
+
+def told_by_user(count: int) -> list[str]:
+    pick = random.Random(5)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        words = {"relation": pick.choice(("sister", "boss", "neighbour")), "name": pick.choice(NAMES)}
+        words |= {"town": pick.choice(TOWNS), "job": pick.choice(JOBS), "job_de": pick.choice(JOBS_DE)}
+        words |= {"food": pick.choice(FOODS), "tool": pick.choice(TOOLS), "thing": pick.choice(THINGS)}
+        made[pick.choice(OWN).format(n=pick.randrange(100, 9999), **words)] = None
+    return list(made)
+
+
+def learned_by_itself(facts: int, chatter: int) -> tuple[float, float, int]:
+    """The share of the facts that is learned, of what is learned the share that is junk, and how much is learned."""
+    pick, own = random.Random(5), told_by_user(facts)
+    said = [*own, *(pick.choice(CHATTER).format(n=pick.randrange(2, 400)) for _ in range(chatter))]
+    pick.shuffle(said)
+    found = [statement for message in said for statement in learnable(message)]
+    known = [statement for statement in found if any(statement.lower() in each.lower() for each in own)]
+    return len(set(known)) / len(own), 1 - len(known) / max(1, len(found)), len(found)
+
+
 def small(home: Path) -> Iterator[Figure]:
+    learned, junk, _ = learned_by_itself(FACTS, 2000)
+    yield share("memory: facts learned from what is said", learned)
+    yield wrong("memory: junk among learned facts", junk, "share")
     result = measure(home / "planted", planted(7, 36, 11), "none")
     yield share("memory: needed facts in the window", result.share)
     yield wrong("memory: outdated facts alone", result.outdated)
