@@ -106,7 +106,7 @@ CHATTER = (
     "Traduce: mi hermano vive en Cádiz.",
     "> My name is Ishmael, and I work on a ship.\n> Chapter {n}",
     "| name | lives in |\n|---|---|\n| my sister | Graz |\n| row {n} | Kiel |",
-    "Here is the note:\nOur company is based in Ghent.\nOur server runs Debian.\nThe deadline is day {n}.\nSummarise it.",
+    "Here is the note:\nOur company is based in Ghent.\nOur server is old.\nThe deadline is day {n}.\nSum it up.",
     "def greet(): return 'my name is Tom {n}'",
     "The rule says: we use tabs, and our repository is private.",
     "It is my favourite, number {n} I mean.",
