@@ -307,7 +307,7 @@ def test_an_agent_that_cannot_be_read_offers_nothing() -> None:
     def broken(kind: SourceKind = "rule") -> list[SourceStatus]:
         raise Invalid("its folder is gone")
 
-    lost = SourceCompleter(lambda: [each.source for each in broken() if not isinstance(each.source, Tool)], broken)
+    lost = SourceCompleter(lambda: [each.source for each in broken() if isinstance(each.source, Rule)], broken)
     assert [offered(lost, typed) for typed in ("@r", "@rule:", "/rules add ")] == [[], [], []]
 
 
