@@ -45,7 +45,7 @@ from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnConte
 from recto.turn.document_picker import Citations, DocumentPicker, DocumentSummaryWriter
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.incoming_message import OpenStreams
-from recto.turn.memory_picker import MemoryPicker
+from recto.turn.memory_picker import MemoryPicker, read_memory
 from recto.turn.message_tokens import count_results
 from recto.turn.messages import (
     FirstReads,
@@ -113,7 +113,9 @@ class Engine:
         self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
-        self._checkpoints = BackgroundWorker(self._checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0)
+        self._checkpoints = BackgroundWorker(
+            store.database.checkpoint, "recto-checkpoint", delay_s=CHECKPOINT_IN_S, quiet_s=0
+        )
         self._warming, self.summaries_ahead = TaskSet(), SummariesAhead()
 
     def _pickers(self, turn: TurnInput, citations: Citations) -> list[Picker]:
@@ -299,7 +301,9 @@ class Engine:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
             recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
-        return FirstReads(agent, self.store_thread.submit(self.sources.state, session))
+        memory = asyncio.to_thread(read_memory, self.memory_files, self.agents, session)
+        stored = self.store_thread.submit(self.sources.state, session), self.store_thread.submit(self.facts.has_facts)
+        return FirstReads(agent, stored[0], asyncio.ensure_future(memory), stored[1])
 
     async def resolve(
         self, session: ChatSession, options: CallOptions = NO_OPTIONS, reads: FirstReads | None = None
@@ -319,7 +323,8 @@ class Engine:
         is_draft: bool = False,
     ) -> TurnInput:
         resolved, state = await self.resolve(session, options, reads), reads.state if reads else None
-        return await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft, state=state)
+        made = await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft, state=state)
+        return replace(made, memory=reads.memory, has_facts=reads.has_facts) if reads else made
 
     async def _prepare(self, turn: TurnInput, *, is_continued: bool = False) -> PreparedTurn:
         """Finds what the message names and picks what goes in with it; the same for `send` and `draft`."""
@@ -380,10 +385,6 @@ class Engine:
         """A turn for what is there, before the next message."""
         message = Message(DRAFT, "user", (Text(""),), parent=session.head)
         return await self._prepared(await self._input(session, None, options), message, current=None)
-
-    def _checkpoint(self) -> bool:
-        self.store.database.checkpoint()
-        return False
 
     async def close(self) -> None:
         await self._warming.close()

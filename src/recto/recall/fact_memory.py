@@ -80,9 +80,8 @@ class FactMemory:
         self._worker = BackgroundWorker(self._some, "recto-facts")
         self._learning = threading.Lock()
 
-    @property
-    def is_empty(self) -> bool:
-        return self._facts.revision == 0
+    def has_facts(self) -> bool:
+        return self._facts.revision > 0
 
     # -- learning
 

@@ -64,7 +64,8 @@ class FactPicker(Picker):
         resolved = self._turn.resolved
         if not self._is_on:
             return StablePicks()
-        self._has_facts = not await self._sources.store_thread.do(lambda: self._memory.is_empty)
+        has_facts = self._turn.has_facts
+        self._has_facts = await (has_facts or self._sources.store_thread.submit(self._memory.has_facts))
         if not can_call(resolved, self._sources.settings):
             return StablePicks()
         config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides

@@ -157,14 +157,16 @@ class Database:
         else:
             self._idle.append(connection)
 
-    def checkpoint(self, *, is_whole: bool = False) -> None:
+    def checkpoint(self, *, is_whole: bool = False) -> bool:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that
-        finds the log too long would do it else. `is_whole` waits for readers, and empties the log."""
+        finds the log too long would do it else. `is_whole` waits for readers, and empties the log. False: nothing is
+        left to do."""
         if self.file is None:
-            return
+            return False
         how = "TRUNCATE" if is_whole else "PASSIVE"
         with suppress(exc.DBAPIError), self.engine.connect() as connection:
             driver_connection(connection).execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+        return False
 
     def note_newest(self, number: int, id: str) -> None:
         """The newest message of the write that runs in this thread; the marker names it after the commit."""

@@ -6,21 +6,21 @@ Of those that would take too much of it, the sections that bear on the message c
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.memory.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles
+from recto.memory.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope
 from recto.sources.chooser import ChoiceLimits, Chooser
 from recto.sources.mentions import without_mentions
 from recto.sources.selection import MEMORY, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Memory, Pick
 from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
+from recto.turn.session import ChatSession
 from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,10 @@ class MemoryPicker(Picker):
     async def stable(self) -> StablePicks:
         if not self._turn.resolved.settings.memory_integration:
             return StablePicks()
-        found = await asyncio.to_thread(self._find)
+        if self._turn.memory is None:
+            found = await asyncio.to_thread(self._find)
+        else:
+            found = self._wanted(await self._turn.memory)
         named = _named(found.files)
         whole = await self._fitting(named)
         long = [(file, memory) for file, memory in named if memory not in whole]
@@ -53,21 +56,16 @@ class MemoryPicker(Picker):
         return StablePicks(memory=chosen, notes=(*found.notes, *notes))
 
     def _find(self) -> FoundMemory:
-        settings, session = self._turn.resolved.settings, self._turn.session
-        found = NO_MEMORY
-        if settings.use_user_memory:
-            found += self._files.of_user(self._agents.home)
-        if settings.use_agent_memory:
-            folders = [folder for _, folder in self._agents.agent_folders(self._turn.resolved.agent.name)]
-            found += self._files.of_agent(folders)
-        if settings.use_project_memory and session.project:
-            found += self._of_project(session.project)
-        return found
+        return self._wanted(read_memory(self._files, self._agents, self._turn.session))
 
-    def _of_project(self, project: Path) -> FoundMemory:
-        if os.path.isdir(project):
-            return self._files.of_project(project)
-        return FoundMemory(notes=(f"the folder of this conversation, {project}, is not there, nor is its memory",))
+    def _wanted(self, found: Mapping[MemoryScope, FoundMemory]) -> FoundMemory:
+        settings = self._turn.resolved.settings
+        switches: dict[MemoryScope, bool] = {
+            "user": settings.use_user_memory,
+            "agent": settings.use_agent_memory,
+            "project": settings.use_project_memory,
+        }
+        return sum((found[scope] for scope, is_on in switches.items() if is_on), NO_MEMORY)
 
     async def _fitting(self, named: Sequence[tuple[MemoryFile, Memory]]) -> list[Memory]:
         """Those that are sent whole: the user's first, then the nearest."""
@@ -109,6 +107,19 @@ class MemoryPicker(Picker):
                 why_not = f"takes {tokens} tokens, and {left} are left for memory; {chosen.because}"
                 passed.append(replace(chosen.pick, because=why_not))
         return _inserted(included, sizes, passed)
+
+
+def read_memory(files: MemoryFiles, agents: Agents, session: ChatSession) -> Mapping[MemoryScope, FoundMemory]:
+    """All memory files of a conversation, also those that the settings switch off: a turn begins with it, before the
+    settings are known."""
+    folders, project = [folder for _, folder in agents.agent_folders(session.agent)], session.project
+    gone = f"the folder of this conversation, {project}, is not there, nor is its memory"
+    is_there = project is not None and os.path.isdir(project)
+    return {
+        "user": files.of_user(agents.home),
+        "agent": files.of_agent(folders),
+        "project": files.of_project(project) if project and is_there else FoundMemory(notes=(gone,) * bool(project)),
+    }
 
 
 def _inserted(included: Sequence[Selection], sizes: Sequence[int], passed: Sequence[Pick]) -> VolatilePicks:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from recto.concurrency import StoreThread, run_to_completion
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
 from recto.ids import new_id
+from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
@@ -78,6 +79,8 @@ class FirstReads(Struct, frozen=True):
 
     agent: asyncio.Future[Agent]
     state: asyncio.Future[SourceState]
+    memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]]
+    has_facts: asyncio.Future[bool]
 
 
 class StartedTurn(Struct, frozen=True):

@@ -10,9 +10,13 @@ A picker works for one turn. It can act in two phases and two places; each step 
 A new kind of source is one class like this and one line in `Engine._pickers`.
 """
 
+import asyncio
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from recto.chat.message import Message
+from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
 from recto.sources.selection import StablePicks
 from recto.sources.source import Insert, Pick
@@ -35,6 +39,10 @@ class TurnInput(Struct, frozen=True):
     is_draft: bool = False
     """Nothing is stored or sent: somebody looks at the window that would be."""
     notes: tuple[str, ...] = ()
+    memory: "asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None" = None
+    """The memory files, which are being read since the turn began."""
+    has_facts: asyncio.Future[bool] | None = None
+    """Whether anything is remembered."""
 
 
 class Room(Struct, frozen=True):
