@@ -16,6 +16,8 @@ from msgspec import Struct
 from recto.chat.blocks import Compaction, Made, Quote, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Tool
+from recto.tasks.plan import TaskPlan
+from recto.tasks.report import RunReport
 from recto.window.window import Window
 
 log = logging.getLogger(__name__)
@@ -272,6 +274,21 @@ class Replied(Struct, frozen=True):
     request: str
 
 
+class PlanChanged(Struct, frozen=True):
+    """A model that works toward a goal has written its plan anew, in this step of so many."""
+
+    goal: str
+    plan: TaskPlan
+    step: int
+    max_steps: int
+
+
+class RunEnded(Struct, frozen=True):
+    """The work toward a goal is over, or was stopped and can go on later."""
+
+    report: RunReport
+
+
 Event = (
     Appended
     | Branched
@@ -293,6 +310,8 @@ Event = (
     | ToolFinished
     | ToolCallsPending
     | Replied
+    | PlanChanged
+    | RunEnded
 )
 
 
@@ -333,6 +352,10 @@ def _in_words(event: Event) -> str:
             sizes = f"{event.context_size_before:,} to {event.context_size_after:,} tokens"
             archived = f"{event.messages_archived} messages archived"
             return f"compaction {event.compaction_number} by {event.made_by}: {archived}, {sizes}"
+        case PlanChanged(plan=plan):
+            return f"step {event.step} of {event.max_steps}: {plan.in_words}"
+        case RunEnded(report=report):
+            return f"run {report.run} ended after {report.steps} steps: {report.outcome}"
         case _:
             return ""
 

@@ -1,6 +1,6 @@
 """Spending: what requests cost, summed over conversations, days, models or purposes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from recto.chat.message import stored_time
 from recto.store.database import Database
 from recto.store.rows import AnyRow
-from recto.store.schema import conversations, requests
+from recto.store.schema import conversations, messages, requests
 
 SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
 UNKNOWN_MODEL = "unknown"
@@ -43,6 +43,13 @@ class Spending:
         with self._database.read() as connection:
             query = select().add_columns(*SUMS)
             return _spent(connection.execute(_within(query, conversation, since)).one())
+
+    def of_messages(self, ids: Sequence[str]) -> Spent:
+        """Of the requests that answered these messages, and of the summaries that were made on the way."""
+        numbers = select(messages.c.n).where(messages.c.id.in_(ids))
+        query = select().add_columns(*SUMS).where(requests.c.message.in_(numbers), requests.c.message.is_not(None))
+        with self._database.read() as connection:
+            return _spent(connection.execute(query).one())
 
     def by(self, group: SpentBy, conversation: str | None = None, since: str | None = None) -> list[Spent]:
         """Days in their order; everything else by what it cost, the dearest first. `total` gives one sum."""

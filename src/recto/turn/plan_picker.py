@@ -1,0 +1,61 @@
+"""PlanPicker: what a run toward a goal needs in every window: how to work, the tool that changes the plan, and, once a
+compaction has covered the calls that told them, the plan and the files word for word.
+
+As long as no compaction came, the model's own calls are in the window: a copy in front of the message would cost twice,
+and a copy that changes would break the cached prefix at every change. A compaction breaks it anyway, so that is when
+the copy is made anew; what changes later is in the calls behind it.
+"""
+
+from recto.chat.conversation import View
+from recto.sources.selection import OfferedTool, Selection, StablePicks
+from recto.sources.source import Insert, Pick, Rule
+from recto.tasks.plan_tool import plan_tool
+from recto.tasks.run import TaskRun
+from recto.turn.pickers import Picker, TurnInput
+from recto.window.compaction_block import PASSING
+
+BECAUSE = "a run toward a goal"
+RULE = Rule(
+    "agent-mode",
+    """You work on the user's goal by yourself, over many rounds of tool calls. The user sees your plan.
+- First write a short plan with update_plan, then work on it: act through tools, look at what they give, check it.
+- Mark one step active, and call update_plan again as soon as a step is done or the plan changes.
+- If a call fails, find out why; do not repeat it unchanged.
+- When the goal is reached and checked, call update_plan with outcome done; if you cannot go on, with outcome blocked \
+and the reason in because. Then end with a short answer to the user, without calling a tool.""",
+    include="always",
+)
+
+
+class PlanPicker(Picker):
+    def __init__(self, turn: TurnInput) -> None:
+        super().__init__()
+        self._turn, self._run = turn, turn.session.run
+        self._kept: Insert | None = None
+        self._compaction: int | None = None
+
+    async def stable(self) -> StablePicks:
+        if self._run is None:
+            return StablePicks()
+        tool = plan_tool(self._run.rounds_left)
+        return StablePicks(
+            rules=(Selection(RULE, "always", BECAUSE),),
+            tools=(OfferedTool(tool, Selection(tool.tool, "always", BECAUSE)),),
+        )
+
+    def keep(self, view: View) -> Insert | None:
+        block = view.compaction
+        if self._run is None or block is None:
+            return None
+        if self._kept is None or block.action == PASSING or block.compaction_number != self._compaction:
+            self._kept, self._compaction = self._insert(self._run), block.compaction_number
+        return self._kept
+
+    def _insert(self, run: TaskRun) -> Insert | None:
+        message = self._turn.message
+        is_goal = message is not None and run.messages[:1] == [message.id]
+        text = "\n\n".join(filter(None, ("" if is_goal else f"The goal: {run.short_goal}", run.text)))
+        if not text:
+            return None
+        because = f"plan and files of the run at step {run.steps}: a compaction covers the calls that told them"
+        return Insert("memory", f"<plan>\n{text}\n</plan>", (Pick("plan", run.id, because, 1),))
