@@ -67,8 +67,7 @@ anything = st.recursive(
 def test_whatever_a_model_gives_is_a_bounded_plan_or_a_sentence(arguments: dict[str, object]) -> None:
     try:
         plan = plan_from(arguments).plan
-    except RectoError as why:
-        assert why.message
+    except RectoError:
         return
     assert len(plan.steps) <= MOST_STEPS
     assert len(plan.text) <= LONGEST_PLAN

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from recto.chat.blocks import ToolResult
 from recto.cli import show
+from recto.cli.drawing.plans import plan_tree, progress_line
 from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
 from recto.cli.drawing.windows import recalled_in_words
@@ -21,6 +22,7 @@ from recto.events import (
     Event,
     NotesQuoted,
     Noticed,
+    PlanChanged,
     Replied,
     Retrying,
     Sent,
@@ -29,6 +31,7 @@ from recto.events import (
     TextDelta,
     ToolFinished,
 )
+from recto.tasks.plan_tool import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; what came is kept"
@@ -76,6 +79,10 @@ def in_words(event: Event) -> str | None:
             return recalled_in_words(window)
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:.1f} s"
+        case ToolFinished(call=call, result=result) if call.name == UPDATE_PLAN and not result.is_error:
+            return None  # the plan itself is shown
+        case PlanChanged(plan=plan):
+            return progress_line(plan, event.step, event.max_steps)
         case ToolFinished(call=call, result=result):
             given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
             return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
@@ -136,6 +143,9 @@ class Lines:
             self._tell_progress(event)
         elif words := in_words(event):
             show.note(words)
+        if isinstance(event, PlanChanged):
+            for line in plan_tree(event.goal, event.plan)[1:]:
+                show.say(line, err=True)
         if isinstance(event, SummaryRequested):
             self._writer = event.model
         for line in self._gathered.hear(event):
