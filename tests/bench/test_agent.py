@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bench.agent import held, holds_plan, made_run, orphans, play
+
 from recto.tasks.plan import plan_from
 
 
