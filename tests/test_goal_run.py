@@ -1,5 +1,6 @@
 """Agent mode through the Python door: plan, act, check, until done, blocked, out of steps or money."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.blocking import open_desk
+from recto.desk import open_async
 from recto.errors import Invalid, RectoError
-from recto.events import PlanChanged, RunEnded, Sent
+from recto.events import Branched, PlanChanged, RunEnded, Sent
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -239,3 +241,70 @@ def test_the_plan_follows_the_branch(desk: Open, script: Script) -> None:
     run = talk.last_run()
     assert run is not None
     assert run.plan.in_words == "1 of 2 steps done, 1 active"
+
+
+def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
+    first = desk(model).conversation()
+    events = first.stream_goal("Do one thing")
+    next(event for event in events if isinstance(event, Sent))
+    assert first.id is not None
+    reply = desk(script({"text": "hello"})).conversation(first.id).ask("hello from elsewhere")
+    rest = list(events)
+    assert reply.branched or any(isinstance(event, Branched) for event in rest)
+    assert isinstance(rest[-1], RunEnded)
+    assert rest[-1].report.outcome == "done"
+    run = first.last_run()
+    assert run is not None
+    assert (run.status, run.steps) == ("done", 2)
+
+
+def test_what_is_said_while_a_run_works_is_read_with_the_next_results(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
+    talk = desk(model).conversation()
+    said = iter(["and be quick"])
+    for event in talk.stream_goal("Do one thing"):
+        if isinstance(event, Sent) and (text := next(said, "")):
+            talk.queue(text)
+    asked = [message for message in talk.messages() if message.role == "user"]
+    assert [message.text for message in asked] == ["Do one thing", "and be quick"]
+    assert all(message.task_runs for message in asked)
+    run = talk.last_run()
+    assert run is not None
+    assert (run.status, len(run.messages)) == ("done", 2)
+
+
+def test_the_asynchronous_door_runs_toward_a_goal(script: Script, tmp_path: Path) -> None:
+    async def work() -> str:
+        async with await open_async(
+            home=tmp_path / "home", model=script(plan(("one", "done")), {"text": "ok"})
+        ) as opened:
+            talk = await opened.conversation()
+            return (await talk.run_goal("Do one thing")).outcome
+
+    assert asyncio.run(work()) == "done"
+
+
+def test_a_plan_that_is_refused_leaves_the_former_one(desk: Open, script: Script) -> None:
+    many = call("update_plan", steps=[{"text": "x", "status": "pending"}] * 10_000)
+    model = script(plan(("one", "active")), many, plan(("one", "done")), {"text": "ok"}, limit=400_000)
+    talk = desk(model).conversation()
+    plans = [event.plan.in_words for event in talk.stream_goal("Do one thing") if isinstance(event, PlanChanged)]
+    assert plans == ["0 of 1 steps done, 1 active", "1 of 1 steps done"]
+    results = [result for message in talk.messages() for result in message.results]
+    assert [result.is_error for result in results] == [False, True, False]
+    assert "at most 100 steps" in results[1].text
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("max_steps", True), ("max_cost", 0), ("max_cost", "1")])
+def test_limits_that_cannot_be_are_refused(desk: Open, script: Script, name: str, value: Any) -> None:
+    limits: dict[str, Any] = {name: value}
+    with pytest.raises(Invalid, match=f"{name} must be"):
+        desk(script({"text": "?"})).conversation().run_goal("Do one thing", **limits)
+
+
+def test_a_run_keeps_to_the_limits_of_spending_too(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), {"text": "?"}, prices={"input": 1000.0, "output": 1000.0})
+    report = desk(model, spend__conversation=0.01).conversation().run_goal("Do one thing", max_cost=100.0)
+    assert report.outcome == "out of money"
+    assert "spend.conversation" in report.because

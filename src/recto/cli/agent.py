@@ -23,7 +23,7 @@ name_argument = click.argument("name", metavar="NAME")
 
 @click.group()
 def command() -> None:
-    """See, make and configure agents: rules, references, tools; let one work toward a goal.
+    """See, make and configure agents; let one work toward a goal.
 
     Example: recto agent list
     """
