@@ -52,6 +52,17 @@ class TaskPlan(Struct, frozen=True):
         """The plan as the model reads it."""
         return "\n".join(_line_of(number, step) for number, step in enumerate(self.steps, 1))
 
+    def text_within(self, characters: int) -> str:
+        """The same where there is room for so much; else the open steps, as far as they fit."""
+        if len(self.text) <= characters:
+            return self.text
+        lines = [f"(the window is small: of {len(self.steps)} steps it has the first open ones)"]
+        for number, step in enumerate(self.steps, 1):
+            line = _line_of(number, step)
+            if step.status not in CLOSED and sum(map(len, lines)) + len(line) <= characters:
+                lines.append(line)
+        return "\n".join(lines)
+
     @property
     def in_words(self) -> str:
         counts = {status: sum(step.status == status for step in self.steps) for status in STATUSES}

@@ -22,6 +22,8 @@ RunStatus = Literal["running", "done", "blocked", "out of steps", "out of money"
 DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
 # How many files a window names, the latest last; a report names all.
 NAMED_FILES = 40
+# A plan of the longest kind is whole in every window from 6k on; a smaller one has no room for it.
+OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
 # A call that repeats is told; one more is the end.
 REPEATS = 2
 # From here on every round says how few are left.
@@ -167,16 +169,25 @@ class TaskRun(Struct):
 
     # -- as the model reads it
 
-    @property
-    def text(self) -> str:
-        """Plan and files, for a window that no longer holds the calls which told them."""
-        parts = [f"The plan so far ({self.plan.in_words}):\n{self.plan.text}"] if self.plan.steps else []
-        if self.files:
-            shown = list(self.files.values())[-NAMED_FILES:]
-            names = "\n".join(f"- {each.path}{' (changed)' if each.is_changed else ''}" for each in shown)
-            more = f" (the last {len(shown)} of {len(self.files)})" if len(shown) < len(self.files) else ""
-            parts.append(f"Files and folders of this work{more}:\n{names}")
-        return "\n\n".join(parts)
+    def text_within(self, room: int) -> str:
+        """Plan and files, for a window of so many tokens that no longer holds the calls which told them."""
+        plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
+        told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
+        return "\n\n".join(
+            filter(None, (told, self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))))
+        )
+
+    def _files_within(self, characters: int) -> str:
+        """The files of the work, the latest of them if they are many."""
+        lines: list[str] = []
+        for each in list(self.files.values())[: -NAMED_FILES - 1 : -1]:
+            line = f"- {each.path}{' (changed)' if each.is_changed else ''}"
+            characters -= len(line) + 1
+            if characters < 0:
+                break
+            lines.append(line)
+        more = f" (the last {len(lines)} of {len(self.files)})" if len(lines) < len(self.files) else ""
+        return "\n".join((f"Files and folders of this work{more}:", *reversed(lines))) if lines else ""
 
     @property
     def short_goal(self) -> str:

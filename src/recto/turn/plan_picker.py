@@ -53,8 +53,11 @@ class PlanPicker(Picker):
 
     def _insert(self, run: TaskRun) -> Insert | None:
         message = self._turn.message
-        is_goal = message is not None and run.messages[:1] == [message.id]
-        text = "\n\n".join(filter(None, ("" if is_goal else f"The goal: {run.short_goal}", run.text)))
+        is_goal, told = (
+            run.messages[:1] == [message.id] if message else False,
+            run.text_within(self._turn.resolved.room),
+        )
+        text = "\n\n".join(filter(None, ("" if is_goal else f"The goal: {run.short_goal}", told)))
         if not text:
             return None
         because = f"plan and files of the run at step {run.steps}: a compaction covers the calls that told them"
