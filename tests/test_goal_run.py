@@ -308,3 +308,23 @@ def test_a_run_keeps_to_the_limits_of_spending_too(desk: Open, script: Script) -
     report = desk(model, spend__conversation=0.01).conversation().run_goal("Do one thing", max_cost=100.0)
     assert report.outcome == "out of money"
     assert "spend.conversation" in report.because
+
+
+def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: Script) -> None:
+    used = {"usage": {"input": 1000, "output": 1000}}
+    model = script(
+        *[plan((f"part {n}", "active")) | used for n in range(9)],
+        {"text": "?"},
+        prices={"input": 100.0, "output": 10.0},
+    )
+    talk = desk(model, reply__max_tokens=600).conversation()
+    first = talk.run_goal("Do one thing", max_cost=0.4)
+    assert first.outcome == "out of money"
+    assert 0 < first.steps < 4
+    assert (first.cost_usd or 0) <= 0.4
+    again = talk.run_goal()
+    assert (again.outcome, again.steps) == ("out of money", first.steps)
+    more = talk.run_goal(max_cost=0.8)
+    assert more.steps > first.steps
+    assert first.cost_usd is not None
+    assert (more.cost_usd or 0) > first.cost_usd

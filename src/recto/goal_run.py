@@ -213,7 +213,7 @@ class GoalRun:
             run.max_steps,
             text=next((each.text for each in reversed(messages) if each.role == "assistant" and each.text), ""),
             references=unique_references(reference for message in messages for reference in message.references),
-            files=tuple(run.files.values()),
+            files=tuple(each for each in run.files.values() if not each.is_planned),
             refused=tuple(run.refused),
             input=sum(usage.input for usage in usages),
             output=sum(usage.output for usage in usages),

@@ -47,7 +47,9 @@ def test_files_are_those_of_calls_that_did_not_fail() -> None:
 def test_files_of_the_plan_count_too() -> None:
     run = TaskRun("r", "goal")
     take(run, called("update_plan", steps=[{"text": "read", "status": "active", "files": ["src/"]}]))
-    assert list(run.files) == ["src/"]
+    assert [(each.path, each.is_planned) for each in run.files.values()] == [("src/", True)]
+    take(run, called("list_directory", path="src/"))
+    assert [(each.path, each.is_planned) for each in run.files.values()] == [("src/", False)]
 
 
 def test_the_order_of_arguments_does_not_hide_a_repetition() -> None:

@@ -112,6 +112,8 @@ def goal(chat: ChatState, argument: str) -> None:
     if argument == "stop":
         _stop_goal(chat)
     elif argument:
+        if chat.is_at_terminal:
+            chat.ask_trust()
         listener = chat.listener()
         text = None if argument == "continue" else argument
         events = chat.talk.stream_goal(text, can_ask=listener.answers, strategy=chat.strategy)

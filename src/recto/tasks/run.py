@@ -40,11 +40,13 @@ _CHANGES = re.compile(
 
 
 class FileUse(Struct, frozen=True):
-    """A file or folder that a call named and that the call did not fail on."""
+    """A file or folder that a call named and did not fail on, or that the plan names."""
 
     path: str
     is_changed: bool = False
     """The name of a tool that got it says that it changes files."""
+    is_planned: bool = False
+    """Only the plan names it."""
 
 
 class TaskRun(Struct):
@@ -160,8 +162,7 @@ class TaskRun(Struct):
         except RectoError:  # the result of the call says so
             return
         for path in (path for step in self.plan.steps for path in step.files):
-            if path not in self.files:
-                self._use_file(path, is_changed=False)
+            self.files.setdefault(path, FileUse(path, is_planned=True))
 
     def _use_file(self, path: str, is_changed: bool) -> None:
         before = self.files.pop(path, None)
