@@ -45,15 +45,6 @@ def test_a_run_shows_its_plan_and_ends_with_a_report(run: Run, script: Script, n
     assert any(line.startswith("3 of 20 steps, ") for line in lines)
 
 
-def test_a_plan_is_told_in_words_where_nothing_may_be_drawn(
-    run: Run, script: Script, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECTO_PLAIN", "1")
-    done = run("agent", "run", "Find it", "-m", script(*WORK), "--vault", str(notes))
-    assert "  active: read the note\n    Welcome.md\n" in done.stderr
-    assert "  done: answer\n" in done.stdout
-
-
 def test_a_run_answers_as_json(run: Run, script: Script, notes: Path) -> None:
     done = run("agent", "run", "Find it", "-m", script(*WORK), "--vault", str(notes), "--json")
     told = json.loads(done.stdout)
