@@ -98,6 +98,14 @@ def test_a_goal_of_the_chat_is_worked_on_and_its_plan_shown(run: Run, script: Sc
     assert "no goal is being worked on" in done.stderr
 
 
+def test_a_goal_of_the_chat_goes_on_with_more_steps(run: Run, script: Script) -> None:
+    run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
+    done = run("chat", "-c", "1", "-m", script(*WORK[2:]), input="/goal continue\n/goal continue 0\n/goal continue 9\n")
+    assert "all 1 steps of this run are used" in done.stderr
+    assert "max_steps must be a whole number from 1" in done.stderr
+    assert "2 of 9 steps" in done.stdout
+
+
 def test_hostile_text_of_a_plan_does_not_reach_the_terminal(run: Run, script: Script) -> None:
     model = script(plan(("clear\x1b[2J the screen", "done"), because="\x1b]0;x\x07"), {"text": "ok"})
     done = run("agent", "run", "Do \x1b[31mit", "-m", model)

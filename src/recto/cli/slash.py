@@ -330,7 +330,7 @@ COMMANDS = {
     "goal": SlashCommand(
         "work toward a goal by itself, over many steps; alone, show its plan",
         conversations.goal,
-        "[TEXT | continue | stop]",
+        "[TEXT | continue [STEPS] | stop]",
         ("/goal", "/goal List the boats of my notes"),
         ("continue", "stop"),
     ),

@@ -115,8 +115,10 @@ def goal(chat: ChatState, argument: str) -> None:
         if chat.is_at_terminal:
             chat.ask_trust()
         listener = chat.listener()
-        text = None if argument == "continue" else argument
-        events = chat.talk.stream_goal(text, can_ask=listener.answers, strategy=chat.strategy)
+        going_on = re.fullmatch(r"continue(?:\s+(\d{1,5}))?", argument)
+        steps = int(going_on[1]) if going_on and going_on[1] else None
+        text = None if going_on else argument
+        events = chat.talk.stream_goal(text, max_steps=steps, can_ask=listener.answers, strategy=chat.strategy)
         follow_run(events, listener, chat.talk, chat.watch)
     elif run := chat.talk.last_run():
         for line in plan_tree(run.goal, run.plan):
