@@ -328,3 +328,30 @@ def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: S
     assert more.steps > first.steps
     assert first.cost_usd is not None
     assert (more.cost_usd or 0) > first.cost_usd
+
+
+def test_how_to_work_toward_a_goal_does_not_stay_in_a_fixed_session(desk: Open, script: Script) -> None:
+    talk = desk(script(plan(("one", "done")), {"text": "ok"})).conversation(settings={"session": "fixed"})
+    talk.run_goal("Do one thing")
+    picks = {pick.name for section in talk.window("and now?").sections for pick in section.picks}
+    assert not {"agent-mode", "update_plan"} & picks
+
+
+def test_a_second_goal_of_a_conversation_is_a_run_of_its_own(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "done")), {"text": "ok"}, {"text": "hello"}, plan(("two", "active")), {"text": "hm"})
+    talk = desk(model).conversation()
+    first = talk.run_goal("Do one thing")
+    talk.ask("thank you")
+    second = talk.run_goal("Do another")
+    assert (first.outcome, second.outcome) == ("done", "stopped")
+    assert (second.steps, second.plan.steps[0].text) == (1, "two")
+    assert not talk.messages()[4].task_runs, "what is said between two runs belongs to none"
+    run = talk.last_run()
+    assert run is not None
+    assert (run.goal, run.id) == ("Do another", second.run)
+
+
+def test_calls_of_one_round_are_one_step(desk: Open, script: Script, notes: Path) -> None:
+    reads = [call("read_document", path="Boat.md")["tool_calls"][0], plan(("one", "done"))["tool_calls"][0]]
+    report = desk(script({"tool_calls": reads}, {"text": "ok"}), notes).conversation().run_goal("Read it")
+    assert (report.outcome, report.steps, [each.path for each in report.files]) == ("done", 1, ["Boat.md"])

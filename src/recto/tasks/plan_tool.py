@@ -1,14 +1,28 @@
 """The tool `update_plan`, by which a model tells its plan. It changes nothing itself: `TaskRun.take` does, once the
 call has its result.
+
+How to work in agent mode, as a rule.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recto.sources.source import Tool
+from recto.sources.source import Rule, Tool
 from recto.sources.tools import LocalTool
 from recto.tasks.plan import STATUSES, plan_from
 
+FOR_A_RUN = "a run toward a goal"
+"""Why the tool and the rule below are in a window."""
+HOW_TO_WORK = Rule(
+    "agent-mode",
+    """You work on the user's goal by yourself, over many rounds of tool calls. The user sees your plan.
+- First write a short plan with update_plan, then work on it: act through tools, look at what they give, check it.
+- Mark one step active, and call update_plan again as soon as a step is done or the plan changes.
+- If a call fails, find out why; do not repeat it unchanged.
+- When the goal is reached and checked, call update_plan with outcome done; if you cannot go on, with outcome blocked \
+and the reason in because. Then end with a short answer to the user, without calling a tool.""",
+    include="always",
+)
 UPDATE_PLAN = "update_plan"
 PLAN_TOOL = Tool(
     UPDATE_PLAN,

@@ -8,23 +8,11 @@ the copy is made anew; what changes later is in the calls behind it.
 
 from recto.chat.conversation import View
 from recto.sources.selection import OfferedTool, Selection, StablePicks
-from recto.sources.source import Insert, Pick, Rule
-from recto.tasks.plan_tool import plan_tool
+from recto.sources.source import Insert, Pick
+from recto.tasks.plan_tool import FOR_A_RUN, HOW_TO_WORK, plan_tool
 from recto.tasks.run import TaskRun
 from recto.turn.pickers import Picker, TurnInput
 from recto.window.compaction_block import PASSING
-
-BECAUSE = "a run toward a goal"
-RULE = Rule(
-    "agent-mode",
-    """You work on the user's goal by yourself, over many rounds of tool calls. The user sees your plan.
-- First write a short plan with update_plan, then work on it: act through tools, look at what they give, check it.
-- Mark one step active, and call update_plan again as soon as a step is done or the plan changes.
-- If a call fails, find out why; do not repeat it unchanged.
-- When the goal is reached and checked, call update_plan with outcome done; if you cannot go on, with outcome blocked \
-and the reason in because. Then end with a short answer to the user, without calling a tool.""",
-    include="always",
-)
 
 
 class PlanPicker(Picker):
@@ -39,8 +27,8 @@ class PlanPicker(Picker):
             return StablePicks()
         tool = plan_tool(self._run.rounds_left)
         return StablePicks(
-            rules=(Selection(RULE, "always", BECAUSE),),
-            tools=(OfferedTool(tool, Selection(tool.tool, "always", BECAUSE)),),
+            rules=(Selection(HOW_TO_WORK, "always", FOR_A_RUN),),
+            tools=(OfferedTool(tool, Selection(tool.tool, "always", FOR_A_RUN)),),
         )
 
     def keep(self, view: View) -> Insert | None:
