@@ -355,3 +355,11 @@ def test_calls_of_one_round_are_one_step(desk: Open, script: Script, notes: Path
     reads = [call("read_document", path="Boat.md")["tool_calls"][0], plan(("one", "done"))["tool_calls"][0]]
     report = desk(script({"tool_calls": reads}, {"text": "ok"}), notes).conversation().run_goal("Read it")
     assert (report.outcome, report.steps, [each.path for each in report.files]) == ("done", 1, ["Boat.md"])
+
+
+def test_a_rule_of_the_same_name_as_ours_is_no_harm(desk: Open, script: Script) -> None:
+    opened = desk(script(plan(("one", "done")), {"text": "ok"}))
+    rules = opened.home / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "agent-mode.md").write_text("---\ninclude: always\n---\nBe brief.\n")
+    assert opened.conversation().run_goal("Do one thing").outcome == "done"
