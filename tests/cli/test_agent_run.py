@@ -53,6 +53,18 @@ def test_a_run_answers_as_json(run: Run, script: Script, notes: Path) -> None:
     assert told["files"] == [{"path": "Welcome.md", "changed": False}]
 
 
+def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECTO_REPLY_TRIES", "1")
+    model = script(WORK[0], {"error": "unreachable"})
+    told = run("agent", "run", "Find it", "-m", model)
+    assert "stopped: The script breaks off here" in told.stdout
+    assert "The script breaks off here" in failure(told)
+    as_json = run("agent", "run", "Find it", "-m", model, "--json")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.stdout)["outcome"] == "stopped"
+    assert json.loads(as_json.stderr)["error"]["type"] == "Unreachable"
+
+
 def test_a_run_out_of_steps_fails_and_goes_on(run: Run, script: Script, notes: Path) -> None:
     first = run("agent", "run", "Find it", "-m", script(WORK[0], {"text": "so far"}), "--max-steps", "1")
     assert first.exit_code == 1

@@ -68,8 +68,7 @@ def command(
             talk.allow(tool)
         text = None if goes_on else " ".join(goal)
         if as_json:
-            report = talk.run_goal(text, max_steps=max_steps, max_cost=max_cost)
-            show.emit(report.to_json())
+            report = _emitted(talk.stream_goal(text, max_steps=max_steps, max_cost=max_cost, can_ask=False))
         else:
             from recto.cli.ask import open_listener  # beside this command only `recto ask` needs it
 
@@ -84,6 +83,18 @@ def _place(desk: "Desk", conversation: str | None, agent: str | None, *, goes_on
     if conversation is not None or goes_on:
         return options.find_talk(desk, conversation)
     return desk.conversation(agent=agent) if agent else desk.conversation()
+
+
+def _emitted(events: "Generator[Event]") -> "RunReport":
+    """The report, emitted as JSON, also that of a run which ends with an error."""
+    from recto.events import RunEnded  # the engine's events: only to run
+
+    reports: list[RunReport] = []
+    for event in events:
+        if isinstance(event, RunEnded):
+            show.emit(event.report.to_json())
+            reports.append(event.report)
+    return reports[-1]
 
 
 def follow_run(
