@@ -44,6 +44,17 @@ def test_files_are_those_of_calls_that_did_not_fail() -> None:
     ]
 
 
+def test_what_only_may_be_a_path_must_look_like_one() -> None:
+    run = TaskRun("r", "goal")
+    take(
+        run,
+        called("search", source="the web", document="summary"),
+        called("push", files=[{"path": "a/b.py", "content": "path"}, {"path": "c"}], message="x"),
+        called("move", source="notes/old", destination="new.md"),
+    )
+    assert list(run.files) == ["a/b.py", "c", "notes/old", "new.md"]
+
+
 def test_files_of_the_plan_count_too() -> None:
     run = TaskRun("r", "goal")
     take(run, called("update_plan", steps=[{"text": "read", "status": "active", "files": ["src/"]}]))

@@ -30,10 +30,9 @@ REPEATS = 2
 FEW = 3
 LONGEST_GOAL = 2_000
 _REMARK = "\n\n[Recto: "
-_PATH_NAME = re.compile(
-    r"(?:^|_)(?:path|paths|file|files|filename|file_?path|folder|directory|dir|source|destination|document)$",
-    re.IGNORECASE,
-)
+_PATH_NAME = re.compile(r"(?:^|_)(?:paths?|files?|file_?(?:name|path)|folder|directory|dir)$", re.IGNORECASE)
+_MAYBE_PATH_NAME = re.compile(r"(?:^|_)(?:source|destination|document)$", re.IGNORECASE)
+_LIKE_A_PATH = re.compile(r"[/\\]|\.\w{1,8}$")
 _CHANGES = re.compile(
     r"write|edit|creat|delete|remove|rename|move|append|insert|replace|patch|mkdir|copy|save", re.IGNORECASE
 )
@@ -228,8 +227,18 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def _paths(given: dict[str, Any]) -> Iterator[str]:
+    """What the arguments of a call name as files and folders, also in lists, and in lists of objects."""
     for name, value in given.items():
-        if _PATH_NAME.search(name):
-            for each in value if isinstance(value, list) else [value]:
-                if isinstance(each, str) and 0 < len(each.strip()) <= LONGEST_PATH and each.isprintable():
-                    yield each.strip()
+        if not (_PATH_NAME.search(name) or _MAYBE_PATH_NAME.search(name)):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield from _paths({name: own for name, own in each.items() if isinstance(own, str)})
+            elif isinstance(each, str) and _is_path(name, each.strip()):
+                yield each.strip()
+
+
+def _is_path(name: str, value: str) -> bool:
+    """A source or a document may be anything; there a path is what looks like one."""
+    is_line = 0 < len(value) <= LONGEST_PATH and value.isprintable()
+    return is_line and bool(_PATH_NAME.search(name) or _LIKE_A_PATH.search(value))

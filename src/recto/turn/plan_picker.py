@@ -41,11 +41,9 @@ class PlanPicker(Picker):
 
     def _insert(self, run: TaskRun) -> Insert | None:
         message = self._turn.message
-        is_goal, told = (
-            run.messages[:1] == [message.id] if message else False,
-            run.text_within(self._turn.resolved.room),
-        )
-        text = "\n\n".join(filter(None, ("" if is_goal else f"The goal: {run.short_goal}", told)))
+        is_goal = message is not None and run.messages[:1] == [message.id]
+        goal = "" if is_goal else f"The goal: {run.short_goal}"
+        text = "\n\n".join(filter(None, (goal, run.text_within(self._turn.resolved.room))))
         if not text:
             return None
         because = f"plan and files of the run at step {run.steps}: a compaction covers the calls that told them"
