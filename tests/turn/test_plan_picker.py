@@ -112,7 +112,7 @@ def test_the_plan_is_a_pick_that_names_the_files_once_a_compaction_came(
     sent = requests(opened, worked(opened))
     picks = [[pick for pick in each.record.account.picks() if pick.kind == "plan"] for each in sent]
     assert [bool(found) for found in picks] == [each.record.account.compaction is not None for each in sent]
-    assert all(pick.tokens > 20 and "plan and files" in pick.because for found in picks for pick in found)
+    assert all(pick.tokens > 20 and "as of step" in pick.because for found in picks for pick in found)
     last = next(each["content"] for each in reversed(sent[-1].body["messages"]) if each["role"] == "user")
     assert "Files and folders of this work (the last 40 of" in last
     assert "- Note 50.md" in last

@@ -46,5 +46,6 @@ class PlanPicker(Picker):
         text = "\n\n".join(filter(None, (goal, run.text_within(self._turn.resolved.room))))
         if not text:
             return None
-        because = f"plan and files of the run at step {run.steps}: a compaction covers the calls that told them"
-        return Insert("memory", f"<plan>\n{text}\n</plan>", (Pick("plan", run.id, because, 1),))
+        because = f"as of step {run.steps}: a compaction covers the calls that told them"
+        pick = Pick("plan", "plan and files of the run", because, 1)
+        return Insert("memory", f"<plan>\n{text}\n</plan>", (pick,))
