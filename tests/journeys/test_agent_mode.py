@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.harbour import WAIT, write_server
 from tests.conftest import Script
+
+from recto.blocking import open_desk
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / ".venv/node/node_modules/.bin/mcp-server-filesystem"
@@ -107,3 +110,36 @@ def _check(sent: list[dict[str, Any]], before_crash: int) -> None:
         calls = [call["id"] for message in body["messages"] for call in message.get("tool_calls") or ()]
         answered = Counter(message["tool_call_id"] for message in body["messages"] if message["role"] == "tool")
         assert answered == Counter(calls)
+
+
+def test_a_run_that_is_killed_while_a_tool_works_goes_on(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(log))
+    write_server(tmp_path / "home")
+    (tmp_path / "home/agents/default").mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "recto", "agent", "run", "--allow-tool", "harbour", "--json"]
+    model = script(plan("active", "pending", "pending"), {"tool_calls": [WAIT]})
+    with (tmp_path / "errors").open("w") as errors:
+        process = subprocess.Popen([*command, "Wait for the tide", "-m", model], stderr=errors, stdout=errors)
+    until = time.monotonic() + PATIENCE_S
+    with open_desk(home=tmp_path / "home", model=model) as desk:
+        while not ((talk := desk.latest()) and len(talk.messages()) == 4):  # the call is stored, its result is not
+            assert process.poll() is None, (tmp_path / "errors").read_text()
+            assert time.monotonic() < until, (tmp_path / "errors").read_text()
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        talk = desk.latest()
+        assert talk is not None
+        run = talk.last_run()
+    assert run is not None
+    assert (run.status, run.steps) == ("running", 1)
+    again = script(plan("done", "dropped", "dropped"), {"text": "The tide is in."})
+    going_on = subprocess.run([*command, "--continue", "-m", again], capture_output=True, timeout=PATIENCE_S)
+    assert going_on.returncode == 0, going_on.stderr
+    assert json.loads(going_on.stdout)["steps"] == 2
+    for body in bodies(log):
+        calls = [call["id"] for message in body["messages"] for call in message.get("tool_calls") or ()]
+        assert calls == [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
