@@ -1,9 +1,9 @@
-# Python 3.11 or newer, make, and a package index: nothing else is needed; the tests run a server under node too.
+# Python 3.11 or newer, make, and a package index: nothing else is needed; the tests run servers under node too.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
-NPM_SERVER := @modelcontextprotocol/server-everything@2026.8.31
+NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Tests start hundreds of processes: what they import is compiled once, whatever the surroundings say.
@@ -83,11 +83,11 @@ clean: ## takes away everything that was built here
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
 	@touch $@
 
-# A server as others publish them, to test with; node comes from the system's packages where there is none.
-.venv/node.ready: .venv/python.ready
+# Servers as others publish them, to test with; node comes from the system's packages where there is none.
+.venv/node.ready: .venv/python.ready Makefile
 	@command -v npm >/dev/null || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq nodejs npm; } >&2
 	@npm install --silent --no-audit --no-fund --no-save --no-package-lock --ignore-scripts --prefix .venv/node \
-		$(NPM_SERVER) >&2
+		$(NPM_SERVERS) >&2
 	@touch $@
 
 # The programs of a server, which the tests start for themselves, in a folder of their own.

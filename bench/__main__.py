@@ -22,6 +22,7 @@ NAMES = (
     "window",
     "valid",
     "cache",
+    "agent",
     "summary",
     "extractive",
     "recall",

@@ -172,6 +172,8 @@ KEEPERS: dict[str, Callable[[Limits, Counter, str], Keeper]] = {
     "trim_messages, bare": Trim,
     # as its documentation recommends for chats with tools
     "trim_messages": partial(Trim, start_on="human", include_system=True),
+    # of a run that answers one message, which goes: it begins with a call, never with a result
+    "trim_messages, agent": partial(Trim, start_on=("human", "ai"), include_system=True),
     # its model is shown the last 4,000 tokens of what goes, unless told otherwise
     "SummarizationMiddleware": Summarize,
     "SummarizationMiddleware, full input": partial(Summarize, trim_tokens_to_summarize=None),

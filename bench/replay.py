@@ -42,14 +42,14 @@ class RecordedTools(Toolbox):
 def replay(home: Path, run: Run, window: int, summary: str, settings: dict[str, Any]) -> Iterator[Made]:
     home.mkdir()
     script = home / "script.json"
-    script.write_text(json.dumps({"limit": window, "steps": [*steps(run), *_summaries(summary)]}), "utf-8")
+    script.write_text(json.dumps({"limit": window, "steps": [*steps(run), *summaries(summary)]}), "utf-8")
     chosen = {"system_prompt": run.system, "tools.step_limit": 100, **settings}
     with open_desk(home=home, project=home, model=f"scripted:{script}", settings=chosen) as desk:
         give_tools(desk, {id: text for turn in run.turns for each in turn.rounds for id, text in each.results.items()})
         talk = desk.conversation()
         for turn in run.turns:
             talk.ask(turn.question)
-        yield from _requests(desk, talk.id)
+        yield from recorded(desk, talk.id)
 
 
 def give_tools(desk: Desk, results: dict[str, str]) -> None:
@@ -67,14 +67,14 @@ def steps(run: Run) -> Iterator[dict[str, Any]]:
         yield {"text": turn.reply} | used
 
 
-def _summaries(summary: str) -> Iterator[dict[str, Any]]:
+def summaries(summary: str) -> Iterator[dict[str, Any]]:
     used = {"usage": {"input": 1, "output": 1}}
     for number in range(1, SUMMARIES + 1):
         yield {"when": "summary", "text": numbered(summary, number)} | used
         yield {"when": "ahead", "text": numbered(summary, number)} | used
 
 
-def _requests(desk: Desk, conversation: str | None) -> Iterator[Made]:
+def recorded(desk: Desk, conversation: str | None) -> Iterator[Made]:
     for id in desk.store.records.ids(conversation):
         record = desk.record(id)
         body = json.loads(desk.rebuild(id))

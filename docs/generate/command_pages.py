@@ -18,7 +18,7 @@ MORE = {
     "context": ("compaction.md", "tokens.md", "transfer.md"),
     "request": ("sources.md",),
     "sources": ("sources.md",),
-    "agent": ("sources.md",),
+    "agent": ("sources.md", "agent-mode.md"),
     "vault": ("vault.md",),
     "store": ("troubleshooting.md",),
     "config": ("settings.md",),

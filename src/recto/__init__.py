@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         FactProposed,
         NotesQuoted,
         Noticed,
+        PlanChanged,
         Referenced,
         Replied,
         Retrying,
+        RunEnded,
         Sent,
         SummaryProgress,
         SummaryRequested,
@@ -60,6 +62,9 @@ if TYPE_CHECKING:
     )
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
+    from recto.tasks.plan import TaskPlan
+    from recto.tasks.report import RunReport
+    from recto.tasks.run import TaskRun
     from recto.transfer.report import ImportReport
     from recto.window.request import NamedTool, ResponseFormat
     from recto.window.window import Window
@@ -72,14 +77,17 @@ _DOOR = {
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
+    "recto.tasks.plan": "TaskPlan",
+    "recto.tasks.report": "RunReport",
+    "recto.tasks.run": "TaskRun",
     "recto.transfer.report": "ImportReport",
     "recto.window.window": "Window",
     "recto.window.request": "NamedTool ResponseFormat",
     "recto.errors": "Altered Busy DoesNotFit Invalid MessagesLost NoKey NoVectors NotFound Overflow ProviderError "
     "RateLimited RectoError Refused SpendLimit StoreError TooNew Unreachable",
     "recto.events": "Appended ApprovalAsked Branched CompactionProposed ContextCompacted ContextUsage Event "
-    "FactLearned FactProposed Noticed NotesQuoted Referenced Replied Retrying Sent SummaryProgress "
-    "SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished ToolStarted Working",
+    "FactLearned FactProposed Noticed NotesQuoted PlanChanged Referenced Replied Retrying RunEnded Sent "
+    "SummaryProgress SummaryRequested TextDelta ThinkingDelta ToolCallsPending ToolFinished ToolStarted Working",
 }
 _MODULES = {name: module for module, names in _DOOR.items() for name in names.split()}
 
@@ -91,6 +99,9 @@ __all__ = [  # noqa: RUF022  by what they are
     "AsyncDesk",
     "AsyncTalk",
     "Reply",
+    "RunReport",
+    "TaskPlan",
+    "TaskRun",
     "ImportReport",
     "Message",
     "Usage",
@@ -128,6 +139,8 @@ __all__ = [  # noqa: RUF022  by what they are
     "ToolFinished",
     "ToolCallsPending",
     "Replied",
+    "PlanChanged",
+    "RunEnded",
     "RectoError",
     "NotFound",
     "Invalid",

@@ -4,6 +4,7 @@ What does not fit is Invalid, in one sentence. What a name must stand for is fou
 """
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Collection
 from datetime import date
@@ -19,6 +20,7 @@ from recto.errors import Invalid
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.store.spending import SpentBy
+from recto.tasks.run import MOST_RUN_STEPS
 from recto.text import clean
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 
@@ -85,7 +87,7 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("agent", "key", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
     **dict.fromkeys(("set_include.named", "add_source.named", "remove_source.named"), NAME),
     **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
-    **dict.fromkeys(("keep", "text", "title"), TEXT),
+    **dict.fromkeys(("goal", "keep", "text", "title"), TEXT),
     **dict.fromkeys(("since", "before"), TIME),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
     **dict.fromkeys(
@@ -111,6 +113,11 @@ RULES: dict[str, ArgumentRule] = {
         "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
     ),
     "limit": _whole(1),
+    "max_steps": _whole(1, MOST_RUN_STEPS),
+    "max_cost": ArgumentRule(
+        "an amount of US dollars above 0",
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf,
+    ),
     "older_than": _whole(0, MOST_DAYS),
     "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import AsyncGenerator, Callable, Sequence, Set
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
@@ -13,8 +13,17 @@ from recto import wire
 from recto.arguments import shown
 from recto.chat.blocks import DocumentReference, File, Image, Quote, Text, ToolCall, unique_references
 from recto.chat.message import Message, Usage
-from recto.errors import Invalid
-from recto.events import Branched
+from recto.errors import Invalid, Unreachable
+from recto.events import (
+    Branched,
+    ContextCompacted,
+    Event,
+    NotesQuoted,
+    Noticed,
+    Referenced,
+    Replied,
+    ToolCallsPending,
+)
 from recto.sources.documents import read_attachment
 from recto.sources.source import Tool
 from recto.text import clean
@@ -52,6 +61,40 @@ class Reply(Struct, frozen=True):
     def usage(self) -> Usage:
         assert self.message.usage is not None
         return self.message.usage
+
+
+async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
+    """What the events of a turn come to."""
+    last: Replied | None = None
+    pending: tuple[ToolCall, ...] = ()
+    asked: Message | None = None
+    branched: Branched | None = None
+    notes: list[str] = []
+    quotes: tuple[Quote, ...] = ()
+    costs: list[float | None] = []
+    async for event in events:
+        if isinstance(event, Replied):
+            last = event
+            costs.append(event.message.usage.cost_usd if event.message.usage else None)
+        elif isinstance(event, Referenced):
+            asked = event.message
+        elif isinstance(event, NotesQuoted):
+            quotes = event.quotes
+        elif isinstance(event, Noticed):
+            notes.append(event.text)
+        elif isinstance(event, ContextCompacted):
+            notes.extend(event.notes)
+        elif isinstance(event, Branched):
+            branched = event
+            notes.append(event.text)
+        elif isinstance(event, ToolCallsPending):
+            pending = event.calls
+    if last is None:
+        raise Unreachable("the model gave no reply")
+    known = [cost for cost in costs if cost is not None]
+    cost = sum(known) if len(known) == len(costs) else None
+    about = (tuple(notes), asked, pending, quotes, branched, cost)
+    return Reply(last.message.text, last.message, last.window, last.request, *about)
 
 
 Attachment = str | Path | Image | File

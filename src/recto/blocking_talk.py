@@ -13,6 +13,8 @@ from recto.settings import Settings
 from recto.source_changes import ApprovalChange, IncludeChange
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
+from recto.tasks.report import RunReport
+from recto.tasks.run import TaskRun
 from recto.turn.messages import Given
 
 T = TypeVar("T")
@@ -81,6 +83,35 @@ class Talk(TalkReader):
 
     def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         return self._loop.run(self._talk.ask(given, **options))
+
+    def stream_goal(
+        self,
+        goal: str | None = None,
+        *,
+        max_steps: int | None = None,
+        max_cost: float | None = None,
+        can_ask: bool = True,
+        **options: Unpack[AskOptions],
+    ) -> Generator[Event]:
+        """Closing it (or Ctrl-C) stops the run, which can go on later."""
+        events = self._talk.stream_goal(goal, max_steps=max_steps, max_cost=max_cost, can_ask=can_ask, **options)
+        return self._loop.stream(events)
+
+    def run_goal(
+        self,
+        goal: str | None = None,
+        *,
+        max_steps: int | None = None,
+        max_cost: float | None = None,
+        **options: Unpack[AskOptions],
+    ) -> RunReport:
+        return self._loop.run(self._talk.run_goal(goal, max_steps=max_steps, max_cost=max_cost, **options))
+
+    def last_run(self) -> TaskRun | None:
+        return self._loop.run(self._talk.last_run())
+
+    def stop_goal(self) -> bool:
+        return self._loop.run(self._talk.stop_goal())
 
     def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
         return self._loop.run(self._talk.queue(given, attachments=attachments))

@@ -59,12 +59,13 @@ from recto.turn.messages import (
 )
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.pickers import Picker, TurnInput
+from recto.turn.plan_picker import PlanPicker
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
 from recto.turn.source_picker import CallerTools, SessionSources, SourcePicker
 from recto.turn.source_uses import UseTracker
 from recto.turn.steps import SlowStep, Step, StepResult
-from recto.turn.tool_round import Approvals
+from recto.turn.tool_round import Approvals, round_limit
 from recto.vault.open_vaults import OpenVaults
 from recto.window.compaction_block import has_archive
 from recto.window.planner import compact_now
@@ -91,18 +92,16 @@ class Engine:
         environment: Mapping[str, str],
     ) -> None:
         share_heap()  # before there are threads
-        self.store, self.settings, self.project = store, settings, project
-        self.store_thread = StoreThread()
-        self.folder = project or Path.cwd()
+        self.store, self.settings, self.project, self.home = store, settings, project, home
+        self.store_thread, self.folder = StoreThread(), project or Path.cwd()
         address = partial(embedding_address, environment=environment, home=home)
         embedder = SharedEmbedder(settings.search.embedder, home, address)
         timeout_s = settings.search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
         self.facts = FactMemory(store, home / locations.FACTS_FILE, embedder, timeout_s=timeout_s)
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
-        self.agents = Agents(home, project, settings)
+        self.agents, self.memory_files = Agents(home, project, settings), MemoryFiles()
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
-        self.memory_files = MemoryFiles()
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         at = (store, self.store_thread)
         self.builder = TurnBuilder(*at, settings, home=home, project=project, environment=environment)
@@ -128,6 +127,7 @@ class Engine:
             PassagePicker(turn, citations, self.passages),
             FactPicker(self.facts, self.sources, turn),
             RecallPicker(self.archive, self.sources, turn, patience),
+            PlanPicker(turn),
             CallerTools(turn, self.settings.tools),
         ]
 
@@ -160,8 +160,8 @@ class Engine:
         async with aclosing(preparing.events()) as events:
             async for event in events:
                 yield event
-        (prepared, approvals), steps, step_limit = preparing.result, 0, self.settings.tools.step_limit
-        while steps <= step_limit:
+        (prepared, approvals), steps, limit = preparing.result, 0, round_limit(session, self.settings.tools)
+        while steps <= limit.most:
             planning = Step(self._plan(session, prepared, can_ask))  # 4 budget, 5 plan, 6 compact
             async with aclosing(planning.events()) as events:
                 async for event in events:
@@ -192,16 +192,16 @@ class Engine:
                         yield event
                 return
             steps += 1
-            async with aclosing(exchange.run_tools(may_run=steps <= step_limit)) as events:
+            async with aclosing(exchange.run_tools(may_run=steps <= limit.most)) as events:
                 async for event in events:
                     yield event
             if exchange.handed_back:
                 session.apply(suspended=prepared)
                 return
-            if await is_waiting(self.store, self.store_thread, session):
+            if (session.run and session.run.stops) or await is_waiting(self.store, self.store_thread, session):
                 return  # said meanwhile: the next request answers it too
-            prepared.next_round(may_call=steps < step_limit)
-        yield Noticed(f"stopped after {step_limit} rounds of tool calls (tools.step_limit)")
+            prepared.next_round(may_call=steps < limit.most)
+        yield limit.reached
 
     async def _start(
         self, session: ChatSession, started: StartedTurn, waited: str | None, options: CallOptions, can_ask: bool

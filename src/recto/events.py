@@ -4,7 +4,6 @@ The log of a turn: one line per step, with ids and numbers. What was said is log
 """
 
 import asyncio
-import logging
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from msgspec import Struct
 from recto.chat.blocks import Compaction, Made, Quote, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.source import Tool
+from recto.tasks.plan import TaskPlan
+from recto.tasks.report import RunReport
 from recto.window.window import Window
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -293,6 +292,21 @@ class Replied(Struct, frozen=True):
     request: str
 
 
+class PlanChanged(Struct, frozen=True):
+    """A model that works toward a goal has written its plan anew, in this step of so many."""
+
+    goal: str
+    plan: TaskPlan
+    step: int
+    max_steps: int
+
+
+class RunEnded(Struct, frozen=True):
+    """The work toward a goal is over, or was stopped and can go on later."""
+
+    report: RunReport
+
+
 Event = (
     Appended
     | Branched
@@ -316,70 +330,6 @@ Event = (
     | Replied
     | FactProposed
     | FactLearned
+    | PlanChanged
+    | RunEnded
 )
-
-
-def log_event(event: Event) -> None:
-    # called for every piece of a reply
-    if isinstance(event, TextDelta | ThinkingDelta) or not log.isEnabledFor(logging.WARNING):
-        return
-    if isinstance(event, Retrying):
-        log.warning("attempt %d failed; trying again in %g s", event.number, event.wait_s)
-    elif words := _in_words(event):
-        log.info("%s", words)
-    if log.isEnabledFor(logging.DEBUG) and (said := _said(event)):
-        log.debug("%s: %s", type(event).__name__, said)
-
-
-def _in_words(event: Event) -> str:
-    match event:
-        case Appended(message=message):
-            return f"message #{message.said} stored as {message.id}" + (" on a new branch" if event.branched else "")
-        case Sent(request=request, window=window):
-            return f"request {request} sent to {window.model}: {window.total:,} of {window.limit:,} tokens"
-        case Replied(message=message):
-            usage = message.usage
-            counts = f": {usage.input:,} tokens in, {usage.output:,} out" if usage else ""
-            return f"reply #{message.said} stored as {message.id}{counts}"
-        case ToolStarted(call=call):
-            return f"tool {call.name} started"
-        case ToolFinished(call=call, result=result):
-            end = "failed" if result.is_error else "finished"
-            return f"tool {call.name} {end}: {len(result.text):,} characters"
-        case ApprovalAsked(call=call):
-            return f"asking the user whether tool {call.name} may run"
-        case CompactionProposed():
-            return "asking the user about a compaction"
-        case SummaryRequested():
-            return f"asking {event.model} for a summary of {event.size:,} tokens, part {event.part} of {event.of}"
-        case ContextCompacted():
-            sizes = f"{event.context_size_before:,} to {event.context_size_after:,} tokens"
-            archived = f"{event.messages_archived} messages archived"
-            return f"compaction {event.compaction_number} by {event.made_by}: {archived}, {sizes}"
-        case _:
-            return ""
-
-
-def _said(event: Event) -> str:
-    """The texts of an event."""
-    match event:
-        case Appended(message=message) | Replied(message=message):
-            return message.text
-        case Noticed(text=text) | Branched(text=text):
-            return text
-        case Referenced(message=message):
-            return ", ".join(each.relative_path or each.wikilink for each in message.references)
-        case NotesQuoted(quotes=quotes):
-            return "\n".join(f"{each.relative_path}:{each.line} {each.sentence}" for each in quotes)
-        case Retrying(error=error):
-            return error
-        case ToolStarted(call=call):
-            return f"{call.name} {call.arguments}"
-        case ToolFinished(call=call, result=result):
-            return f"{call.name} → {result.text}"
-        case ContextCompacted(summary=summary, notes=notes):
-            return "\n".join((summary, *notes))
-        case ContextUsage(size=size, limit=limit):
-            return f"{size:,} of {limit:,} tokens"
-        case _:
-            return ""

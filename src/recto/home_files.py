@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import RectoError
-from recto.locations import SEARCH_FILE, SOURCES_FILE, STORE_FILE
+from recto.locations import RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, STORE_FILE
 
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"
@@ -19,7 +19,7 @@ SERVERS, SETTINGS = "projects", "settings"
 HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 
 _FILES = {TRUST_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, "config.toml", "models.toml", ".mcp.json"}
-_FOLDERS = ("agents", "backups", "models", "servers", "vaults")
+_FOLDERS = ("agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

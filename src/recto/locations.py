@@ -20,6 +20,9 @@ CATALOG_FILE = "catalog.db"
 GISTS_FILE = "gists.db"
 """One sentence about each note of a vault; can be deleted and rebuilt."""
 
+RUNS_FOLDER = "runs"
+"""Locks of the runs that are going on; can be deleted when none is."""
+
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("RECTO_HOME") or "~/.recto").expanduser()

@@ -6,31 +6,23 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Unpack
 
+from recto import goal_run, source_changes
 from recto import settings as configuration
-from recto import source_changes
 from recto.agents.agent import apply_agent
 from recto.arguments import checked_door
-from recto.ask_options import AskOptions, Attachment, Reply, call_options, with_attachments
-from recto.chat.blocks import Compaction, Quote, ToolCall
+from recto.ask_options import AskOptions, Attachment, Reply, call_options, reply_of, with_attachments
+from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.errors import Invalid, RectoError, SpendLimit, Unreachable
-from recto.events import (
-    Branched,
-    ContextCompacted,
-    Event,
-    NotesQuoted,
-    Noticed,
-    Question,
-    Referenced,
-    Replied,
-    ToolCallsPending,
-    log_event,
-)
+from recto.errors import Invalid, RectoError, SpendLimit
+from recto.event_log import log_event
+from recto.events import Event, Question, Referenced, RunEnded
 from recto.memory.memory_files import add_note, notes_file
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
 from recto.talk_reader import AsyncTalkReader
+from recto.tasks.report import RunReport
+from recto.tasks.run import TaskRun
 from recto.text import clean
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
@@ -247,15 +239,78 @@ class AsyncTalk(AsyncTalkReader):
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         """The whole reply. Nobody is asked about tools or compactions meanwhile."""
-        return await _reply(self.stream(given, can_ask=False, **options))
+        return await reply_of(self.stream(given, can_ask=False, **options))
 
     async def edit(self, message: str, text: str, **options: Unpack[AskOptions]) -> Reply:
         """Another text in place of an earlier message of the user, on a branch beside it, and the reply to that."""
-        return await _reply(self.stream_edit(message, text, can_ask=False, **options))
+        return await reply_of(self.stream_edit(message, text, can_ask=False, **options))
 
     async def regenerate(self, **options: Unpack[AskOptions]) -> Reply:
         """Another reply to the user's last message, for example by another `model`, on a branch beside the first."""
-        return await _reply(self.stream_regenerate(can_ask=False, **options))
+        return await reply_of(self.stream_regenerate(can_ask=False, **options))
+
+    async def stream_goal(
+        self,
+        goal: str | None = None,
+        *,
+        max_steps: int | None = None,
+        max_cost: float | None = None,
+        can_ask: bool = True,
+        **options: Unpack[AskOptions],
+    ) -> AsyncGenerator[Event, None]:
+        """Works toward a goal, turn after turn, as events, of which RunEnded is the last; without a goal the last run
+        of this conversation goes on, with its own limits unless others are given. `max_steps`: rounds of tool calls,
+        20 unless given; `max_cost`: US dollars. Closing the generator stops the run, which can go on later."""
+        chosen = call_options(**options)
+        if options.get("attachments"):
+            raise Invalid("a goal takes no attachments: name the files in it")
+        begun = goal_run.new_run(goal, max_steps, max_cost) if goal is not None else None
+        notes = await goal_run.check_can_run(self._engine, self.session, chosen, max_cost)
+        if begun is None and self.id is None:
+            goal_run.continued(None, self.name, max_steps, max_cost)
+        session = await self._stored()
+        with goal_run.run_lock(self._engine.home, session.conversation, self.name):
+            run = begun or goal_run.continued(await self._last_run(), self.name, max_steps, max_cost)
+            for note in notes:
+                yield note
+
+            def send(message: str) -> AsyncGenerator[Event, None]:
+                return self._sent(message, chosen, can_ask=can_ask)
+
+            async with aclosing(goal_run.GoalRun(self._engine, session, run, send).events()) as events:
+                async for event in events:
+                    yield event
+
+    async def run_goal(
+        self,
+        goal: str | None = None,
+        *,
+        max_steps: int | None = None,
+        max_cost: float | None = None,
+        **options: Unpack[AskOptions],
+    ) -> RunReport:
+        """The same, to its end. Nobody is asked about tools or compactions meanwhile: what needs a yes does not run."""
+        report: RunReport | None = None
+        events = self.stream_goal(goal, max_steps=max_steps, max_cost=max_cost, can_ask=False, **options)
+        async for event in events:
+            report = event.report if isinstance(event, RunEnded) else report
+        assert report is not None
+        return report
+
+    async def last_run(self) -> TaskRun | None:
+        """The last run toward a goal on this path, as far as it has come; None where there was none."""
+        stored = await self._last_run()
+        return stored.run if stored else None
+
+    async def _last_run(self) -> goal_run.StoredRun | None:
+        return await self._engine.store_thread.do(goal_run.read_run, self._engine.store, self.session.head)
+
+    async def stop_goal(self) -> bool:
+        """Ends the run that is going on from here after its round of tool calls; False where there is none."""
+        if self.session.run is None:
+            return False
+        self.session.run.stops = "you stopped it"
+        return True
 
     async def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
         """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
@@ -327,37 +382,3 @@ class AsyncTalk(AsyncTalkReader):
 
     async def unpin(self, message: str) -> Compaction:
         return await self._engine.revisions.unpin(self.session, (await self.message(message)).id)
-
-
-async def _reply(events: AsyncGenerator[Event, None]) -> Reply:
-    """What the events of a turn come to."""
-    last: Replied | None = None
-    pending: tuple[ToolCall, ...] = ()
-    asked: Message | None = None
-    branched: Branched | None = None
-    notes: list[str] = []
-    quotes: tuple[Quote, ...] = ()
-    costs: list[float | None] = []
-    async for event in events:
-        if isinstance(event, Replied):
-            last = event
-            costs.append(event.message.usage.cost_usd if event.message.usage else None)
-        elif isinstance(event, Referenced):
-            asked = event.message
-        elif isinstance(event, NotesQuoted):
-            quotes = event.quotes
-        elif isinstance(event, Noticed):
-            notes.append(event.text)
-        elif isinstance(event, ContextCompacted):
-            notes.extend(event.notes)
-        elif isinstance(event, Branched):
-            branched = event
-            notes.append(event.text)
-        elif isinstance(event, ToolCallsPending):
-            pending = event.calls
-    if last is None:
-        raise Unreachable("the model gave no reply")
-    known = [cost for cost in costs if cost is not None]
-    cost = sum(known) if len(known) == len(costs) else None
-    about = (tuple(notes), asked, pending, quotes, branched, cost)
-    return Reply(last.message.text, last.message, last.window, last.request, *about)

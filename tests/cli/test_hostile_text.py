@@ -137,6 +137,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("agent", "show"): [[], ["theirs"], ["--json"]],
     ("agent", "new"): [["clerk", "--description", EVIL]],
     ("agent", "config"): [["default"], ["default", "description"], ["theirs"]],
+    ("agent", "run"): [[EVIL], [f"do {EVIL}", "--json"], ["--continue"], ["--continue", "-c", EVIL]],
     ("vault", "index"): [[]],
     ("vault", "status"): [[], ["--json"]],
     ("vault", "search"): [["boat"], ["boat", "--json"]],
@@ -182,6 +183,7 @@ TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/un
 TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo"]
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
 TYPED += [f"/help {EVIL}", "/settings", f"/settings {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
+TYPED += [f"/goal do {EVIL}", "/goal", "/goal stop"]
 TYPED += [f"/rename {EVIL}", "/archive", "/delete", "/quit"]
 
 
@@ -194,7 +196,7 @@ def test_no_command_passes_on_what_steers_a_terminal(run: Run, world: str, group
     for path, given in SPOKEN.items():
         for arguments in given if path[0] == group else ():
             done = run(*path, *arguments, input="\n".join(TYPED) if path == ("chat",) else None)
-            exact = f"Answer {EVIL}" if path in (("ask",), ("chat",)) else ""
+            exact = f"Answer {EVIL}" if path in (("ask",), ("chat",), ("agent", "run")) else ""
             if path in (("request", "rebuild"), ("conversations", "result")):
                 exact = done.stdout
             is_harmless(done, exact=exact)

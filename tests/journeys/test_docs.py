@@ -1,5 +1,5 @@
 """The pages in docs/ say what the code does: every setting, field, key, tool and command they name is there, and what
-search.md, vault.md and sources.md show is run.
+search.md, vault.md, sources.md and agent-mode.md show is run.
 """
 
 import json
@@ -35,6 +35,9 @@ from recto.sources.advice import SIGNS
 from recto.sources.source import APPROVALS, INCLUDES, Pick, Rule
 from recto.sources.tools import RECALL_TOOL
 from recto.sources.vault_tools import reading_tools, writing_tools
+from recto.tasks.plan import STATUSES
+from recto.tasks.plan_tool import PLAN_TOOL
+from recto.tasks.run import RunStatus
 from recto.turn.tool_round import Verdict
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
@@ -48,7 +51,8 @@ MODELS = (ROOT / "docs" / "models.md").read_text()
 CHAT = (ROOT / "docs" / "chat.md").read_text()
 TOKENS = (ROOT / "docs" / "tokens.md").read_text()
 TROUBLE = (ROOT / "docs" / "troubleshooting.md").read_text()
-PAGES = COMPACTION + SEARCH + VAULT + SOURCES + CHAT + TOKENS + TROUBLE
+AGENT_MODE = (ROOT / "docs" / "agent-mode.md").read_text()
+PAGES = COMPACTION + SEARCH + VAULT + SOURCES + CHAT + TOKENS + TROUBLE + AGENT_MODE
 README = (ROOT / "README.md").read_text()
 # the design also names what is to come, and paths of servers
 FOR_USERS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "design.md"]
@@ -323,6 +327,52 @@ def test_what_the_vault_page_shows_is_what_its_commands_print_in_their_order(run
         (_is_ranked if is_search else _is_printed)(run, command, parts)
         searches += is_search
     assert searches
+
+
+@pytest.fixture
+def working(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that plans, reads a note and reports."""
+    script, file = tmp_path / "script.json", "boat/Electrics.md"
+    texts = {"find what the notes say about fuses": [file], "answer with the note": list[str]()}
+
+    def plan(*statuses: str, **more: str) -> dict[str, Any]:
+        steps = [
+            {"text": text, "status": status, "files": files}
+            for (text, files), status in zip(texts.items(), statuses, strict=True)
+        ]
+        return {"tool_calls": [{"name": "update_plan", "arguments": {"steps": steps} | more}]}
+
+    reads = {"tool_calls": [{"name": "read_document", "arguments": {"path": file}}]}
+    done = plan("done", "done", outcome="done", because="the note lists every fuse")
+    script.write_text(json.dumps([plan("active", "pending"), reads, done, {"text": "Fuse 5, 10 A."}]))
+    monkeypatch.setenv("RECTO_MODEL", f"scripted:{script}")
+
+
+@pytest.mark.usefixtures("working")
+def test_what_the_page_about_agent_mode_shows_is_what_its_commands_print_in_their_order() -> None:
+    commands = list(shown(AGENT_MODE))
+    assert len(commands) == 3
+    for command, parts in commands:
+        line, may_fail, _ = command.partition(" || true")
+        done = CliRunner().invoke(recto, shlex.split(line)[1:])
+        assert done.exit_code == (1 if may_fail else 0), done.output
+        told = done.output
+        _is_printed(lambda _: told, command, [part.rstrip(" \n") for part in parts])  # noqa: B023  called at once
+
+
+@pytest.mark.usefixtures("working")
+def test_the_python_of_the_page_about_agent_mode_runs() -> None:
+    (code,) = _blocks(AGENT_MODE, "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "3 2 of 2 steps done\n" in done.stdout
+    assert "done 3 ['boat/Electrics.md']\n" in done.stdout
+
+
+def test_the_page_about_agent_mode_explains_every_outcome_status_and_argument() -> None:
+    properties = PLAN_TOOL.schema["properties"]
+    for word in (*get_args(RunStatus)[1:], *STATUSES, *properties, *properties["steps"]["items"]["properties"]):
+        assert f"`{word}`" in AGENT_MODE, word
 
 
 @pytest.mark.usefixtures("answering")

@@ -28,6 +28,8 @@ ROOT = DOCS.parent
 SPECS = {spec.key: spec for spec in settings.specs()}
 SAID = {"text": "The mast step is of oak."}
 READS = {"tool_calls": [{"name": "read_document", "arguments": {"path": "Welcome"}}]}
+DONE = {"steps": [{"text": "list them", "status": "done"}]}
+PLANS = {"tool_calls": [{"name": "update_plan", "arguments": DONE}]}
 QUIET = {"search.embedder": "none", "store.backup": False}
 # What must have happened before an example makes sense, besides what the world of `world` holds.
 BEFORE = {
@@ -154,9 +156,14 @@ def test_every_command_has_an_example() -> None:
         for each in EXAMPLES
     ],
 )
-def test_the_example_of_a_command_runs(words: str, example: str, request: pytest.FixtureRequest) -> None:
+def test_the_example_of_a_command_runs(
+    words: str, example: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "--vectors" in example:
         request.getfixturevalue("real_embedder")
+    if words == "recto agent run":
+        (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
+        monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")
     for command in (*BEFORE.get(words, ()), example):
         line, _, piped = command.partition(" < ")
         said = Path(piped).read_text() if piped else "sk-test-0123456789" if "keys set" in line else "Hello\n/quit\n"

@@ -1,6 +1,7 @@
-"""`recto agent`: which agents there are, what each may use and which file says so; making and configuring one.
+"""`recto agent`: which agents there are, what each may use and which file says so; making and configuring one. These
+read files alone: no store is opened, no server started.
 
-Reads files alone: no store is opened, no server started.
+`recto agent run` is in `agent_run.py`.
 """
 
 import os
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recto import locations
-from recto.cli import options, show
+from recto.cli import agent_run, options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
@@ -22,10 +23,13 @@ name_argument = click.argument("name", metavar="NAME")
 
 @click.group()
 def command() -> None:
-    """See, make and configure agents: rules, references, tools.
+    """See, make and configure agents; let one work toward a goal.
 
     Example: recto agent list
     """
+
+
+command.add_command(agent_run.command)
 
 
 def _agents() -> "Agents":

@@ -132,6 +132,8 @@ class ChatState(Struct):
     def take(self, line: str) -> None:
         """Takes a line that was typed while a reply came."""
         self.remember(line)
+        if line.split() == ["/goal", "stop"] and self.talk.stop_goal():
+            return
         if line.startswith("/") and not line.startswith("//"):
             self.commands.append(line)
             return

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from recto.chat.blocks import ToolResult
 from recto.cli import show
+from recto.cli.drawing.plans import plan_tree, progress_line
 from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words
 from recto.cli.drawing.windows import recalled_in_words
@@ -22,6 +23,7 @@ from recto.events import (
     FactLearned,
     NotesQuoted,
     Noticed,
+    PlanChanged,
     Replied,
     Retrying,
     Sent,
@@ -30,6 +32,7 @@ from recto.events import (
     TextDelta,
     ToolFinished,
 )
+from recto.tasks.plan_tool import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; what came is kept"
@@ -79,6 +82,10 @@ def in_words(event: Event) -> str | None:
             return f"remembered: {show.shortened(text, 80)} (/memory forget {number} takes it back)"
         case Retrying():
             return f"{event.error.rstrip('.')}; trying again in {event.wait_s:.1f} s"
+        case ToolFinished(call=call, result=result) if call.name == UPDATE_PLAN and not result.is_error:
+            return None  # the plan itself is shown
+        case PlanChanged(plan=plan):
+            return progress_line(plan, event.step, event.max_steps)
         case ToolFinished(call=call, result=result):
             given = show.shortened(revealed(call.arguments, "\n\t"), ARGUMENTS_WIDTH)
             return f"{tool_named(call.name)} {given} → {show.shortened(_result(result), 100)}"
@@ -139,6 +146,9 @@ class Lines:
             self._tell_progress(event)
         elif words := in_words(event):
             show.note(words)
+        if isinstance(event, PlanChanged):
+            for line in plan_tree(event.goal, event.plan)[1:]:
+                show.say(line, err=True)
         if isinstance(event, SummaryRequested):
             self._writer = event.model
         for line in self._gathered.hear(event):

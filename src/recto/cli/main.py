@@ -27,7 +27,7 @@ COMMANDS = {
     "context": "See and steer what the model is sent: windows, summaries, strategies.",
     "request": "See, compare, rebuild and prove what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",
-    "agent": "See, make and configure agents: rules, references, tools.",
+    "agent": "See, make and configure agents; let one work toward a goal.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
     "memory": "Remember facts between conversations.",
     "store": "Check the store of all conversations, back it up, restore it.",

@@ -16,6 +16,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
+from recto.cli.drawing.plans import plan_tree, tree_window
 from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import event_in_words, progress_in_words, remarks, request_in_words, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
@@ -34,7 +35,9 @@ from recto.events import (
     Event,
     FactProposed,
     NotesQuoted,
+    PlanChanged,
     Replied,
+    RunEnded,
     Sent,
     SummaryProgress,
     SummaryRequested,
@@ -113,6 +116,8 @@ class Screen:
         self._writer = ""
         """The model that was last asked for a summary."""
         self._is_sent = False
+        self._plan: PlanChanged | None = None
+        """The plan of a run that is going on: it stays below what scrolls."""
         self._starting = starting
         self._running: dict[str, str] = {}
         """Running tools: call id -> name."""
@@ -155,7 +160,7 @@ class Screen:
         self._is_over.set()
         self._ticker.join()
         rest, self._reply = self._reply.end(), Growing()
-        self._waiting = Waiting("")
+        self._waiting, self._plan = Waiting(""), None
         self._live.stop()
         self._open.close()
         self._end_thought()
@@ -204,6 +209,11 @@ class Screen:
                 self._mark(event)
             case Sent():
                 self._tell_sent(event)
+            case PlanChanged():
+                self._plan = event
+                self._line(in_words(event) or "")
+            case RunEnded():
+                self._plan = None
             case _:
                 if words := in_words(event):
                     self._line(words)
@@ -332,7 +342,8 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The bottom of the screen, which may still change."""
-        most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED)
+        plan = self._plan_lines(console)
+        most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED - len(plan))
         if tail := self._reply.tail:
             if self._last:
                 yield Text()
@@ -341,7 +352,14 @@ class Screen:
             yield Bottom(Text(self._thought, "dim italic"), most)
         else:
             yield self._waiting
+        yield from (Text(line, "dim", no_wrap=True) for line in plan)
         yield from self._typed(console)
+
+    def _plan_lines(self, console: Console) -> list[str]:
+        if self._plan is None:
+            return []
+        lines = plan_tree(self._plan.goal, self._plan.plan, width=console.width - 1)
+        return tree_window(lines, max(3, console.size.height // 3))
 
     def _typed(self, console: Console) -> Iterator[RenderableType]:
         """What waits, and what is being typed, each on its own line."""

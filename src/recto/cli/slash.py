@@ -335,6 +335,13 @@ COMMANDS = {
         "[MODEL]",
         ("/regenerate",),
     ),
+    "goal": SlashCommand(
+        "work toward a goal by itself, over many steps; alone, show its plan",
+        conversations.goal,
+        "[TEXT | continue [STEPS] | stop]",
+        ("/goal", "/goal List the boats of my notes"),
+        ("continue", "stop"),
+    ),
     "rename": SlashCommand(
         "give this conversation another TITLE", conversations.rename, "TITLE", ("/rename The boat",)
     ),

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import cast
 
 from recto.cli import options
+from recto.cli.agent_run import follow_run
 from recto.cli.chat_state import ChatState
+from recto.cli.drawing.plans import plan_tree
 from recto.cli.drawing.transcripts import branch_in_words
 from recto.cli.listener import follow
 from recto.cli.questions import said_yes
@@ -103,6 +105,37 @@ def regenerate(chat: ChatState, argument: str) -> None:
     model = argument or None
     events = chat.talk.stream_regenerate(model=model, can_ask=listener.answers, strategy=chat.strategy)
     follow(events, listener, chat.watch)
+
+
+def goal(chat: ChatState, argument: str) -> None:
+    """Works toward a goal; alone, shows the plan of the last one."""
+    if argument == "stop":
+        _stop_goal(chat)
+    elif argument:
+        if chat.is_at_terminal:
+            chat.ask_trust()
+        listener = chat.listener()
+        going_on = re.fullmatch(r"continue(?:\s+(\d{1,5}))?", argument)
+        steps = int(going_on[1]) if going_on and going_on[1] else None
+        text = None if going_on else argument
+        events = chat.talk.stream_goal(text, max_steps=steps, can_ask=listener.answers, strategy=chat.strategy)
+        follow_run(events, listener, chat.talk, chat.watch)
+    elif run := chat.talk.last_run():
+        for line in plan_tree(run.goal, run.plan):
+            chat.tell(line)
+        because = f": {run.because}" if run.because else ""
+        status = "interrupted" if run.status == "running" else run.status
+        chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used")
+    else:
+        chat.tell("there is no goal yet: /goal TEXT begins to work toward one")
+
+
+def _stop_goal(chat: ChatState) -> None:
+    """A run that is going on is stopped by `ChatState.take`: this command would come after it."""
+    run = chat.talk.last_run()
+    if run is None or run.status == "done":
+        raise Invalid("no goal is being worked on")
+    chat.tell(f"no run is going on; the last one is {run.status}: /goal continue goes on with it")
 
 
 def export(chat: ChatState, argument: str) -> None:

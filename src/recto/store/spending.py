@@ -1,6 +1,6 @@
 """Spending: what requests cost, summed over conversations, days, models or purposes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from recto.chat.message import stored_time
 from recto.store.database import Database
 from recto.store.rows import AnyRow
-from recto.store.schema import conversations, requests, spending_totals
+from recto.store.schema import conversations, messages, requests, spending_totals
 from recto.store.usage_totals import Progress, UsageTotals
 
 SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
@@ -43,6 +43,13 @@ class Spending:
         """Of a conversation (by its id), of all requests since a stored time, or of both."""
         with self._database.read() as connection:
             return _by(connection, "total", conversation, since)[0]
+
+    def of_messages(self, ids: Sequence[str]) -> Spent:
+        """Of the requests that answered these messages, and of the summaries that were made on the way."""
+        numbers = select(messages.c.n).where(messages.c.id.in_(ids))
+        query = select().add_columns(*SUMS).where(requests.c.message.in_(numbers), requests.c.message.is_not(None))
+        with self._database.read() as connection:
+            return _spent(connection.execute(query).one())
 
     def by(
         self,

@@ -13,6 +13,7 @@ from recto.agents.agent import Agent
 from recto.errors import NotFound, StoreError
 from recto.sources.source import Pick, Reference, Rule, SourceId
 from recto.store.store import Store
+from recto.tasks.plan_tool import FOR_A_RUN
 
 TEXTS: dict[str, type[Rule] | type[Reference]] = {"rule": Rule, "reference": Reference}
 S = TypeVar("S", Rule, Reference)
@@ -23,7 +24,8 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
     files have now. Before the first request they are the same."""
     if (first := store.records.first(conversation)) is None:
         return agent
-    picks = [pick for pick in store.records.record(first).account.picks() if pick.mode == "always"]
+    recorded = store.records.record(first).account.picks()
+    picks = [pick for pick in recorded if pick.mode == "always" and pick.because != FOR_A_RUN]
     then = list(_texts(store, picks))
     known, named = {source.id for source in then}, {pick.source for pick in picks}
     rules, references = _since(agent.rules, known, named), _since(agent.references, known, named)

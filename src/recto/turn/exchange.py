@@ -59,7 +59,7 @@ async def record_request(
     counted = await count_sent(turn, message)
 
     def write() -> tuple[None, SessionChanges]:
-        check_limits(store, turn.context.resolved.spend, request)
+        check_limits(store, turn.context.resolved.spend, request, session.run)
         cache.save()
         store.tree.count(counted)
         store.records.save(request, session.request or store.records.latest(session.conversation))
@@ -168,7 +168,9 @@ class Exchange:
             yield ToolCallsPending(self.handed_back)
 
     async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
-        message = await close_calls(incoming, calls, self.approvals, self._tokens, self._add_results, status)
+        run = self.session.run
+        at = (incoming, calls, self.approvals, self._tokens, self._add_results, status)
+        message = await close_calls(*at, remark=run.take if run else None)
         for call, result in zip(calls, message.results, strict=True):  # in the order of the calls
             self.citations.add_result(call, result)
         await self._note_calls()
@@ -199,6 +201,7 @@ class Exchange:
             model=model,
             request=request,
             memory_references=self._facts if role == "assistant" else (),
+            task_runs=self.session.task_runs(),
         )
         return IncomingMessage(self.streams, self.session, draft)
 

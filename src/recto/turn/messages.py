@@ -121,7 +121,8 @@ async def append_message(
         if not blocks:
             return _Appended(_turn_message(store, session), 0, is_new=False), changes
         message = Message(new_id(), "user", blocks, parent=changes.get("head", session.head), agent=session.agent)
-        message = replace(message, priority=priority_of(message, is_first=session.head is None))
+        priority = priority_of(message, is_first=session.head is None)
+        message = replace(message, priority=priority, task_runs=session.task_runs(begins=True))
         placed = store.tree.append(session.conversation, message)
         return _Appended(placed.message, len(waiting), is_new=True), {**changes, **moved(placed)}
 
@@ -130,6 +131,8 @@ async def append_message(
     appended = await run_to_completion(storing)
     if appended is None:
         return None
+    if session.run and appended.is_new:
+        session.run.begin_turn(appended.message.id)
     repaired = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
     branch = session.new_branch()
     notes = (*([branch] if branch else ()), *([Noticed(repaired)] if given.repaired else ()))

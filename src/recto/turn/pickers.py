@@ -5,6 +5,7 @@ A picker works for one turn. It can act in two phases and two places; each step 
     stable      before the plan, in the preamble: counted, and part of the cached prefix
     annotate    before the plan: adds to the message itself, for good
     volatile    before the plan, in front of the message: counted
+    keep        before every plan, in front of the message: counted, and in every window however it is cut
     fill        after the plan, in front of the message: only in the room that is left
 
 A new kind of source is one class like this and one line in `Engine._pickers`.
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from recto.chat.conversation import View
 from recto.chat.message import Message
 from recto.memory.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
@@ -86,6 +88,11 @@ class Picker:
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         return VolatilePicks()
+
+    def keep(self, view: View) -> Insert | None:
+        """What a window with this view must hold. The same in all rounds of a turn, until a compaction comes: the
+        prefix must stay."""
+        return None
 
     async def fill(self, turn: Turn) -> Turn:
         return turn

@@ -140,7 +140,9 @@ class PreparedTurn(Struct):
     async def plan(self, loaded: LoadedView, context: TurnContext | None = None, *, promised: int = 0) -> Turn:
         """Budget, plan and window for a view. `promised` is the room of a summary that is still to be written."""
         context = (context or self.context).at(loaded.view)
-        current = await count_current(context.token_cache, self.message, self.inserts, loaded.view.compaction)
+        kept = [insert for picker in self.pickers if (insert := picker.keep(loaded.view))]
+        inserts = (*kept, *self.inserts)
+        current = await count_current(context.token_cache, self.message, inserts, loaded.view.compaction)
         notes = WindowNotes(
             self.session.conversation,
             (*context.notes, *self.count_notes, *self.notes),

@@ -15,6 +15,7 @@ from recto.settings import ContextSettings
 from recto.sources.source import Mode, SourceId
 from recto.store.rows import AppendedMessage
 from recto.store.store import Store
+from recto.tasks.run import TaskRun
 from recto.turn.loaded_view import LoadedView
 from recto.turn.token_cache import TokenCache
 from recto.vault.vault import Vault
@@ -64,6 +65,7 @@ class SessionChanges(TypedDict, total=False):
     declined: int
     pending: str | None
     suspended: object
+    run: TaskRun | None
 
 
 _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
@@ -116,6 +118,8 @@ class ChatSession(Struct):
     """The reply whose tool calls wait for results from the caller."""
     suspended: object = None
     """The prepared turn of `pending`, so that it goes on with the same picks."""
+    run: TaskRun | None = None
+    """The work toward a goal that is going on from here."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False
@@ -139,6 +143,10 @@ class ChatSession(Struct):
             result, changes = step()
         self.apply(**changes)
         return result
+
+    def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
+        """What a message that is stored now says about the run that it belongs to."""
+        return (self.run.record(begins=begins),) if self.run else ()
 
     @asynccontextmanager
     async def turn_lock(self) -> AsyncGenerator[None, None]:

@@ -214,7 +214,7 @@ def _account(question: SideCall, conversation: str) -> RequestAccount:
 
 def _save(store: Store, context: TurnContext, session: ChatSession, request: Request) -> None:
     with store.database.write():
-        check_limits(store, context.resolved.spend, request)
+        check_limits(store, context.resolved.spend, request, session.run)
         context.token_cache.save()
         # a line about a document shares no prefix with the conversation
         base = None if request.purpose == "gist" else session.request or store.records.latest(session.conversation)

@@ -8,12 +8,14 @@ from recto.providers.model import Model
 from recto.settings import SpendSettings
 from recto.store.spending import Spent, today
 from recto.store.store import Store
+from recto.tasks.run import TaskRun
 from recto.text import dollars
 from recto.window.request import Request
 
 # For replies that broke off: their provider reports no usage, and there is no time to count.
 CHARACTERS_PER_TOKEN = 4
 CONVERSATION = "spend.conversation"
+MAX_COST = "--max-cost"
 
 
 def is_priced(model: Model) -> bool:
@@ -36,19 +38,29 @@ def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
     return model.prices.at_most(tokens, output) if model.prices else None
 
 
-def check_limits(store: Store, limits: SpendSettings, request: Request) -> None:
-    """Raises SpendLimit where the request could cost more than is left.
+def check_limits(store: Store, limits: SpendSettings, request: Request, run: TaskRun | None = None) -> None:
+    """Raises SpendLimit where the request could cost more than is left, also of what its run may cost.
 
     In the transaction that stores the request: requests that have not ended count with the most that they can cost, so
     that turns which run at the same time share what is left."""
     most = request.at_most_usd
     if not most:
         return
+    if run and run.max_cost is not None:
+        _check_run(store.spending.of_messages(run.messages), most, run.max_cost)
     if limits.conversation:
         spent = store.spending.total(request.conversation)
         _check(spent, most, limits.conversation, CONVERSATION, "this conversation")
     if limits.day:
         _check(store.spending.total(since=today()), most, limits.day, "spend.day", "today")
+
+
+def _check_run(spent: Spent, most: float, limit: float) -> None:
+    before = spent.cost_usd + spent.open_usd
+    if before + most > limit:
+        told = f"of the {dollars(limit)} for this run ({MAX_COST}) {dollars(before)} is spent"
+        why = f"the next call could cost {dollars(most)}, and {told}"
+        raise SpendLimit(why, at_most=most, spent=before, limit=limit, key=MAX_COST)
 
 
 def _check(spent: Spent, most: float, limit: float, key: str, whose: str) -> None:

@@ -12,18 +12,39 @@ from recto.chat.blocks import Block, ToolCall, ToolResult
 from recto.chat.message import Message, Role, Status, Tokens, result_delta
 from recto.errors import RectoError
 from recto.events import ApprovalAsked, Event, Noticed, ToolFinished, ToolStarted, Unanswered
+from recto.settings import ToolSettings
 from recto.sources.overrides import SourceOverrides
 from recto.sources.source import SourceId, Tool
 from recto.sources.tools import CANCELLED, Toolbox, ToolRun, arguments_of
 from recto.turn.incoming_message import IncomingMessage
+from recto.turn.session import ChatSession
 
 Verdict = Literal["", "allowed", "always", "denied", "unanswered", "forbidden"]
+MAX_STEPS = "--max-steps"
 MAY_RUN = ("", "allowed", "always")
 SAID = {
     "denied": "denied: the user did not let this call run",
     "unanswered": "denied: this tool runs only after the user was asked, and nobody could be asked",
     "forbidden": "denied: the settings forbid this tool",
 }
+
+
+class RoundLimit(Struct, frozen=True):
+    """How many rounds of tool calls a turn may have, and what says so."""
+
+    most: int
+    setting: str
+
+    @property
+    def reached(self) -> Noticed:
+        return Noticed(f"stopped after {self.most} rounds of tool calls ({self.setting})")
+
+
+def round_limit(session: ChatSession, settings: ToolSettings) -> RoundLimit:
+    """A run has a limit of its own over all of its turns."""
+    if session.run:
+        return RoundLimit(session.run.steps_left, MAX_STEPS)
+    return RoundLimit(settings.step_limit, "tools.step_limit")
 
 
 class Approvals(Struct):
@@ -99,6 +120,7 @@ def _unanswered(tool: Tool) -> str:
 Weigh = Callable[[Role, tuple[Block, ...]], Awaitable[Tokens]]
 Keep = Callable[[ToolRun], Awaitable[ToolResult]]
 """Stores what does not go into the window and returns the result that does."""
+Remark = Callable[[Sequence[ToolCall], Sequence[ToolResult]], tuple[ToolResult, ...]]
 
 
 async def run_calls(
@@ -146,9 +168,10 @@ async def close_calls(
     count: Weigh,
     note: Callable[[Tokens], None],
     status: Status = "done",
+    remark: Remark | None = None,
 ) -> Message:
     """Every call gets exactly one result: calls that never ran are closed as denied or cancelled. `count` gives the
-    tokens of the results, `note` writes them down with the call."""
+    tokens of the results, `note` writes them down with the call, `remark` adds what the model should know besides."""
     came = {block.call_id: block for block in incoming.blocks if isinstance(block, ToolResult)}
     for call in calls:
         if call.id not in came:
@@ -156,6 +179,7 @@ async def close_calls(
             came[call.id] = approvals.refused(call) or cancelled
             await incoming.add(result_delta(came[call.id]))
     results = tuple(came[call.id] for call in calls)
+    results = remark(calls, results) if remark else results
     tokens = await count("tool", results)
     message = await incoming.finish(status, blocks=results, tokens=tokens, also=lambda: note(tokens))
     assert message is not None

@@ -1,0 +1,254 @@
+"""GoalRun: drives a conversation toward a goal, turn after turn, until it is done, blocked, or out of steps or money.
+
+Every turn is an ordinary one (`Engine.send`): this decides only whether another follows, and what it says. What a run
+has come to is read back from the messages of the path, so that it goes on after Ctrl-C, a crash or a refusal.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.chat.blocks import unique_references
+from recto.chat.message import Message
+from recto.concurrency import run_to_completion
+from recto.engine import Engine
+from recto.errors import Invalid, RectoError, SpendLimit
+from recto.events import Event, Noticed, PlanChanged, RunEnded
+from recto.home_files import make_private_folder
+from recto.ids import new_id
+from recto.locations import RUNS_FOLDER
+from recto.store.store import Store
+from recto.tasks.history import begins_run, rebuilt_run, run_entry
+from recto.tasks.report import RunReport
+from recto.tasks.run import DEFAULT_STEPS, RunStatus, TaskRun
+from recto.text import clean
+from recto.turn.context import CallOptions
+from recto.turn.session import ChatSession
+from recto.turn.spending import MAX_COST, is_priced
+from recto.turn.tool_filter import can_call
+from recto.turn.tool_round import MAX_STEPS
+
+# Messages read at a time on the way back to the one that began a run.
+PAGE = 256
+# Replies without a tool call in a row, after which a model will not get on by itself.
+MOST_IDLE = 2
+GO_ON = "[agent mode] Go on with the goal{why}. {left}"
+NOT_OVER = (
+    "[agent mode] The goal is not reported as reached{open}. Go on with the next step, or call update_plan: with "
+    "outcome done if everything is done and checked, with outcome blocked and the reason if you cannot go on."
+)
+
+Send = Callable[[str], AsyncGenerator[Event, None]]
+
+
+class StoredRun(Struct, frozen=True):
+    """A run with its messages, the oldest first."""
+
+    run: TaskRun
+    messages: tuple[Message, ...]
+
+
+def read_run(store: Store, head: str | None) -> StoredRun | None:
+    """The last run on the path to `head`; other messages may follow it."""
+    found: list[Message] = []
+    run, at = None, head
+    while at:
+        page = store.tree.page(at, most=PAGE)
+        for message in page:
+            entry = run_entry(message)
+            if entry is None or entry["run"] != (run or entry["run"]):
+                continue
+            run = entry["run"]
+            found.append(message)
+            if begins_run(message):
+                messages = tuple(reversed(found))
+                return StoredRun(rebuilt_run(messages), messages)
+        at = page[-1].parent if len(page) == PAGE else None
+    return None
+
+
+async def check_can_run(
+    engine: Engine, session: ChatSession, options: CallOptions, max_cost: float | None
+) -> list[Noticed]:
+    """Raises Invalid where agent mode makes no sense, before anything is stored; notes what a limit cannot do."""
+    if options.tools:
+        raise Invalid("a run takes no tools of the caller: their calls would end it", option="tools")
+    resolved = await engine.resolve(session, options)
+    if not resolved.model.tools:
+        raise Invalid(
+            f"{resolved.model.name} cannot call tools, and agent mode works through tools: choose another model with "
+            "--model",
+            model=resolved.model.name,
+        )
+    if not can_call(resolved, engine.settings.tools):
+        raise Invalid("agent mode works through tools, and the setting tools.enabled is off")
+    if max_cost is None or is_priced(resolved.model):
+        return []
+    return [Noticed(f"the price of {resolved.model.name} is unknown: {MAX_COST} cannot stop it")]
+
+
+def new_run(goal: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
+    goal = clean(goal)[0].strip()
+    if not goal:
+        raise Invalid("the goal is empty: say what is to be done")
+    return TaskRun(new_id(), goal, max_steps or DEFAULT_STEPS, max_cost)
+
+
+def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
+    """The run to go on with, with other limits if given. What it has used so far counts."""
+    if stored is None:
+        raise Invalid(f'no run was begun in {name}: `recto agent run "GOAL"` begins one')
+    run = stored.run
+    if run.status == "done":
+        raise Invalid(f"the last goal of {name} is reached: a new run takes a new goal")
+    run.max_steps, run.max_cost = max_steps or run.max_steps, run.max_cost if max_cost is None else max_cost
+    if not run.steps_left:
+        used = f"all {run.max_steps} steps of this run are used"
+        raise Invalid(f"{used}: {MAX_STEPS} {run.max_steps * 2} would allow as many again", steps=run.steps)
+    return run
+
+
+@contextmanager
+def run_lock(home: Path, conversation: str, name: str) -> Iterator[None]:
+    """One run at a time in a conversation, in all processes; the lock ends with the process that holds it."""
+    path = make_private_folder(home / RUNS_FOLDER) / conversation
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
+        try:
+            import fcntl  # not every system has it
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        except ImportError:
+            is_ours = True
+        except OSError:
+            is_ours = False
+        if not is_ours:
+            raise Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+class GoalRun:
+    def __init__(self, engine: Engine, session: ChatSession, run: TaskRun, send: Send) -> None:
+        self._engine, self._session, self._run, self._send = engine, session, run, send
+        self._began = time.monotonic()
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """The turns of the run, and at the end the report."""
+        session, run, failed = self._session, self._run, None
+        message = _first_message(run)
+        run.end("running", "")
+        session.apply(run=run)
+        try:
+            async with aclosing(self._turns(message)) as events:
+                async for event in events:
+                    yield event
+        except SpendLimit as why:
+            run.end("out of money", why.message)
+        except RectoError as why:
+            run.end("stopped", why.message)
+            failed = why
+        except BaseException:
+            run.end("stopped", "it was interrupted")
+            raise
+        finally:
+            session.apply(run=None)
+            await run_to_completion(asyncio.ensure_future(self._engine.store_thread.do(self._store_end)))
+        yield RunEnded(await self._engine.store_thread.do(self._report))
+        if failed:
+            raise failed
+
+    async def _turns(self, message: str) -> AsyncGenerator[Event, None]:
+        run, idle = self._run, 0
+        while True:
+            steps, plan = run.steps, run.plan
+            async with aclosing(self._send(message)) as events:
+                async for event in events:
+                    if plan != (plan := run.plan):  # told before what follows from it
+                        yield PlanChanged(run.goal, plan, run.steps, run.max_steps)
+                    yield event
+            if plan != run.plan:
+                yield PlanChanged(run.goal, run.plan, run.steps, run.max_steps)
+            idle = idle + 1 if run.steps == steps else 0
+            if ended := _ended(run, idle):
+                run.end(*ended)
+                return
+            message = NOT_OVER.format(open=_open_in_words(run))
+
+    def _store_end(self) -> None:
+        """The last message of the run says how it ended."""
+        last = next(iter(self._own_messages()), None)
+        if last is not None:
+            entry = {**(run_entry(last) or {}), "status": self._run.status, "because": self._run.because}
+            self._engine.store.tree.count(replace(last, task_runs=(*last.task_runs[:-1], entry)))
+
+    def _own_messages(self) -> list[Message]:
+        """Of the last messages those of this run, the newest first."""
+        head = self._session.head
+        page = self._engine.store.tree.page(head, most=PAGE) if head else []
+        return [each for each in page if (entry := run_entry(each)) and entry["run"] == self._run.id]
+
+    def _report(self) -> RunReport:
+        store, run = self._engine.store, self._run
+        stored = read_run(store, self._session.head)
+        messages = stored.messages if stored else ()
+        usages = [message.usage for message in messages if message.usage]
+        spent = store.spending.of_messages(run.messages)
+        return RunReport(
+            run.id,
+            self._session.conversation,
+            run.goal,
+            run.status,
+            run.because,
+            run.plan,
+            run.steps,
+            run.max_steps,
+            text=next((each.text for each in reversed(messages) if each.role == "assistant" and each.text), ""),
+            references=unique_references(reference for message in messages for reference in message.references),
+            files=tuple(each for each in run.files.values() if not each.is_planned),
+            refused=tuple(run.refused),
+            input=sum(usage.input for usage in usages),
+            output=sum(usage.output for usage in usages),
+            cache_read=sum(usage.cache_read for usage in usages),
+            cost_usd=None if spent.unpriced else round(spent.cost_usd, 9),
+            duration_s=round(time.monotonic() - self._began, 3),
+        )
+
+
+def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:
+    """How the run ended with its last turn; None where another must follow."""
+    plan = run.plan
+    if plan.outcome == "blocked":
+        return "blocked", plan.because or "the model gave no reason"
+    if plan.is_reached:
+        return "done", plan.because
+    if run.stops:
+        return "stopped", run.stops
+    if not run.steps_left:
+        return "out of steps", f"all {run.max_steps} steps are used ({MAX_STEPS})"
+    if idle >= MOST_IDLE:
+        return "stopped", f"the model replied {idle} times without calling a tool{_open_in_words(run)}"
+    return None
+
+
+def _first_message(run: TaskRun) -> str:
+    """The goal itself, or what makes a model go on with it."""
+    if not run.messages:
+        return run.goal
+    why = f"; the work was stopped: {run.because.rstrip('.')}" if run.because else ""
+    return GO_ON.format(why=why, left=run.rounds_left(0))
+
+
+def _open_in_words(run: TaskRun) -> str:
+    if not run.plan.steps:
+        return ", and there is no plan"
+    count = len(run.plan.open_steps)
+    return f", and {count} step{'s are' if count != 1 else ' is'} open" if count else ""

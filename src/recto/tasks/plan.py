@@ -1,0 +1,147 @@
+"""TaskPlan: the steps toward a goal as a model keeps them. Read from the arguments of a tool call, with firm bounds:
+the plan is in every window of its run.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast, get_args
+
+from msgspec import Struct
+
+from recto.errors import RectoError
+from recto.text import clean
+
+StepStatus = Literal["pending", "active", "done", "blocked", "dropped"]
+PlanOutcome = Literal["", "done", "blocked"]
+STATUSES: tuple[str, ...] = get_args(StepStatus)
+CLOSED = ("done", "dropped")
+# A plan of 4,000 characters takes about a thousand tokens: an eighth of a window of 8k.
+MOST_STEPS, LONGEST_STEP, LONGEST_PLAN = 100, 300, 4_000
+MOST_FILES, LONGEST_PATH, LONGEST_REASON = 8, 200, 600
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_MARKS = {"pending": "[ ]", "active": "[>]", "done": "[x]", "blocked": "[!]", "dropped": "[-]"}
+
+
+class PlanStep(Struct, frozen=True):
+    text: str
+    status: StepStatus = "pending"
+    files: tuple[str, ...] = ()
+
+
+class TaskPlan(Struct, frozen=True):
+    steps: tuple[PlanStep, ...] = ()
+    outcome: PlanOutcome = ""
+    """What the model says about the goal as a whole; empty while it works."""
+    because: str = ""
+
+    @property
+    def open_steps(self) -> tuple[PlanStep, ...]:
+        return tuple(step for step in self.steps if step.status not in CLOSED)
+
+    @property
+    def done(self) -> int:
+        return sum(step.status == "done" for step in self.steps)
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the model says that the goal is reached, or has closed every step."""
+        return self.outcome == "done" or (not self.outcome and self.done > 0 and not self.open_steps)
+
+    @property
+    def text(self) -> str:
+        """The plan as the model reads it."""
+        return "\n".join(_line_of(number, step) for number, step in enumerate(self.steps, 1))
+
+    def text_within(self, characters: int) -> str:
+        """The same where there is room for so much; else the open steps, as far as they fit."""
+        if len(self.text) <= characters:
+            return self.text
+        lines = [f"(the window is small: of {len(self.steps)} steps it has the first open ones)"]
+        for number, step in enumerate(self.steps, 1):
+            line = _line_of(number, step)
+            if step.status not in CLOSED and sum(map(len, lines)) + len(line) <= characters:
+                lines.append(line)
+        return "\n".join(lines)
+
+    @property
+    def in_words(self) -> str:
+        counts = {status: sum(step.status == status for step in self.steps) for status in STATUSES}
+        told = [f"{count} {status}" for status, count in counts.items() if count and status != "done"]
+        return ", ".join([f"{self.done} of {len(self.steps)} steps done", *told])
+
+    def to_json(self) -> dict[str, Any]:
+        steps = [{"text": step.text, "status": step.status, "files": list(step.files)} for step in self.steps]
+        return {"steps": steps, "outcome": self.outcome or None, "because": self.because or None}
+
+
+def _line_of(number: int, step: PlanStep) -> str:
+    files = f" ({', '.join(step.files)})" if step.files else ""
+    return f"{_MARKS[step.status]} {number}. {step.text}{files}"
+
+
+class PlanChange(Struct, frozen=True):
+    plan: TaskPlan
+    notes: tuple[str, ...] = ()
+    """What is kept in another form than it was given."""
+
+
+def plan_from(arguments: Mapping[str, Any]) -> PlanChange:
+    """The plan that a call gives. What is too long is cut and noted; RectoError for what cannot be kept at all."""
+    given = arguments.get("steps")
+    if not isinstance(given, list):
+        raise RectoError('steps must be a list of objects such as {"text": "read the notes", "status": "active"}')
+    if len(given) > MOST_STEPS:
+        raise RectoError(
+            f"a plan has at most {MOST_STEPS} steps, and this one has {len(given):,}: put several into one; nothing "
+            "was changed"
+        )
+    notes: list[str] = []
+    steps = tuple(_step(number, each, notes) for number, each in enumerate(given, 1))
+    plan = TaskPlan(steps, _outcome(arguments.get("outcome")), _because(arguments.get("because"), notes))
+    if len(plan.text) > LONGEST_PLAN:
+        raise RectoError(
+            f"a plan has at most {LONGEST_PLAN:,} characters, and this one has {len(plan.text):,}: shorten its steps; "
+            "nothing was changed"
+        )
+    return PlanChange(plan, tuple(dict.fromkeys(notes)))
+
+
+def _step(number: int, given: object, notes: list[str]) -> PlanStep:
+    given = {"text": given} if isinstance(given, str) else given
+    if not isinstance(given, dict):
+        raise RectoError(f"step {number} must be an object with text and status; nothing was changed")
+    text, status = given.get("text"), given.get("status") or "pending"
+    if not isinstance(text, str) or not text.strip():
+        raise RectoError(f"step {number} has no text; nothing was changed")
+    if status not in STATUSES:
+        raise RectoError(f"the status of step {number} must be one of {', '.join(STATUSES)}; nothing was changed")
+    files = given.get("files") or ()
+    files = [files] if isinstance(files, str) else files if isinstance(files, Sequence) else ()
+    named = [_line(each, LONGEST_PATH, "a path", notes) for each in files if isinstance(each, str) and each.strip()]
+    if len(named) > MOST_FILES:
+        notes.append(f"of each step the first {MOST_FILES} files are kept")
+    line = _line(text, LONGEST_STEP, "the text of a step", notes)
+    return PlanStep(line, cast(StepStatus, status), tuple(named[:MOST_FILES]))
+
+
+def _outcome(given: object) -> PlanOutcome:
+    if given in (None, "", "active", "running"):
+        return ""
+    if given == "done" or given == "blocked":
+        return given
+    raise RectoError("outcome must be done or blocked, or be left out while you work; nothing was changed")
+
+
+def _because(given: object, notes: list[str]) -> str:
+    return _line(given, LONGEST_REASON, "because", notes) if isinstance(given, str) else ""
+
+
+def _line(text: str, most: int, what: str, notes: list[str]) -> str:
+    """On one line, without characters that steer a terminal, and not too long."""
+    line = " ".join(_CONTROL.sub(" ", clean(text)[0]).split())
+    if _CONTROL.search(text.strip()):
+        notes.append("line breaks and control characters were replaced by spaces")
+    if len(line) <= most:
+        return line
+    notes.append(f"{what} has at most {most} characters: what is longer was cut")
+    return line[: most - 1].rstrip() + "…"

@@ -1,0 +1,244 @@
+"""TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
+
+What happens is told to it round by round, live or read back from the store: the same rounds give the same run.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.errors import RectoError
+from recto.sources.tools import CANCELLED
+from recto.tasks.plan import LONGEST_PATH, TaskPlan, plan_from
+from recto.tasks.plan_tool import PLAN_TOOL, UPDATE_PLAN
+
+RunStatus = Literal["running", "done", "blocked", "out of steps", "out of money", "stopped"]
+DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
+# How many files a window names, the latest last; a report names all.
+NAMED_FILES = 40
+# A plan of the longest kind is whole in every window from 6k on; a smaller one has no room for it.
+OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
+# A call that repeats is told; one more is the end.
+REPEATS = 2
+# From here on every round says how few are left.
+FEW = 3
+LONGEST_GOAL = 2_000
+_REMARK = "\n\n[Recto: "
+_PATH_NAME = re.compile(r"(?:^|_)(?:paths?|files?|file_?(?:name|path)|folder|directory|dir)$", re.IGNORECASE)
+_MAYBE_PATH_NAME = re.compile(r"(?:^|_)(?:source|destination|document)$", re.IGNORECASE)
+_LIKE_A_PATH = re.compile(r"[/\\]|\.\w{1,8}$")
+_CHANGES = re.compile(
+    r"write|edit|creat|delete|remove|rename|move|append|insert|replace|patch|mkdir|copy|save", re.IGNORECASE
+)
+
+
+class FileUse(Struct, frozen=True):
+    """A file or folder that a call named and did not fail on, or that the plan names."""
+
+    path: str
+    is_changed: bool = False
+    """The name of a tool that got it says that it changes files."""
+    is_planned: bool = False
+    """Only the plan names it."""
+
+
+class TaskRun(Struct):
+    id: str
+    goal: str
+    max_steps: int = DEFAULT_STEPS
+    max_cost: float | None = None
+    """US dollars."""
+    steps: int = 0
+    """Rounds of tool calls so far."""
+    plan: TaskPlan = TaskPlan()
+    status: RunStatus = "running"
+    because: str = ""
+    messages: list[str] = field(default_factory=list)
+    """The messages that its turns answer: the goal, and whatever was said on the way."""
+    files: dict[str, FileUse] = field(default_factory=dict)
+    """By path, those named last at the end."""
+    refused: list[str] = field(default_factory=list)
+    """Tools that did not run because nobody allowed it, by name."""
+    stops: str = ""
+    """Why it must stop after this round."""
+    _results: dict[str, str] = field(default_factory=dict)
+    """What each call gave last, by tool and arguments, as hashes."""
+    _repeats: dict[str, int] = field(default_factory=dict)
+    """How often each call repeated since something new came."""
+
+    @property
+    def steps_left(self) -> int:
+        return max(0, self.max_steps - self.steps)
+
+    def rounds_left(self, used: int = 1) -> str:
+        """For the model, in a round that is not counted yet."""
+        left = max(0, self.steps_left - used)
+        return f"{left} of {self.max_steps} rounds of tool calls are left."
+
+    def record(self, *, begins: bool = False) -> dict[str, object]:
+        """What a message of this run says about it; one that begins a turn also tells goal and limits."""
+        told: dict[str, object] = {"run": self.id, "step": self.steps + (not begins), "status": self.status}
+        if self.because:
+            told["because"] = self.because
+        if begins:
+            told |= {"goal": self.goal} if not self.messages else {}
+            told |= {"max_steps": self.max_steps, "max_cost_usd": self.max_cost}
+        return told
+
+    def end(self, status: RunStatus, because: str) -> None:
+        self.status, self.because = status, because
+
+    def reopened(self) -> "TaskRun":
+        """The same, to go on with: what stopped it before does not stop it now."""
+        self.stops = ""
+        self._repeats.clear()
+        return self
+
+    # -- what happens
+
+    def begin_turn(self, message: str) -> None:
+        """Somebody has said something: what was given up may go on."""
+        self.messages.append(message)
+        self.plan = replace(self.plan, outcome="", because="")
+
+    def take(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
+        """A round of calls with their results, in the same order: the results as the model reads them. A round that was
+        stopped before anything ran is no step."""
+        if all(result.text == CANCELLED for result in results):
+            return tuple(results)
+        self.steps += 1
+        is_new = [self._is_new(call, result) for call, result in zip(calls, results, strict=True)]
+        if any(is_new):
+            self._repeats.clear()
+        told = []
+        for call, result, is_first in zip(calls, results, is_new, strict=True):
+            self._note(call, result)
+            told.append(result if is_first else self._repeated(call, result))
+        if told and 0 < self.steps_left <= FEW:
+            told[-1] = _with_remark(told[-1], self.rounds_left(0))
+        return tuple(told)
+
+    def _is_new(self, call: ToolCall, result: ToolResult) -> bool:
+        """Whether this call has not just given the same result."""
+        key, gave = call_key(call), _result_key(call, result)
+        before = self._results.get(key)
+        self._results[key] = gave
+        return gave != before
+
+    def _repeated(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        key = call_key(call)
+        self._repeats[key] = self._repeats.get(key, 0) + 1
+        if self._repeats[key] >= REPEATS and not self.stops:
+            self.stops = f"{call.name} was called with the same arguments again and again, and gave the same result"
+        return _with_remark(
+            result,
+            "you made this very call before, and its result is the same. Do something else, or say with update_plan "
+            "what blocks you: if it repeats with nothing new between, the run is stopped.",
+        )
+
+    def _note(self, call: ToolCall, result: ToolResult) -> None:
+        if result.approval in ("denied", "unanswered", "forbidden") and call.name not in self.refused:
+            self.refused.append(call.name)
+        if result.is_error:
+            return
+        given = _arguments(call)
+        if call.name == UPDATE_PLAN:
+            self._change_plan(given)
+            return
+        is_changed = bool(_CHANGES.search(call.name.rpartition("__")[2]))
+        for path in _paths(given):
+            self._use_file(path, is_changed)
+
+    def _change_plan(self, given: dict[str, Any]) -> None:
+        try:
+            self.plan = plan_from(given).plan
+        except RectoError:  # the result of the call says so
+            return
+        for path in (path for step in self.plan.steps for path in step.files):
+            self.files.setdefault(path, FileUse(path, is_planned=True))
+
+    def _use_file(self, path: str, is_changed: bool) -> None:
+        before = self.files.pop(path, None)
+        self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
+
+    # -- as the model reads it
+
+    def text_within(self, room: int) -> str:
+        """Plan and files, for a window of so many tokens that no longer holds the calls which told them."""
+        plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
+        told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
+        return "\n\n".join(
+            filter(None, (told, self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))))
+        )
+
+    def _files_within(self, characters: int) -> str:
+        """The files of the work, the latest of them if they are many."""
+        lines: list[str] = []
+        for each in list(self.files.values())[: -NAMED_FILES - 1 : -1]:
+            line = f"- {each.path}{' (changed)' if each.is_changed else ''}"
+            characters -= len(line) + 1
+            if characters < 0:
+                break
+            lines.append(line)
+        more = f" (the last {len(lines)} of {len(self.files)})" if len(lines) < len(self.files) else ""
+        return "\n".join((f"Files and folders of this work{more}:", *reversed(lines))) if lines else ""
+
+    @property
+    def short_goal(self) -> str:
+        cut = len(self.goal) > LONGEST_GOAL
+        return self.goal[:LONGEST_GOAL] + "…" if cut else self.goal
+
+
+def call_key(call: ToolCall) -> str:
+    """The same for the same tool and arguments, in whatever order these are given."""
+    given = _arguments(call)
+    arguments = json.dumps(given, sort_keys=True) if given else call.arguments.strip()
+    return _hash(f"{call.name}\0{arguments}")
+
+
+def _result_key(call: ToolCall, result: ToolResult) -> str:
+    # the result of update_plan counts the rounds that are left, and a cancelled call has none
+    if call.name == PLAN_TOOL.name and not result.is_error:
+        return "kept"
+    text = result.text.partition(_REMARK)[0]
+    return _hash(f"{text}\0{result.call_id if text == CANCELLED else ''}\0{' '.join(result.media)}")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _with_remark(result: ToolResult, text: str) -> ToolResult:
+    return replace(result, text=f"{result.text}{_REMARK}{text}]")
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        given = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _paths(given: dict[str, Any]) -> Iterator[str]:
+    """What the arguments of a call name as files and folders, also in lists, and in lists of objects."""
+    for name, value in given.items():
+        if not (_PATH_NAME.search(name) or _MAYBE_PATH_NAME.search(name)):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield from _paths({name: own for name, own in each.items() if isinstance(own, str)})
+            elif isinstance(each, str) and _is_path(name, each.strip()):
+                yield each.strip()
+
+
+def _is_path(name: str, value: str) -> bool:
+    """A source or a document may be anything; there a path is what looks like one."""
+    is_line = 0 < len(value) <= LONGEST_PATH and value.isprintable()
+    return is_line and bool(_PATH_NAME.search(name) or _LIKE_A_PATH.search(value))

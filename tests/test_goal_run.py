@@ -1,0 +1,365 @@
+"""Agent mode through the Python door: plan, act, check, until done, blocked, out of steps or money."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Open, Script
+
+from recto.blocking import open_desk
+from recto.desk import open_async
+from recto.errors import Invalid, RectoError
+from recto.events import Branched, PlanChanged, RunEnded, Sent
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool_calls": [{"name": name, "arguments": json.dumps(arguments)}]}
+
+
+def plan(*steps: tuple[str, str], **more: Any) -> dict[str, Any]:
+    return call("update_plan", steps=[{"text": text, "status": status} for text, status in steps], **more)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Boat.md").write_text("# Boat\n\nThe boat is called Sorrel.\n")
+    return folder
+
+
+def test_a_goal_is_worked_on_until_its_plan_is_done(desk: Open, script: Script, notes: Path) -> None:
+    model = script(
+        plan(("read the note", "active"), ("answer", "pending")),
+        call("read_document", path="Boat.md"),
+        plan(("read the note", "done"), ("answer", "done"), outcome="done", because="the note says it"),
+        {"text": "She is called Sorrel."},
+    )
+    talk = desk(model, notes).conversation()
+    events = list(talk.stream_goal("Find out what the boat is called"))
+    assert [each.plan.in_words for each in events if isinstance(each, PlanChanged)] == [
+        "0 of 2 steps done, 1 pending, 1 active",
+        "2 of 2 steps done",
+    ]
+    assert isinstance(events[-1], RunEnded)
+    report = events[-1].report
+    assert (report.outcome, report.because, report.steps) == ("done", "the note says it", 3)
+    assert report.text == "She is called Sorrel."
+    assert [each.path for each in report.files] == ["Boat.md"]
+    assert [each.relative_path for each in report.references] == ["Boat.md"]
+
+
+def test_messages_of_a_run_tell_run_step_and_status(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "done"), outcome="done"), {"text": "done"})
+    talk = desk(model).conversation()
+    report = talk.run_goal("Do one thing")
+    told = [message.task_runs[-1] for message in talk.messages()]
+    assert {each["run"] for each in told} == {report.run}
+    assert [(each["step"], each["status"]) for each in told] == [
+        (0, "running"),
+        (1, "running"),
+        (1, "running"),
+        (2, "done"),
+    ]
+    assert told[0]["goal"] == "Do one thing"
+
+
+def test_an_empty_goal_is_refused_and_nothing_is_stored(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "?"})).conversation()
+    with pytest.raises(Invalid, match="the goal is empty"):
+        talk.run_goal("  \n")
+    assert talk.id is None
+
+
+def test_a_model_that_cannot_call_tools_is_told_and_nothing_is_sent(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "?"}, tools=False)).conversation()
+    with pytest.raises(Invalid, match="cannot call tools"):
+        talk.run_goal("Do one thing")
+    assert talk.id is None
+
+
+def test_a_repeated_call_is_told_to_the_model_and_then_stops_the_run(desk: Open, script: Script, notes: Path) -> None:
+    model = script(plan(("read it", "active")), call("read_document", path="Nowhere.md"))  # the last step repeats
+    talk = desk(model, notes).conversation()
+    report = talk.run_goal("Read the note")
+    assert report.outcome == "stopped"
+    assert "read_document was called with the same arguments again and again" in report.because
+    results = [result.text for message in talk.messages() for result in message.results][1:]
+    assert len(results) == 3
+    assert ["you made this very call before" in text for text in results] == [False, True, True]
+
+
+def test_a_repeated_call_with_something_new_between_does_not_stop_the_run(
+    desk: Open, script: Script, notes: Path
+) -> None:
+    for number in range(4):
+        (notes / f"{number}.md").write_text(f"note {number}")
+    reads = [call("read_document", path=name) for n in range(4) for name in (f"{n}.md", "Boat.md")]
+    model = script(*reads, plan(("read", "done")), {"text": "all read"})
+    report = desk(model, notes).conversation().run_goal("Read them")
+    assert (report.outcome, report.steps) == ("done", 9)
+
+
+def test_a_run_is_out_of_steps_and_the_model_has_the_last_word(desk: Open, script: Script, notes: Path) -> None:
+    for number in range(4):
+        (notes / f"{number}.md").write_text(f"note {number}")
+    reads = [call("read_document", path=f"{n}.md") for n in range(3)]
+    talk = desk(script(*reads, {"text": "this is how far I came"}), notes).conversation()
+    report = talk.run_goal("Read them", max_steps=3)
+    assert (report.outcome, report.steps, report.text) == ("out of steps", 3, "this is how far I came")
+    results = [message.results[0].text for message in talk.messages() if message.results]
+    assert ["rounds of tool calls are left" in text for text in results] == [True, True, False]
+
+
+def test_a_run_goes_on_with_the_steps_that_it_has_used(desk: Open, script: Script, notes: Path) -> None:
+    for number in range(6):
+        (notes / f"{number}.md").write_text(f"note {number}")
+    reads = [call("read_document", path=f"{n}.md") for n in range(6)]
+    opened = desk(script(*reads[:2], {"text": "more"}, *reads[2:3], plan(("r", "done")), {"text": "ok"}), notes)
+    talk = opened.conversation()
+    assert talk.run_goal("Read them", max_steps=2).outcome == "out of steps"
+    with pytest.raises(Invalid, match="all 2 steps of this run are used: --max-steps 4"):
+        talk.run_goal()
+    report = talk.run_goal(max_steps=5)
+    assert (report.outcome, report.steps, report.max_steps) == ("done", 4, 5)
+    assert [each.path for each in report.files] == ["0.md", "1.md", "2.md"]
+    with pytest.raises(Invalid, match="is reached"):
+        talk.run_goal()
+
+
+def test_a_model_that_only_talks_is_asked_once_and_then_stopped(desk: Open, script: Script) -> None:
+    talk = desk(script(plan(("one", "active")), {"text": "I am on it"})).conversation()
+    report = talk.run_goal("Do one thing")
+    assert (report.outcome, report.steps) == ("stopped", 1)
+    assert report.because == "the model replied 2 times without calling a tool, and 1 step is open"
+    asked = [message.text for message in talk.messages() if message.role == "user"]
+    assert len(asked) == 3
+    assert "1 step is open" in asked[1]
+
+
+def test_a_model_that_forgets_the_plan_is_reminded(desk: Open, script: Script) -> None:
+    model = script({"text": "done already"}, plan(("one", "done"), outcome="done"), {"text": "done"})
+    talk = desk(model).conversation()
+    assert talk.run_goal("Do one thing").outcome == "done"
+    assert "there is no plan" in [message.text for message in talk.messages() if message.role == "user"][1]
+
+
+def test_a_run_that_is_blocked_says_why_and_can_go_on(desk: Open, script: Script) -> None:
+    blocked = plan(("ask the owner", "blocked"), outcome="blocked", because="nobody answers")
+    model = script(blocked, {"text": "I wait"}, plan(("ask the owner", "done")), {"text": "she answered"})
+    talk = desk(model).conversation()
+    report = talk.run_goal("Ask")
+    assert (report.outcome, report.because) == ("blocked", "nobody answers")
+    run = talk.last_run()
+    assert run is not None
+    assert run.status == "blocked"
+    assert talk.run_goal().outcome == "done"
+
+
+def test_a_call_that_could_cost_too_much_is_not_made(desk: Open, script: Script) -> None:
+    prices = {"input": 1000.0, "output": 1000.0}
+    model = script(plan(("one", "active")), {"text": "?"}, prices=prices)
+    talk = desk(model).conversation()
+    report = talk.run_goal("Do one thing", max_cost=0.5)
+    assert report.outcome == "out of money"
+    assert "--max-cost" in report.because
+    assert report.steps == 0
+
+
+def test_what_nobody_allows_does_not_run_and_the_report_says_so(desk: Open, script: Script, notes: Path) -> None:
+    model = script(call("read_document", path="Boat.md"), plan(("one", "done")), {"text": "ok"})
+    opened = desk(model, notes)
+    agent = opened.home / "agents" / "default"
+    agent.mkdir(parents=True)
+    (agent / "agent.toml").write_text('[mcpServers.recto.tools.read_document]\napproval = "ask"\n')
+    report = opened.conversation().run_goal("Read it")
+    assert (report.outcome, report.refused) == ("done", ("read_document",))
+
+
+def test_a_refusal_of_the_provider_can_be_gone_on_from(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), {"error": "unreachable"}, plan(("one", "done")), {"text": "ok"})
+    talk = desk(model, reply__tries=1).conversation()
+    with pytest.raises(RectoError, match="breaks off"):
+        talk.run_goal("Do one thing")
+    run = talk.last_run()
+    assert run is not None
+    assert (run.status, run.steps) == ("stopped", 1)
+    report = talk.run_goal()
+    assert (report.outcome, report.steps) == ("done", 2)
+
+
+def test_a_run_that_is_going_on_elsewhere_is_not_continued(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
+    first = desk(model).conversation()
+    events = first.stream_goal("Do one thing")
+    next(event for event in events if isinstance(event, PlanChanged))
+    assert first.id is not None
+    second = desk(model).conversation(first.id)
+    with pytest.raises(Invalid, match="a run is going on in conversation #1"):
+        second.run_goal()
+    events.close()
+    run = first.last_run()
+    assert run is not None
+    assert run.status == "stopped"
+
+
+def test_a_run_is_stopped_by_its_user_after_the_round(desk: Open, script: Script) -> None:
+    talk = desk(script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})).conversation()
+    assert not talk.stop_goal()
+    ended = None
+    for event in talk.stream_goal("Do one thing"):
+        if isinstance(event, Sent):
+            assert talk.stop_goal()
+        ended = event
+    assert isinstance(ended, RunEnded)
+    assert (ended.report.outcome, ended.report.because, ended.report.steps) == ("stopped", "you stopped it", 1)
+
+
+def test_a_run_is_exported_and_imported_with_its_messages(desk: Open, script: Script, tmp_path: Path) -> None:
+    opened = desk(script(plan(("one", "done")), {"text": "ok"}))
+    talk = opened.conversation()
+    talk.run_goal("Do one thing")
+    assert talk.id is not None
+    file = opened.export(tmp_path / "talk.jsonl", talk.id, format="json")
+    with open_desk(home=tmp_path / "other", model=script({"text": "?"})) as other:
+        other.import_file(file)
+        found = other.conversation(talk.id).last_run()
+    assert found == talk.last_run()
+
+
+def test_the_plan_follows_the_branch(desk: Open, script: Script) -> None:
+    model = script(
+        plan(("one", "done"), ("two", "active")),
+        plan(("one", "done"), ("two", "done")),
+        {"text": "ok"},
+    )
+    talk = desk(model).conversation()
+    talk.run_goal("Do two things")
+    talk.fork("#3")
+    run = talk.last_run()
+    assert run is not None
+    assert run.plan.in_words == "1 of 2 steps done, 1 active"
+
+
+def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
+    first = desk(model).conversation()
+    events = first.stream_goal("Do one thing")
+    next(event for event in events if isinstance(event, Sent))
+    assert first.id is not None
+    reply = desk(script({"text": "hello"})).conversation(first.id).ask("hello from elsewhere")
+    rest = list(events)
+    assert reply.branched or any(isinstance(event, Branched) for event in rest)
+    assert isinstance(rest[-1], RunEnded)
+    assert rest[-1].report.outcome == "done"
+    run = first.last_run()
+    assert run is not None
+    assert (run.status, run.steps) == ("done", 2)
+
+
+def test_what_is_said_while_a_run_works_is_read_with_the_next_results(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), plan(("one", "done")), {"text": "ok"})
+    talk = desk(model).conversation()
+    said = iter(["and be quick"])
+    for event in talk.stream_goal("Do one thing"):
+        if isinstance(event, Sent) and (text := next(said, "")):
+            talk.queue(text)
+    asked = [message for message in talk.messages() if message.role == "user"]
+    assert [message.text for message in asked] == ["Do one thing", "and be quick"]
+    assert all(message.task_runs for message in asked)
+    run = talk.last_run()
+    assert run is not None
+    assert (run.status, len(run.messages)) == ("done", 2)
+
+
+def test_the_asynchronous_door_runs_toward_a_goal(script: Script, tmp_path: Path) -> None:
+    async def work() -> str:
+        async with await open_async(
+            home=tmp_path / "home", model=script(plan(("one", "done")), {"text": "ok"})
+        ) as opened:
+            talk = await opened.conversation()
+            return (await talk.run_goal("Do one thing")).outcome
+
+    assert asyncio.run(work()) == "done"
+
+
+def test_a_plan_that_is_refused_leaves_the_former_one(desk: Open, script: Script) -> None:
+    many = call("update_plan", steps=[{"text": "x", "status": "pending"}] * 10_000)
+    model = script(plan(("one", "active")), many, plan(("one", "done")), {"text": "ok"}, limit=400_000)
+    talk = desk(model).conversation()
+    plans = [event.plan.in_words for event in talk.stream_goal("Do one thing") if isinstance(event, PlanChanged)]
+    assert plans == ["0 of 1 steps done, 1 active", "1 of 1 steps done"]
+    results = [result for message in talk.messages() for result in message.results]
+    assert [result.is_error for result in results] == [False, True, False]
+    assert "at most 100 steps" in results[1].text
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("max_steps", True), ("max_cost", 0), ("max_cost", "1")])
+def test_limits_that_cannot_be_are_refused(desk: Open, script: Script, name: str, value: Any) -> None:
+    limits: dict[str, Any] = {name: value}
+    with pytest.raises(Invalid, match=f"{name} must be"):
+        desk(script({"text": "?"})).conversation().run_goal("Do one thing", **limits)
+
+
+def test_a_run_keeps_to_the_limits_of_spending_too(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "active")), {"text": "?"}, prices={"input": 1000.0, "output": 1000.0})
+    report = desk(model, spend__conversation=0.01).conversation().run_goal("Do one thing", max_cost=100.0)
+    assert report.outcome == "out of money"
+    assert "spend.conversation" in report.because
+
+
+def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: Script) -> None:
+    used = {"usage": {"input": 1000, "output": 1000}}
+    model = script(
+        *[plan((f"part {n}", "active")) | used for n in range(9)],
+        {"text": "?"},
+        prices={"input": 100.0, "output": 10.0},
+    )
+    talk = desk(model, reply__max_tokens=600).conversation()
+    first = talk.run_goal("Do one thing", max_cost=0.4)
+    assert first.outcome == "out of money"
+    assert 0 < first.steps < 4
+    assert (first.cost_usd or 0) <= 0.4
+    again = talk.run_goal()
+    assert (again.outcome, again.steps) == ("out of money", first.steps)
+    more = talk.run_goal(max_cost=0.8)
+    assert more.steps > first.steps
+    assert first.cost_usd is not None
+    assert (more.cost_usd or 0) > first.cost_usd
+
+
+def test_how_to_work_toward_a_goal_does_not_stay_in_a_fixed_session(desk: Open, script: Script) -> None:
+    talk = desk(script(plan(("one", "done")), {"text": "ok"})).conversation(settings={"session": "fixed"})
+    talk.run_goal("Do one thing")
+    picks = {pick.name for section in talk.window("and now?").sections for pick in section.picks}
+    assert not {"agent-mode", "update_plan"} & picks
+
+
+def test_a_second_goal_of_a_conversation_is_a_run_of_its_own(desk: Open, script: Script) -> None:
+    model = script(plan(("one", "done")), {"text": "ok"}, {"text": "hello"}, plan(("two", "active")), {"text": "hm"})
+    talk = desk(model).conversation()
+    first = talk.run_goal("Do one thing")
+    talk.ask("thank you")
+    second = talk.run_goal("Do another")
+    assert (first.outcome, second.outcome) == ("done", "stopped")
+    assert (second.steps, second.plan.steps[0].text) == (1, "two")
+    assert not talk.messages()[4].task_runs, "what is said between two runs belongs to none"
+    run = talk.last_run()
+    assert run is not None
+    assert (run.goal, run.id) == ("Do another", second.run)
+
+
+def test_calls_of_one_round_are_one_step(desk: Open, script: Script, notes: Path) -> None:
+    reads = [call("read_document", path="Boat.md")["tool_calls"][0], plan(("one", "done"))["tool_calls"][0]]
+    report = desk(script({"tool_calls": reads}, {"text": "ok"}), notes).conversation().run_goal("Read it")
+    assert (report.outcome, report.steps, [each.path for each in report.files]) == ("done", 1, ["Boat.md"])
+
+
+def test_a_rule_of_the_same_name_as_ours_is_no_harm(desk: Open, script: Script) -> None:
+    opened = desk(script(plan(("one", "done")), {"text": "ok"}))
+    rules = opened.home / "agents" / "default" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "agent-mode.md").write_text("---\ninclude: always\n---\nBe brief.\n")
+    assert opened.conversation().run_goal("Do one thing").outcome == "done"
