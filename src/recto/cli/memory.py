@@ -1,5 +1,6 @@
 """`recto memory`: facts that are remembered between conversations: add, list, search, change, forget, move."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -51,9 +52,15 @@ def add(text: str, kind: Any, replaces: int | None, as_json: bool) -> None:
 
 def learned_lines(learned: "LearnedFact") -> Iterator[str]:
     fact = learned.fact
-    yield f"remembered as {fact.number} ({fact.kind})" if learned.is_new else f"known already, as {fact.number}"
+    if learned.is_new:
+        yield f"remembered as {fact.number} ({fact.kind})"
+    elif learned.before == fact.text:
+        yield f"known already, as {fact.number}"
+    else:
+        before = show.shortened(learned.before, 60)
+        yield f"known already, as {fact.number}, which said “{before}” and has your words now"
     for older in learned.contradicted:
-        yield f"it may contradict {older.number} of {older.day}: {show.shortened(older.text, 60)}"
+        yield f"{fact.number} may contradict {older.number} of {older.day}: {show.shortened(older.text, 60)}"
     if learned.contradicted:
         numbers = learned.contradicted[0].number, fact.number
         yield "`recto memory edit {} --replaced-by {}` lets the newer one replace it".format(*numbers)
@@ -82,7 +89,8 @@ def list_facts(kind: Any, limit: int, everything: bool, as_json: bool) -> None:
     if not found:
         show.note("nothing is remembered yet; `recto memory add TEXT` begins")
     elif len(found) < total and not kind:
-        show.note(f"{len(found)} of {total:,}; --limit N or --all shows more")
+        more = "--all shows those that were replaced too" if len(found) < limit else "--limit N or --all shows more"
+        show.note(f"{len(found)} of {total:,}; {more}")
 
 
 def fact_rows(facts: Iterable["MemoryFact"]) -> Iterator[str]:
@@ -189,7 +197,7 @@ def edit(number: int, text: str | None, kind: Any, replaced_by: int | None, as_j
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.as_json_option
 def forget(numbers: tuple[int, ...], yes: bool, as_json: bool) -> None:
-    """Forget facts for good: no word of them stays.
+    """Forget facts: no word of them stays among the facts. Requests that told them, and backups, keep what they hold.
 
     Example: recto memory forget 2 --yes
     """
@@ -246,7 +254,8 @@ def export_facts(format: str, output: Path | None) -> None:
         show.hand_over(text)
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError as why:
         raise Invalid(f"cannot write {output}: {why.strerror}", path=str(output)) from why
     show.note(f"written to {output}")

@@ -34,7 +34,7 @@ from recto.cli.drawing.windows import (
 from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
 from recto.cli.memory import fact_rows, learned_lines
-from recto.cli.questions import ask_trust, show_server
+from recto.cli.questions import ask_trust, said_yes, show_server
 from recto.cli.screen import Screen
 from recto.cli.show import shortened, visible
 from recto.cli.terminal import edited
@@ -94,7 +94,11 @@ def memory(chat: ChatState, argument: str) -> None:
     elif verb == "forget" and rest:
         if not rest.isdecimal():
             raise Invalid("/memory forget takes the number of a fact, which /memory WORDS shows")
-        chat.tell(f"forgotten: {shortened(facts.forget(int(rest)).text, 70)}")
+        known = facts.fact(int(rest))
+        if not chat.is_at_terminal or said_yes(chat.console, f"forget “{shortened(known.text, 60)}”? [y]es / [N]o "):
+            chat.tell(f"forgotten: {shortened(facts.forget(known.number).text, 70)}")
+    elif verb in ("add", "forget"):
+        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
     elif argument:
         found, note = facts.search(argument, FOLD)
         for line in fact_rows([each.fact for each in found]):

@@ -99,7 +99,8 @@ _KIND_CUES: tuple[tuple[FactKind, re.Pattern[str]], ...] = (
     (
         "person",
         re.compile(
-            r"\b(?:my (?:name|wife|husband|partner|son|daughter|mother|father|sister|brother|boss|manager|friend|doctor"
+            r"\b(?:my (?:name|wife|husband|partner|son|daughter|mother|father|sister|brother|boss|manager|friend"
+            r"|doctor"
             r"|dentist|neighbou?r|colleague|cat|dog)|birthday|mein\w* (?:name|frau|mann|sohn|tochter|mutter|vater"
             r"|schwester|bruder|chef\w*|freund\w*|arzt|ärztin)|geburtstag|mi (?:nombre|esposa|marido|hijo|hija|madre"
             r"|padre|hermana|hermano|jefe|jefa|amig\w+|médic\w+)|cumpleaños)\b",
@@ -109,7 +110,8 @@ _KIND_CUES: tuple[tuple[FactKind, re.Pattern[str]], ...] = (
     (
         "project",
         re.compile(
-            r"\b(?:project|deadline|release|repository|repo|milestone|budget|server|database|branch|projekt|frist|termin"
+            r"\b(?:project|deadline|release|repository|repo|milestone|budget|server|database|branch|projekt|frist"
+            r"|termin"
             r"|datenbank|proyecto|plazo|presupuesto|servidor)\b",
             re.IGNORECASE,
         ),
@@ -128,16 +130,30 @@ def guessed_kind(text: str) -> FactKind:
 SAME = 0.85
 # The newer of two statements may contradict the older if the shorter shares this much of its words, or this much where
 # it says itself that something has changed.
-ABOUT_THE_SAME, SAID_TO_CHANGE = 0.5, 0.3
+ABOUT_THE_SAME, SAID_TO_CHANGE = 0.5, 0.25
 _CHANGED = re.compile(
     r"\b(?:now|anymore|no longer|not any ?more|instead|actually|correction|changed?|moved|switched|renamed|replaced"
-    r"|updated?|from now on|since then|jetzt|nun|nicht mehr|stattdessen|geändert|umgezogen|gewechselt|künftig|ab sofort"
-    r"|ahora|ya no|en vez|en lugar|cambi\w+|mudad\w+|a partir de)\b",
+    r"|updated?|from now on|since then|jetzt|nun|nicht mehr|stattdessen|geändert|umgezogen|gewechselt|künftig"
+    r"|ab sofort"
+    r"|ahora|ya no|en vez|en lugar|cambi\w+|mud[aó]\w*|traslad\w+|a partir de|maintenant|désormais|déménag\w+"
+    r"|chang\w+"
+    r"|ora|adesso|trasferit\w+|agora|mudou|теперь|переехал\w*|больше не)\b"
+    r"|搬|改|现在|現在|不再|换|換|今は|引っ越|انتقل|الآن|이사|이제",
     re.IGNORECASE,
 )
+# Verbs of which many objects are true at once: who likes tea may like coffee.
+_ADDING_WORDS = (
+    "like likes love loves enjoy enjoys hate hates have has own owns use uses speak speaks know knows visit visited "
+    "watch read play plays eat eats drink drinks buy bought want wants need needs call called name named mag mögen "
+    "liebe haben hat spreche spricht esse trinke kenne besuche gusta gustan amo tengo tiene hablo habla como "
+    "bebo conozco uso"
+)
+_ADDING = frozenset(map(stem_word, _ADDING_WORDS.split()))
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nothing|cannot|\w+n[’']t|nicht|kein\w*|nie|niemals|nunca|jamás|sin)\b", re.IGNORECASE
 )
+# Whom a statement is about stands among its first words.
+SUBJECT_WORDS = 4
 _FULL_NAME = re.compile(r"\b[^\W\d_a-z]\w+(?:[ -][^\W\d_a-z]\w+)+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -162,22 +178,33 @@ def may_contradict(newer: str, older: str) -> bool:
     """Whether two statements are about the same thing and say something else of it. Rather once too often: both are
     shown, and the user decides."""
     ours, theirs = _topic_stems(newer), _topic_stems(older)
-    shared = len(ours & theirs)
+    shared = len({*ours} & {*theirs})
     least = min(len(ours), len(theirs))
     if not shared or says_same(newer, older) or not may_share_subject(newer, older):
+        return False
+    if ours[0] not in theirs and theirs[0] not in ours:  # what a statement is about comes first in it
         return False
     return shared >= (SAID_TO_CHANGE if _CHANGED.search(newer) else ABOUT_THE_SAME) * least
 
 
 def may_share_subject(one: str, other: str) -> bool:
     """Two statements with full names are about the same only if they share one: Anna Weber is not Bruno Weber."""
-    ours, theirs = set(_FULL_NAME.findall(one)), set(_FULL_NAME.findall(other))
+    ours, theirs = _full_names(one), _full_names(other)
     return not ours or not theirs or bool(ours & theirs)
 
 
-def _topic_stems(text: str) -> frozenset[str]:
-    """Without numbers: they are what changes."""
-    return frozenset(stem for stem in fact_stems(text) if not any(char.isdigit() for char in stem))
+def _full_names(text: str) -> set[str]:
+    """Of the first words; scripts without capitals have none."""
+    found = _FULL_NAME.findall(" ".join(text.split()[:SUBJECT_WORDS]))
+    return {name for name in found if all(word[0].isupper() for word in re.split("[ -]", name))}
+
+
+@lru_cache(maxsize=4096)
+def _topic_stems(text: str) -> tuple[str, ...]:
+    """In their order, without numbers, which are what changes, and without the words that only say that it did."""
+    found = (stem_word(word) for word in words(_CHANGED.sub(" ", text)) if word not in STOP_WORDS)
+    topical = (stem for stem in found if stem not in _ADDING and not any(char.isdigit() for char in stem))
+    return tuple(dict.fromkeys(topical))
 
 
 def _is_negated(text: str) -> bool:

@@ -13,8 +13,10 @@ from recto.search.passages import split_sentences
 from recto.vault.links import front_matter, mask_code
 
 FORMAT, VERSION = "recto-facts", 1
-_ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.+)$")
-_NO_STATEMENT = re.compile(r"^\s*(?:#{1,6}\s|[|>]|[-*_=]{3,}\s*$|<)")
+# A task of a list is no fact, and neither is an item that leans on the one above it.
+_ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+(?!\[[ xX]\])(.+)$")
+_LEANS = re.compile(r"(?:it|he|she|they|this|that|these|those|er|sie|es|él|ella|esto|eso)\b", re.IGNORECASE)
+_NO_STATEMENT = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s+\[[ xX]\]|[|>]|[-*_=]{3,}\s*$|<)")
 _LAST_MARKS = re.compile(r"[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
 
 
@@ -75,9 +77,9 @@ def _from_markdown(text: str, name: str) -> Iterator[ReadFact]:
         if item or not line.strip() or _NO_STATEMENT.match(line):
             yield from _sentences(paragraph, name)
             paragraph = []
-        if item:
+        if item and not _LEANS.match(item.group(1)):
             yield ReadFact(_checked(_unmarked(item.group(1)), f"{name}: line {number}"))
-        elif line.strip() and not _NO_STATEMENT.match(line):
+        elif not item and line.strip() and not _NO_STATEMENT.match(line):
             paragraph.append(line.strip())
 
 

@@ -6,10 +6,10 @@ Everything here is synchronous and may be called from any thread.
 import json
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recto.background import BackgroundWorker
 from recto.chat.message import now
@@ -30,6 +30,7 @@ from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact
 from recto.memory.fact_index import FactHit, FactIndex
 from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
+from recto.search.terms import COMMON_WORDS, stem_word, topic_words
 from recto.store.store import Store
 from recto.toml_file import read_ordinary_file
 from recto.vault.decoding import decode_text
@@ -60,6 +61,8 @@ class LearnedFact(Struct, frozen=True):
     """False where a fact that said the same was there."""
     contradicted: tuple[MemoryFact, ...] = ()
     """Older facts that it may contradict."""
+    before: str = ""
+    """What the known fact said."""
 
 
 class RelevantFact(Struct, frozen=True):
@@ -68,6 +71,8 @@ class RelevantFact(Struct, frozen=True):
     because: str
     older: tuple[MemoryFact, ...] = ()
     """What was said of the same thing before: shown after it, with its date."""
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    """By number, why each of them is told."""
 
 
 class FactMemory:
@@ -105,7 +110,7 @@ class FactMemory:
             near = self._near(text)
             same = next((fact for fact, _ in near if says_same(text, fact.text)), None)
             if same is not None and replaces is None:
-                return LearnedFact(self._confirm(same, text), is_new=False)
+                return LearnedFact(self._confirm(same, text), is_new=False, before=same.text)
             older = [fact for fact, hit in near if fact.number != replaces and _contradicts(text, fact, hit)]
             said = (kind or guessed_kind(text), created, learned_by, conversation, message)
             stored = self._facts.add(MemoryFact(0, text, *said, confidence=confidence))
@@ -223,7 +228,9 @@ class FactMemory:
         """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
         contradict it: those stand first, and it below them with its date."""
         hits, note = self._index.find(text, LOOKED_AT)
-        facts, stems = self._facts.some([hit.number for hit in hits]), fact_stems(text)
+        facts = self._facts.some([hit.number for hit in hits])
+        rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
+        stems = rare or fact_stems(text)
         near = [hit for hit in hits if hit.number in facts and _is_near(hit, stems, facts[hit.number])]
         topics = {fact.topic for hit in near if (fact := facts[hit.number]).topic}
         about: dict[int, list[MemoryFact]] = {}
@@ -239,8 +246,11 @@ class FactMemory:
             newest, *older = [*newer[:MOST_OLDER], fact]
             known = told.get(newest.number)
             older = [*(known.older if known else ()), *(each for each in older if each.number not in seen)]
-            score, because = (known.score, known.because) if known else (round(hit.score, 2), hit.because)
-            told[newest.number] = RelevantFact(newest, score, because, tuple(older))
+            reasons = dict(known.reasons) if known else {}
+            reasons |= {each.number: f"newer than fact {fact.number}, about the same" for each in newer[:MOST_OLDER]}
+            reasons[fact.number] = hit.because
+            score = known.score if known else round(hit.score, 2)
+            told[newest.number] = RelevantFact(newest, score, reasons[newest.number], tuple(older), reasons)
             seen |= {newest.number, *(each.number for each in older)}
         return list(told.values()), note
 
@@ -270,10 +280,12 @@ class FactMemory:
 
 
 def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
-    """By its score, or because it holds half of the question's words: words that many facts hold weigh nothing."""
-    if hit.word_score >= MIN_WORDS or (hit.similarity or 0) >= MIN_SIMILARITY:
+    """By its meaning, or because it holds a word of the question that is not an everyday one, and scores enough or
+    holds half of them: words that many facts hold weigh nothing."""
+    if (hit.similarity or 0) >= MIN_SIMILARITY:
         return True
-    return len(question & fact_stems(fact.text)) >= MIN_SHARED * max(1, len(question))
+    shared = len(question & fact_stems(fact.text))
+    return shared > 0 and (hit.word_score >= MIN_WORDS or shared >= MIN_SHARED * len(question))
 
 
 def _is_newer(one: MemoryFact, other: MemoryFact) -> bool:

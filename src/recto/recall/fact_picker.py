@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.memory.fact import FACT_KINDS, checked_kind
+from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
 from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
@@ -36,6 +36,8 @@ SHARE, MOST_TOKENS = 0.20, 1000
 # How many facts that did not fit are recorded, and how many messages back the user's own words are looked for.
 MOST_PASSED, MESSAGES_BACK = 5, 40
 LONGEST_QUESTION = 2000
+# Characters of a fact in the reason of its pick.
+SHOWN = 60
 # The tools cost their tokens with every request, so they come with the first message that speaks of remembering.
 ASKS = re.compile(
     r"\b(?:remember|remind me|memori[sz]e|keep in mind|make a note|note that|for the future|from now on|forget"
@@ -145,12 +147,23 @@ def fact_lines(each: RelevantFact) -> str:
 def _picks(each: RelevantFact, tokens: int, why: str = "") -> list[Pick]:
     share = tokens // (1 + len(each.older))
     sizes = [tokens - share * len(each.older), *(share for _ in each.older)]
-    reasons = [each.because, *(f"fact {each.fact.number} may contradict it" for _ in each.older)]
     facts = (each.fact, *each.older)
     return [
-        Pick("fact", str(fact.number), why + because, size, "agent", each.score, _sha(fact.text))
-        for fact, size, because in zip(facts, sizes, reasons, strict=True)
+        _pick(fact, f"{why}{_reason(each, fact)}", size, each.score) for fact, size in zip(facts, sizes, strict=True)
     ]
+
+
+def _pick(fact: MemoryFact, why: str, tokens: int, score: float) -> Pick:
+    because = f"“{_short(fact.text)}”: {why}"
+    return Pick("fact", str(fact.number), because, tokens, "agent", score, _sha(fact.text))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _reason(each: RelevantFact, fact: MemoryFact) -> str:
+    return each.reasons.get(fact.number) or f"fact {each.fact.number} may contradict it"
 
 
 def _sha(text: str) -> str:

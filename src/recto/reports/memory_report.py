@@ -40,7 +40,7 @@ class MemoryReport(Struct, frozen=True):
         score = f"{pick.score:.2f}  " if pick.score is not None else ""
         fact = self.facts.get(int(pick.name)) if pick.kind == "fact" else None
         yield f"{pick.tokens:>6}  {pick.name}  {fact.text}" if fact else f"{pick.tokens:>6}  {pick.name}"
-        yield f"{'':>6}  {score}{pick.because}"
+        yield f"{'':>6}  {score}{pick.because.partition('”: ')[2] if fact else pick.because}"
 
     def to_json(self) -> dict[str, Any]:
         return {
