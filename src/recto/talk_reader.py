@@ -154,6 +154,8 @@ class AsyncTalkReader:
         numbers = [int(pick.name) for pick in (*picks, *passed) if pick.kind == "fact"]
         facts = await self._engine.store_thread.do(self._engine.store.facts.some, numbers)
         notes = [note for note in window.notes if "memory" in note or "fact" in note]
+        if not self.context_settings.memory_integration:
+            notes.append("memory is switched off here (context.memory_integration)")
         return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
