@@ -117,3 +117,10 @@ def test_resume_needs_a_terminal(run: Run) -> None:
     assert "--resume needs a terminal to choose at: `recto chat -c NAME`" in failure(run("chat", "--resume", input=""))
     said = failure(run("chat", "--resume", "--continue", input=""), 2)
     assert "Give only one of --conversation, --continue, --resume and --new." in said
+
+
+def test_a_model_that_there_is_not_leaves_the_old_reply_where_it_is(run: Run, model: str) -> None:
+    result = run("chat", "-m", model, input="one\n/regenerate nosuch:model\n/history\n/branches\n")
+    assert "nosuch" in result.stderr
+    assert "#2  assistant  Reply 1." in result.stdout
+    assert "*  1  " in result.stdout
