@@ -50,3 +50,13 @@ def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> N
     assert block is not None
     assert chat.usage == ContextUsage(block.context_size_after, before.limit)
     assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
+
+
+def test_the_meter_is_that_of_the_model_that_answers_next(desk: Open, script: Script) -> None:
+    large, small = script(REPLY, limit=8000), script(REPLY, limit=4096)
+    desk(large).conversation().ask("hello")
+    at = desk(small)
+    at.conversation(1).ask("hello again")
+    shown = ChatState(at, at.conversation(1, as_left=True), console()).usage
+    assert shown is not None
+    assert shown.limit == 8000
