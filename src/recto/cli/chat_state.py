@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -270,7 +271,7 @@ class ChatState(Struct):
     def _fitting(self, *choices: list[str]) -> str:
         """The first choice that the terminal has room for: its own end of the line would cut a name."""
         lines = ["  ".join(filter(None, choice)) for choice in choices]
-        return next((line for line in lines if len(line) < self.console.width), lines[-1])
+        return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
 
 
 def _place_in_words(folder: Path) -> str:
