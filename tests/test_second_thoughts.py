@@ -8,7 +8,7 @@ from tests.conftest import Open, Script
 from recto.blocking import Desk, Talk
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, Unreachable
-from recto.events import Appended, Referenced
+from recto.events import Appended, Referenced, Sent
 
 
 @pytest.fixture
@@ -93,6 +93,46 @@ def test_another_model_may_reply_again(talk: Talk, script: Script) -> None:
     assert talk.ask("third").text == "Reply 3.", "for one reply only"
     with pytest.raises(Invalid, match="takes no attachments"):
         talk.regenerate(attachments=("notes.txt",))
+
+
+def test_a_new_reply_that_cannot_be_had_changes_nothing(talk: Talk, script: Script) -> None:
+    before, ends = talk.messages(), talk.branches()
+    with pytest.raises(NotFound, match="nosuch"):
+        talk.regenerate(model="nosuch:model")
+    assert talk.messages() == before
+    with pytest.raises(Unreachable):
+        talk.regenerate(model=script({"error": "unreachable"}, {"error": "unreachable"}, {"error": "unreachable"}))
+    assert talk.messages() == before
+    assert talk.branches() == ends
+    assert talk.ask("third").text == "Reply 3."
+    assert texts(talk) == ["first", "Reply 1.", "second", "Reply 2.", "third", "Reply 3."]
+
+
+def test_a_new_reply_that_is_stopped_before_it_begins_changes_nothing(talk: Talk, script: Script) -> None:
+    before = talk.messages()
+    events = talk.stream_regenerate(model=script({"text": "late", "hang_s": 60}))
+    next(event for event in events if isinstance(event, Sent))
+    events.close()
+    assert talk.messages() == before
+
+
+def test_a_pinned_conversation_stays_as_it_is_where_no_new_reply_comes(talk: Talk) -> None:
+    talk.pin("#2")
+    before, ends = talk.messages(), talk.branches()
+    with pytest.raises(NotFound, match="nosuch"):
+        talk.regenerate(model="nosuch:model")
+    assert talk.messages() == before
+    assert talk.branches() == ends
+
+
+def test_an_edited_message_that_is_not_sent_is_kept_beside_the_path(talk: Talk) -> None:
+    before = talk.messages()
+    with pytest.raises(NotFound, match="your new text is kept on a branch of its own"):
+        talk.edit("#3", "second, but better", model="nosuch:model")
+    assert talk.messages() == before
+    assert "second, but better" in [end.message.text for end in talk.branches()]
+    assert [end.message.id for end in talk.branches() if end.is_head] == [before[-1].id]
+    assert talk.ask("third").text == "Reply 3."
 
 
 def test_a_message_without_a_reply_gets_one(desk: Open, script: Script) -> None:

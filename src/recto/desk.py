@@ -98,14 +98,14 @@ class AsyncDesk:
         return await self._talk(found) if found else None
 
     async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
-        session = await asyncio.to_thread(_stored_session, self.engine, self.vault, conversation, as_left=as_left)
+        settings = await asyncio.to_thread(configuration.load, self.home, self.project) if as_left else self.settings
+        session = await asyncio.to_thread(_stored_session, self.engine, settings, conversation)
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
         """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
         in the latest one."""
-        home, _ = await self.engine.store_thread.do(self._reader.message, message, conversation)
-        return await self._talk(home)
+        return await self._talk((await self.engine.store_thread.do(self._reader.message, message, conversation))[0])
 
     async def rename(self, conversation: str, title: str) -> Conversation:
         named = " ".join(clean(title)[0].split())
@@ -350,30 +350,30 @@ class AsyncDesk:
 
 
 def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession:
-    return ChatSession("", None, _named_model(engine), vault, agent=agent, project=engine.folder)
+    return ChatSession("", None, _named_model(engine.settings), vault, agent=agent, project=engine.folder)
 
 
-def _stored_session(engine: Engine, vault: Vault | None, conversation: Conversation, *, as_left: bool) -> ChatSession:
-    """A session at the head of a stored conversation, with the model, strategy and vault it was left with."""
-    details = conversation.details
-    own, named = str(details.get("model") or ""), _named_model(engine)
-    model = own or named if as_left else named or own
+def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
+    """A session at the head of a stored conversation, as it was left but for model and vault that an option names."""
+    details, agent = conversation.details, conversation.agent
+    model = _named_model(settings) or str(details.get("model") or "")
+    if not model and settings is not engine.settings and settings.origin("model") != "default":
+        model = engine.agents.read_or_last(agent).model or settings.model  # else the desk's option would answer
     project = Path(details[PROJECT]) if details.get(PROJECT) else engine.folder
-    session = ChatSession(conversation.id, conversation.head, model, vault, agent=conversation.agent, project=project)
-    session.apply(chosen=details.get(SETTINGS) or {})
-    session.apply(pending=pending_reply(engine.store, conversation.head))
-    # one that is named now wins over the conversation's own, and that over the settings'
-    if (as_left or engine.settings.origin("vault") != "option") and details.get("vault"):
+    session = ChatSession(conversation.id, conversation.head, model, agent=agent, project=project)
+    session.apply(chosen=details.get(SETTINGS) or {}, pending=pending_reply(engine.store, conversation.head))
+    own = str(details.get("vault") or "") if settings.origin("vault") != "option" else ""
+    for place in filter(None, (settings.vault, own)):
         try:
-            session.apply(vault=engine.vaults.open(Path(details["vault"])))
+            session.apply(vault=engine.vaults.open(Path(place)))
         except RectoError as why:
             session.note_later(f"the vault of this conversation cannot be used: {why.message}")
     return session
 
 
-def _named_model(engine: Engine) -> str:
+def _named_model(settings: configuration.Settings) -> str:
     """A model that was asked for by name stays with the conversation; one from the settings may change with them."""
-    return engine.settings.model if engine.settings.origin("model") == "option" else ""
+    return settings.model if settings.origin("model") == "option" else ""
 
 
 class DeskOptions(TypedDict, total=False):

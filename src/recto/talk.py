@@ -13,9 +13,9 @@ from recto.arguments import checked_door
 from recto.ask_options import AskOptions, Attachment, Reply, call_options, reply_of, with_attachments
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
-from recto.errors import Invalid, RectoError, SpendLimit
+from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
 from recto.event_log import log_event
-from recto.events import Event, Question, Referenced, RunEnded
+from recto.events import Event, Question, Referenced, RunEnded, Sent
 from recto.memory.memory_files import add_note, notes_file
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
@@ -179,8 +179,7 @@ class AsyncTalk(AsyncTalkReader):
         the reply to that, as events."""
         chosen, found = call_options(**options), await self.message(message)
         given = await with_attachments(edited_message(found, text), options.get("attachments", ()))
-        await self._engine.revisions.fork(self.session, found.parent)
-        async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
+        async with aclosing(self._sent_from(found.parent, given, chosen, can_ask=can_ask)) as events:
             async for event in events:
                 yield event
 
@@ -192,10 +191,11 @@ class AsyncTalk(AsyncTalkReader):
         if options.get("attachments"):
             raise Invalid("a new reply takes no attachments: they belong to its message, which `edit` changes")
         asked = await self._last_question()
-        await self._engine.revisions.fork(self.session, asked.id)
+        if chosen.model:
+            await self._engine.builder.model(chosen.model)  # refused before the branch is begun
         if asked.references:
             yield Referenced(asked)
-        async with aclosing(self._sent(AnswerAgain(), chosen, can_ask=can_ask)) as events:
+        async with aclosing(self._sent_from(asked.id, AnswerAgain(), chosen, can_ask=can_ask)) as events:
             async for event in events:
                 yield event
 
@@ -204,6 +204,26 @@ class AsyncTalk(AsyncTalkReader):
             if message.role == "user":
                 return message
         raise Invalid("there is no message yet to answer again")
+
+    async def _sent_from(
+        self, place: str | None, given: TurnStart, chosen: CallOptions, *, can_ask: bool
+    ) -> AsyncGenerator[Event, None]:
+        """Sent on a branch from this message on. Where nothing comes of it, the session is back where it was."""
+        left, has_left = self.session.head, False
+        await self._engine.revisions.fork(self.session, place)
+        try:
+            async with aclosing(self._sent(given, chosen, can_ask=can_ask)) as events:
+                async for event in events:
+                    has_left |= isinstance(event, Sent)
+                    yield event
+        except (RectoError, asyncio.CancelledError, GeneratorExit) as why:
+            newest = await anext((message async for message in self.path() if not message.compaction), None)
+            is_unsent = not has_left or (isinstance(why, ProviderError) and not why.sent)
+            if is_unsent or (newest.id if newest else None) == place:
+                await self._engine.revisions.return_to(self.session, left)
+                if isinstance(why, RectoError) and not isinstance(given, AnswerAgain):
+                    why.add("your new text is kept on a branch of its own")
+            raise
 
     async def _sent(self, given: TurnStart, chosen: CallOptions, *, can_ask: bool) -> AsyncGenerator[Event, None]:
         session = await self._stored()

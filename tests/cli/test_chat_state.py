@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from tests.cli.test_context_compaction import REPLY, SUMMARY
 from tests.conftest import Open, Script
 
@@ -50,3 +51,28 @@ def test_the_meter_follows_a_compaction_at_once(desk: Open, script: Script) -> N
     assert block is not None
     assert chat.usage == ContextUsage(block.context_size_after, before.limit)
     assert ChatState(at, at.conversation(talking.id), console()).usage == chat.usage
+
+
+def test_the_meter_is_that_of_the_model_that_answers_next(desk: Open, script: Script) -> None:
+    large, small = script(REPLY, limit=8000), script(REPLY, limit=4096)
+    desk(large).conversation().ask("hello")
+    at = desk(small)
+    at.conversation(1).ask("hello again")
+    shown = ChatState(at, at.conversation(1, as_left=True), console()).usage
+    assert shown is not None
+    assert shown.limit == 8000
+
+
+def test_a_row_of_wide_letters_stays_on_one_line(
+    desk: Open, script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    at = desk(script(REPLY))
+    talking = at.conversation()
+    talking.ask("東京" * 40)
+    chat = ChatState(at, talking, console())
+    chat.is_at_terminal = True
+    COMMANDS["history"].run(chat, "")
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2
+    assert all(cell_len(line) < 50 for line in shown)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -165,3 +166,18 @@ def test_a_console_of_another_encoding_does_not_end_the_command(
         capture_output=True,
     )
     assert done.stdout.decode() == "Größe ✓\n"
+
+
+@pytest.mark.parametrize("columns", [40, 46, 59])
+def test_help_fits_into_a_narrow_terminal_and_cuts_no_word(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, command in walk(recto):
+        told: dict[int, str] = {}
+        for width in (200, columns):
+            monkeypatch.setenv("COLUMNS", str(width))
+            context = click.Context(command, info_name=" ".join(("recto", *path)), max_content_width=200)
+            told[width] = command.get_help(context)
+        assert [line for line in told[columns].splitlines() if len(line) > columns] == [], path
+        narrow, wide = (set(re.split(r"[-\s|]+", told[width])) for width in (columns, 200))
+        cut = {word for word in wide - narrow if len(word) < columns / 2}
+        # click itself ends the line about a command in a list early, between words
+        assert isinstance(command, click.Group) or not cut, path

@@ -1,5 +1,7 @@
 """Slash commands about conversations, from a pipe; tests/journeys/test_coming_back.py drives them at a terminal."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Run, failure, rows
 from tests.conftest import Script
@@ -117,3 +119,28 @@ def test_resume_needs_a_terminal(run: Run) -> None:
     assert "--resume needs a terminal to choose at: `recto chat -c NAME`" in failure(run("chat", "--resume", input=""))
     said = failure(run("chat", "--resume", "--continue", input=""), 2)
     assert "Give only one of --conversation, --continue, --resume and --new." in said
+
+
+def test_a_model_that_there_is_not_leaves_the_old_reply_where_it_is(run: Run, model: str) -> None:
+    result = run("chat", "-m", model, input="one\n/regenerate nosuch:model\n/history\n/branches\n")
+    assert "nosuch" in result.stderr
+    assert "#2  assistant  Reply 1." in result.stdout
+    assert "*  1  " in result.stdout
+
+
+def test_another_conversation_goes_on_as_it_was_left_whatever_the_options_of_the_chat(
+    run: Run, script: Script, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, large, small = (script({"text": "Yes."}, limit=limit) for limit in (6000, 8000, 4096))
+    also = tmp_path / "also" / "notes"
+    also.mkdir(parents=True)
+    run("ask", "-m", large, "--vault", str(notes), "With a vault")
+    run("ask", "-m", small, "-c", "1", "Once by another model")
+    monkeypatch.setenv("RECTO_MODEL", other)
+    run("ask", "Without a vault")
+    shown = chat(
+        run, small, "/switch 1", "/context", "/switch 2", "/model", options=("--vault", str(also))
+    ).splitlines()
+    assert any(line.startswith(f"{large} · vault {notes} · conversation #1") for line in shown)
+    assert any(line.startswith(f"{other} · no vault · conversation #2") for line in shown)
+    assert f"{other} answers; /model NAME changes that" in shown

@@ -90,7 +90,7 @@ def test_what_waits_when_a_reply_is_stopped_is_told_and_can_be_taken_back(
     chat.type("half a thou")
     chat.wait_for("half a thou")
     chat.type("\x03")
-    chat.wait_for("1 message waiting: your next one brings them along")
+    chat.wait_for("1 message waiting: your next one brings it along")
     chat.wait_for("half a thou")  # in the next prompt
     chat.type("\x15/waiting drop\r")
     chat.wait_for("taken back: second")
@@ -98,6 +98,36 @@ def test_what_waits_when_a_reply_is_stopped_is_told_and_can_be_taken_back(
     chat.wait_for("› ")
     chat.type("\x04")
     assert chat.code() == 0
+
+
+def test_a_command_sends_nothing_that_waits(terminal: type[Terminal], script: Script, run: Run) -> None:
+    chat = terminal("chat", "-m", script({"text": "word " * 600, "delay_s": 0.1}, {"text": "Fine."}))
+    chat.wait_for("› ")
+    chat.type("first\r")
+    chat.wait_for("word")
+    for text in ("second", "third"):
+        chat.type(f"{text}\r")
+        chat.wait_for(f"waiting: {text}")
+    chat.type("\x03")
+    chat.wait_for("2 messages waiting: your next one brings them along")
+    for command, told in (
+        ("/waiting", "2  third"),
+        ("/thinking", "thinking is shown"),
+        ("/waiting drop 1", "your next message brings it along"),
+    ):
+        chat.settle()
+        chat.type(f"{command}\r")
+        chat.wait_for(told)
+    chat.wait_for("1 message waiting: your next one brings it along")
+    assert [text for role, text in said(run) if role == "user"] == ["first"]
+    chat.settle()
+    chat.type("fourth\r")
+    chat.wait_for("Fine.")
+    chat.settle()
+    chat.type("\x04")
+    assert chat.code() == 0
+    assert "third" in str(said(run))
+    assert "second" not in str(said(run))
 
 
 def test_a_command_typed_during_a_reply_runs_after_it(terminal: type[Terminal], script: Script) -> None:

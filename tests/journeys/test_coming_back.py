@@ -57,6 +57,16 @@ def test_a_conversation_is_chosen_from_a_list_with_search(terminal: type[Termina
     assert chat.code() == 0
 
 
+def test_a_narrow_list_has_room_for_titles_and_for_its_help(terminal: type[Terminal]) -> None:  # noqa: F811
+    chat = terminal("chat", "--resume", columns=40)
+    shown = chat.wait_for("#1  Apple planning")
+    assert "#2  When was the mast stepped?" in shown
+    chat.wait_for("words search · Enter takes · Esc leaves")
+    chat.settle()
+    chat.type("\x1b")
+    assert chat.code() == 0
+
+
 def test_leaving_the_list_leaves_the_chat(terminal: type[Terminal]) -> None:  # noqa: F811
     chat = terminal("chat", "--resume")
     chat.wait_for("#1  Apple planning")

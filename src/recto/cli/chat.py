@@ -155,6 +155,7 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
 def _answer(chat: "ChatState", line: str) -> None:
     """Takes one line of the terminal. An error is told, and the chat goes on."""
     chat.console.print()
+    chat.waiting.clear()  # what a stopped reply has left waits for a message: a command does not send it
     try:
         with on_interrupt(signal.default_int_handler):
             if _is_command(line):
@@ -181,7 +182,8 @@ def _answer(chat: "ChatState", line: str) -> None:
 def _tell_waiting(chat: "ChatState") -> None:
     """What waits after a reply that was stopped or failed, or from an earlier chat."""
     if count := len(chat.talk.waiting()):
-        chat.tell(f"{show.counted(count, 'message')} waiting: your next one brings them along; /waiting lists them")
+        what = show.counted(count, "message")
+        chat.tell(f"{what} waiting: your next one brings {'it' if count == 1 else 'them'} along; /waiting lists them")
 
 
 def _run_later(chat: "ChatState") -> None:

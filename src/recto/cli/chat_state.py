@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -112,10 +114,13 @@ class ChatState(Struct):
                 self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
 
     def _set_meter(self) -> None:
-        """Sets the meter of a stored conversation to its last request, or to the compaction after it."""
+        """Sets the meter of a stored conversation to its last request, or to the compaction after it; to the next
+        window where another model than then would get it."""
         last = self.talk.last_request()
         account = last.account if last else None
-        if account and account.total is not None and account.limit is not None:
+        if account and account.model != self.talk.model:
+            self.measure()
+        elif account and account.total is not None and account.limit is not None:
             self.watch(ContextUsage(account.total, account.limit))
             if (newest := self.talk.messages(limit=1)[-1:]) and newest[0].compaction:
                 self.resized(newest[0].compaction)
@@ -232,7 +237,7 @@ class ChatState(Struct):
         parts = [
             self.talk.model,
             *([] if agent == DEFAULT_AGENT else [f"agent {agent}"]),
-            f"vault {vault.root.name}" if vault else "no vault",
+            f"vault {_place_in_words(vault.root)}" if vault else "no vault",
             f"{self.talk.name}, last used {when(latest[-1].created)}" if latest else self.talk.name,
             "/help",
         ]
@@ -268,7 +273,13 @@ class ChatState(Struct):
     def _fitting(self, *choices: list[str]) -> str:
         """The first choice that the terminal has room for: its own end of the line would cut a name."""
         lines = ["  ".join(filter(None, choice)) for choice in choices]
-        return next((line for line in lines if len(line) < self.console.width), lines[-1])
+        return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
+
+
+def _place_in_words(folder: Path) -> str:
+    """The whole path, as a shell writes it: folders may be called alike."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:

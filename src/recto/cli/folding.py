@@ -22,7 +22,7 @@ ROOM_SHARE = 0.5
 def fold(parts: Sequence[str], width: int) -> str:
     """A line in parts, of which every other one (the second, the fourth …) is a code that takes no room."""
     texts = list(parts)
-    if _width_of("".join(texts[::2])) <= width:
+    if width_of("".join(texts[::2])) <= width:
         return "".join(texts)
     label = _label(texts[0], width)
     texts[0] = texts[0][:label] + _PADDING.sub("  ", texts[0][label:])
@@ -37,23 +37,23 @@ def fold_offsets(text: str, width: int, hang: int = 0) -> list[int]:
     offsets: list[int] = []
     room, whole = width, width - hang
     for word in _WORD.finditer(text):
-        size = _width_of(word[0].rstrip())
+        size = width_of(word[0].rstrip())
         is_long = size > whole
         if word.start() and size > room and (not is_long or room < ROOM_SHARE * whole):
             offsets.append(word.start())
             room = whole
         for at, piece in _pieces(word, whole) if is_long and size > room else ((word.start(), word[0]),):
-            if at and _width_of(piece.rstrip()) > room and at not in offsets:
+            if at and width_of(piece.rstrip()) > room and at not in offsets:
                 offsets.append(at)
                 room = whole
-            room -= _width_of(piece)
+            room -= width_of(piece)
     return offsets
 
 
 def _pieces(word: re.Match[str], width: int) -> Iterator[tuple[int, str]]:
     """The pieces of a long word, with their places: up to a sign, or as much as fits on a line."""
     for part in _PART.finditer(word[0]):
-        is_long = _width_of(part[0].rstrip()) > width
+        is_long = width_of(part[0].rstrip()) > width
         for smaller in _SMALLER_PART.finditer(part[0]) if is_long else ():
             yield from _chopped(word.start() + part.start() + smaller.start(), smaller[0], width)
         if not is_long:
@@ -61,8 +61,8 @@ def _pieces(word: re.Match[str], width: int) -> Iterator[tuple[int, str]]:
 
 
 def _chopped(at: int, text: str, width: int) -> Iterator[tuple[int, str]]:
-    while len(text) > 1 and _width_of(text.rstrip()) > width:
-        end = next(end for end in range(1, len(text)) if _width_of(text[: end + 1]) > width)
+    while len(text) > 1 and width_of(text.rstrip()) > width:
+        end = next(end for end in range(1, len(text)) if width_of(text[: end + 1]) > width)
         yield at, text[:end]
         at, text = at + end, text[end:]
     yield at, text
@@ -71,7 +71,7 @@ def _chopped(at: int, text: str, width: int) -> Iterator[tuple[int, str]]:
 def _label(text: str, width: int) -> int:
     """The length of the label that a line begins with; 0 where it has none, or a long one."""
     found = _LABEL.match(text)
-    return found.end() if found and _width_of(found[0]) <= LABEL_SHARE * width else 0
+    return found.end() if found and width_of(found[0]) <= LABEL_SHARE * width else 0
 
 
 def _hang(line: str, label: int, width: int) -> int:
@@ -98,7 +98,7 @@ def _broken(parts: Sequence[str], line: str, offsets: Sequence[int], hang: int) 
             at += 1
 
 
-def _width_of(text: str) -> int:
+def width_of(text: str) -> int:
     """In cells of the terminal."""
     if text.isascii():
         return len(text)

@@ -6,9 +6,10 @@ Knows no command from the inside, so `recto --help` takes hardly longer than cli
 import gc
 import io
 import os
+import shutil
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ import click
 
 from recto import __version__
 from recto.cli import show
+from recto.cli.folding import fold
 from recto.cli.terminal import end_in_order
 from recto.errors import RectoError
 
@@ -37,6 +39,28 @@ COMMANDS = {
     "completion": "Print a script that lets your shell complete commands, options and names.",
 }
 INTERRUPTED = 130
+# On a terminal with fewer columns the help on an option stands below its name, unless that is short.
+NARROW, SHORT_NAME = 60, 8
+MARGIN, LEAST_WIDTH = 2, 20
+
+
+class NarrowFormatter(click.HelpFormatter):
+    """Help on a narrow terminal, too: click lays it out for fifty columns at least, and names take thirty of them."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        super().__init__(indent_increment, width, max_width)
+        columns = shutil.get_terminal_size().columns
+        if width is None and columns < NARROW and self.width < NARROW:
+            self.width = max(columns - MARGIN, LEAST_WIDTH)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        if self.width < NARROW:
+            room, col_max = self.width - self.current_indent, SHORT_NAME
+            rows = [(fold([name.replace("|", " | ")], room) if len(name) > room else name, text) for name, text in rows]
+        super().write_dl(rows, col_max, col_spacing)
+
+
+click.Context.formatter_class = NarrowFormatter
 
 
 class LazyGroup(click.Group):

@@ -1,5 +1,6 @@
 """Choosing a conversation from a list at a terminal: words that are typed search titles and messages."""
 
+import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 OFFERED, ROWS = 50, 12
 MARK = "conversation › "
 HELP = "type words to search · ↑↓ and Enter choose · Esc leaves"
+# With fewer columns the list has no times, so that titles have room, and the help is shorter.
+NARROW, SHORT_HELP = 60, "words search · Enter takes · Esc leaves"
+# What the menu draws beside a row.
+FRAME = 4
 
 
 class ConversationCompleter(Completer):
@@ -35,8 +40,7 @@ class ConversationCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text
         for each in self._found(typed.strip()):
-            row = f"{show.when(each.updated)}  #{each.number}  {titled(each)}"
-            yield Completion(f"#{each.number}", -len(typed), show.visible(row))
+            yield Completion(f"#{each.number}", -len(typed), _row(each, shutil.get_terminal_size().columns))
 
     def _found(self, typed: str) -> "list[Conversation]":
         try:
@@ -45,6 +49,15 @@ class ConversationCompleter(Completer):
             return self._desk.conversations(limit=OFFERED)
         except RectoError:  # a list that cannot be read must not end the prompt
             return []
+
+
+def _row(each: "Conversation", columns: int) -> str:
+    head = f"#{each.number}  " if columns < NARROW else f"{show.when(each.updated)}  #{each.number}  "
+    return head + show.shortened(titled(each), columns - len(head) - FRAME)
+
+
+def _help() -> str:
+    return SHORT_HELP if shutil.get_terminal_size().columns < NARROW else HELP
 
 
 def choose_conversation(desk: "Desk") -> int | None:
@@ -58,7 +71,7 @@ def choose_conversation(desk: "Desk") -> int | None:
         complete_in_thread=True,
         reserve_space_for_menu=ROWS,
         key_bindings=_keys(),
-        bottom_toolbar=HELP,
+        bottom_toolbar=_help,
         style=STYLE,
     )
     forget_keys()

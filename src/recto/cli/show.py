@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recto.cli.folding import fold, fold_offsets
+from recto.cli.folding import fold, fold_offsets, width_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -152,9 +152,15 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """The text on one line, cut where it is too long."""
+    """The text on one line, cut where it is wider than so many cells of a terminal."""
     line = " ".join(visible(text).split())
-    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+    if 2 * len(line) <= width or width_of(line) <= width:
+        return line
+    if line.isascii():
+        return line[: width - 1].rstrip() + "…"
+    from rich.cells import set_cell_size  # only for other signs than letters of English
+
+    return set_cell_size(line, width - 1).rstrip() + "…"
 
 
 def when(created: str) -> str:

@@ -166,7 +166,9 @@ def _waiting(chat: ChatState, argument: str) -> None:
         found = chat.talk.waiting()
     for place, each in enumerate(found, 1):
         chat.tell(f"{place}  {shortened(each.text, 70)}")
-    chat.tell("your next message brings them along; /waiting drop N takes one back" if found else "nothing is waiting")
+    brought = "it" if len(found) == 1 else "them"
+    hint = f"your next message brings {brought} along; /waiting drop N takes one back"
+    chat.tell(hint if found else "nothing is waiting")
 
 
 def _quit(chat: ChatState, argument: str) -> None:

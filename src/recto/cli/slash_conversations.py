@@ -22,6 +22,7 @@ from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 MESSAGES, CONVERSATIONS = 20, 15
 # Of a title, in the name of an exported file.
 LONGEST_NAME = 60
+JSON_SUFFIXES = (".json", ".jsonl")
 
 
 def history(chat: ChatState, argument: str) -> None:
@@ -143,11 +144,23 @@ def export(chat: ChatState, argument: str) -> None:
     first, _, rest = argument.partition(" ")
     format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
     file = Path(named).expanduser() if named else _export_name(chat, format or "markdown")
-    form = cast(ExportFormat, format or SUFFIXES.get(file.suffix.lower(), "json"))
+    form = cast(ExportFormat, format or _form_of(named, file))
+    if file.is_dir():
+        raise Invalid(f"{file} is a folder: name a file in it", path=str(file))
     if file.exists() and not _may_replace(chat, file):
         chat.tell(f"{file} is left as it is; /export FILE takes another name")
         return
     chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=form)}")
+
+
+def _form_of(named: str, file: Path) -> str:
+    """The form that a file's name asks for; Invalid where it may be meant as a form that there is not."""
+    suffix = file.suffix.lower()
+    is_known = suffix in SUFFIXES or suffix in JSON_SUFFIXES or file.is_dir()
+    if not is_known and (suffix or (file.name == named and " " not in named)):
+        forms = ", ".join(EXPORT_FORMATS)
+        raise Invalid(f"there is no format {suffix[1:] or named}: /export takes {forms}, and behind it any FILE")
+    return SUFFIXES.get(suffix, "json")
 
 
 def _export_name(chat: ChatState, format: str) -> Path:

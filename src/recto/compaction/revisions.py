@@ -263,6 +263,15 @@ class Revisions:
         """The next message becomes a child of this one; None is before the first."""
         await self._store_thread.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
+    async def return_to(self, session: ChatSession, head: str | None) -> None:
+        """Back to where the session was before a fork that nothing came of: what applies there was said there."""
+
+        def step() -> tuple[None, SessionChanges]:
+            self._store.tree.move(session.conversation, head)
+            return None, {"head": head, "branch": None, "pending": pending_reply(self._store, head)}
+
+        await self._store_thread.do(session.commit, self._store, step)
+
     async def clear(self, session: ChatSession) -> Compaction:
         """Starts the view anew. Everything said stays in the store, in search and in show."""
         return await self._revise(session, BlockRevision.clear)
