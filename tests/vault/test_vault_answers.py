@@ -27,6 +27,64 @@ def test_nothing_is_near_a_question_of_which_no_note_speaks(notes: Asked, questi
     assert notes.find(question).passages == ()
 
 
+UNSPACED_NOTES = {
+    "租房.md": "# 租房\n\n房东叫陈建国，电话138。房租每个月5200元。\n\n猫叫咪咪，三岁。\n",
+    "会议.md": "# 会议\n\n下次会议在三楼举行。项目预算为八万元，由李娜负责。\n",
+    "引っ越し.md": "# 引っ越し\n\n大家さんは田中太郎です。家賃は月八万円です。\n\n鍵は管理人室に預けた。\n",
+    "이사.md": "# 이사\n\n집주인은 김민수이다. 월세는 70만 원이다.\n\n열쇠는 경비실에 맡겼다.\n",
+}
+UNSPACED_ANSWERED = {
+    "我们的房东叫什么名字？": "陈建国",
+    "房东是谁？": "陈建国",
+    "請問房东的名字是什麼呢": "陈建国",
+    "新家的房租是多少？": "5200",
+    "房租多少钱？": "5200",
+    "我们的猫叫什么？": "咪咪",
+    "下次会议在哪里举行呢？": "三楼",
+    "项目的预算有多少？": "八万",
+    "谁负责项目预算？": "李娜",
+    "大家さんの名前は何ですか？": "田中太郎",
+    "大家さんは誰ですか": "田中太郎",
+    "家賃はいくらですか？": "八万円",
+    "鍵はどこに預けましたか？": "管理人室",
+    "집주인 이름이 뭐예요?": "김민수",
+    "우리 집주인은 누구입니까?": "김민수",
+    "월세가 얼마인가요?": "70만",
+    "열쇠를 어디에 맡겼나요?": "경비실",
+}
+UNSPACED_UNANSWERED = (
+    "法国的首都是哪里？",
+    "谁发明了电灯？",
+    "珠穆朗玛峰有多高？",
+    "明天的天气怎么样？",
+    "フランスの首都はどこですか？",
+    "富士山の高さは何メートルですか？",
+    "誰が電球を発明しましたか？",
+    "프랑스의 수도는 어디입니까?",
+    "전구를 누가 발명했나요?",
+)
+
+
+@pytest.fixture(scope="module")
+def unspaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with asked_of(tmp_path_factory.mktemp("unspaced"), UNSPACED_NOTES) as asked:
+        yield asked
+
+
+@pytest.mark.parametrize("question", UNSPACED_ANSWERED)
+def test_question_words_of_a_script_without_spaces_are_no_topic(unspaced: Asked, question: str) -> None:
+    assert UNSPACED_ANSWERED[question] in (unspaced.quoted(question) or [""])[0]
+
+
+@pytest.mark.parametrize("question", UNSPACED_UNANSWERED)
+def test_question_words_of_a_script_without_spaces_are_no_answer(unspaced: Asked, question: str) -> None:
+    assert unspaced.find(question).passages == ()
+
+
+def test_a_question_of_nothing_but_question_words_keeps_them() -> None:
+    assert parse_question("什么？").terms
+
+
 def test_a_question_that_is_written_in_a_note_answers_nothing(tmp_path: Path) -> None:
     with asked_of(tmp_path, {"Quiz.md": "# Quiz\n\n- Who feeds the owl at night?\n"}) as asked:
         assert asked.quoted("Who feeds the owl at night?") == []
