@@ -259,7 +259,7 @@ def _tabbed_cells(line: str) -> list[str]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line goes on with a table with tabs. Its last cells may be empty, and the last column without a name."""
+    """Whether a line goes on with a table with tabs. Its last cells may be empty, its last column unnamed."""
     return "\t" in line.strip()
 
 

@@ -181,6 +181,8 @@ class VaultQuestion(Struct, frozen=True):
     language: str = ""
     compounds: frozenset[str] = frozenset()
     """Terms that count also as parts of longer words, and the other way round."""
+    names: frozenset[str] = frozenset()
+    """Terms with a capital inside of the question; none in German, where all nouns have one."""
 
     @property
     def days(self) -> tuple[Day, ...]:
@@ -223,6 +225,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
         _SEVERAL.search(plain) is not None,
         _PAST.search(plain) is not None,
         language,
+        names=frozenset(_names(text) if language != "de" else ()).intersection(topical),
     )
 
 
@@ -254,6 +257,10 @@ def _verbs(text: str, plain: str, language: str) -> set[str]:
         if any(word[0].isupper() for word in spelled[1:]):
             return {part for word in spelled[1:] if word[0].islower() for part in words(word)}
     return {word for match in _VERBS.finditer(plain) for word in match.groups() if word} - STOP_WORDS
+
+
+def _names(text: str) -> set[str]:
+    return {part for word in _WORDS.findall(text)[1:] if word[0].isupper() for part in words(word)}
 
 
 def question_parts(question: VaultQuestion) -> list[VaultQuestion]:
