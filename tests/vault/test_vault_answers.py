@@ -8,7 +8,7 @@ from tests.vault.asked_notes import ANSWERED, NOTES, UNANSWERED, Asked, asked_of
 
 from recto.vault.answers import found_terms, is_near
 from recto.vault.question import VaultQuestion, leans_on_earlier, parse_question, question_parts
-from recto.vault.related_words import is_same_word
+from recto.vault.related_words import is_same_word, units_of
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,116 @@ def test_the_sentence_that_answers_is_the_first_quote(notes: Asked, question: st
 @pytest.mark.parametrize("question", UNANSWERED)
 def test_nothing_is_near_a_question_of_which_no_note_speaks(notes: Asked, question: str) -> None:
     assert notes.find(question).passages == ()
+
+
+UNSPACED_NOTES = {
+    "租房.md": "# 租房\n\n房东叫陈建国，电话138。房租每个月5200元。\n\n猫叫咪咪，三岁。\n",
+    "会议.md": "# 会议\n\n下次会议在三楼举行。项目预算为八万元，由李娜负责。\n",
+    "引っ越し.md": "# 引っ越し\n\n大家さんは田中太郎です。家賃は月八万円です。\n\n鍵は管理人室に預けた。\n",
+    "이사.md": "# 이사\n\n집주인은 김민수이다. 월세는 70만 원이다.\n\n열쇠는 경비실에 맡겼다.\n",
+}
+UNSPACED_ANSWERED = {
+    "我们的房东叫什么名字？": "陈建国",
+    "房东是谁？": "陈建国",
+    "請問房东的名字是什麼呢": "陈建国",
+    "新家的房租是多少？": "5200",
+    "房租多少钱？": "5200",
+    "我们的猫叫什么？": "咪咪",
+    "下次会议在哪里举行呢？": "三楼",
+    "项目的预算有多少？": "八万",
+    "谁负责项目预算？": "李娜",
+    "大家さんの名前は何ですか？": "田中太郎",
+    "大家さんは誰ですか": "田中太郎",
+    "家賃はいくらですか？": "八万円",
+    "鍵はどこに預けましたか？": "管理人室",
+    "집주인 이름이 뭐예요?": "김민수",
+    "우리 집주인은 누구입니까?": "김민수",
+    "월세가 얼마인가요?": "70만",
+    "열쇠를 어디에 맡겼나요?": "경비실",
+}
+UNSPACED_UNANSWERED = (
+    "法国的首都是哪里？",
+    "谁发明了电灯？",
+    "珠穆朗玛峰有多高？",
+    "明天的天气怎么样？",
+    "フランスの首都はどこですか？",
+    "富士山の高さは何メートルですか？",
+    "誰が電球を発明しましたか？",
+    "프랑스의 수도는 어디입니까?",
+    "전구를 누가 발명했나요?",
+)
+
+
+@pytest.fixture(scope="module")
+def unspaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with asked_of(tmp_path_factory.mktemp("unspaced"), UNSPACED_NOTES) as asked:
+        yield asked
+
+
+@pytest.mark.parametrize("question", UNSPACED_ANSWERED)
+def test_question_words_of_a_script_without_spaces_are_no_topic(unspaced: Asked, question: str) -> None:
+    assert UNSPACED_ANSWERED[question] in (unspaced.quoted(question) or [""])[0]
+
+
+@pytest.mark.parametrize("question", UNSPACED_UNANSWERED)
+def test_question_words_of_a_script_without_spaces_are_no_answer(unspaced: Asked, question: str) -> None:
+    assert unspaced.find(question).passages == ()
+
+
+def test_a_question_of_nothing_but_question_words_keeps_them() -> None:
+    assert parse_question("什么？").terms
+
+
+def test_the_row_of_a_table_with_tabs_answers(tmp_path: Path) -> None:
+    rows = ["Region\tUnits\tRevenue\tLead", "Østfold\t91\t4,550\tÅse Nygård", "Vestland\t120\t6,000\tJon Berg"]
+    with asked_of(tmp_path, {"Sales.md": "# Sales\n\n" + "\n".join(rows) + "\n"}) as asked:
+        assert asked.quoted("Who leads Østfold?")[0] == "Østfold · Units: 91 · Revenue: 4,550 · Lead: Åse Nygård"
+        assert asked.quoted("What is the revenue of Vestland?")[0].startswith("Vestland · ")
+
+
+THINGS = {
+    "Bicycle.md": "# Bicycle\n\nBlue, bought in 2021.\n\n- Tyres: 40 mm, 3.5 bar\n- Lock code: 7719\n",
+    "Tools.md": "# Tools\n\nThe mower starts badly. Oil in it: 0.6 l of SAE 30.\n\nThe ladder reaches 4.2 m.\n",
+    "Village.md": "# Village\n\nThe water tower was built in 1931. It is 31 m up to its roof.\n",
+    "Vacances.md": "# Vacances\n\nLa piscine a 1,8 mètres au plus profond. Nous partons le 4 juillet.\n",
+    "Küche.md": "# Küche\n\nDer Backofen von Siemens: 3,6 kW, Garantie bis 2027.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with asked_of(tmp_path_factory.mktemp("things"), THINGS) as asked:
+        yield asked
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the tyre pressure of my bike?", "3.5 bar"),
+        ("What tyre pressure does my bicycle need?", "3.5 bar"),
+        ("What tyre pressure should my ride have?", "3.5 bar"),
+        ("What is the oil capacity of our grass cutter?", "0.6 l"),
+        ("Welche Leistung hat der Backofen in der Wohnung?", "3,6 kW"),
+        ("Quelle est la profondeur de la piscine du camping ?", "1,8 mètres"),
+    ],
+)
+def test_a_unit_tells_what_is_measured(things: Asked, question: str, answer: str) -> None:
+    assert answer in (things.quoted(question) or [""])[0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the height of the Eiffel Tower?",
+        "What is the blood pressure of a healthy adult?",
+        "What is the capacity of a swimming pool?",
+        "What is the weight of an elephant?",
+        "Welche Leistung hat ein Windrad?",
+        "What is the tyre pressure of a Boeing in Toulouse?",
+    ],
+)
+def test_a_unit_alone_is_no_answer(things: Asked, question: str) -> None:
+    assert things.find(question).passages == ()
 
 
 def test_a_question_that_is_written_in_a_note_answers_nothing(tmp_path: Path) -> None:
@@ -81,6 +191,11 @@ def test_a_full_question_leans_on_nothing(text: str) -> None:
 )
 def test_the_kind_of_answer_is_known_in_four_languages(text: str, kind: str) -> None:
     assert kind in parse_question(text).kinds
+
+
+def test_only_words_for_what_is_measured_have_units() -> None:
+    assert all(map(units_of, ("pressure", "reifendruck", "horsepower")))
+    assert not any(map(units_of, ("ausdruck", "impression", "extension", "tarea", "tower")))
 
 
 @pytest.mark.parametrize("pair", ["plan planned", "spend spent", "planks plank", "gepflanzt gepflanzte", "casa casas"])

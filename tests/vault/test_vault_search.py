@@ -164,7 +164,7 @@ def test_changed_new_and_deleted_notes_are_found_as_they_are_now(opened: Open, r
     assert paths(library, "shellfish") == ["New.md"]
     assert paths(library, "mussels") == ["people/Oskar.md"]
     assert paths(library, "serial number") == []
-    assert library.status.documents == library.status.indexed == len(NOTES)
+    assert (library.status.indexed, library.status.left) == (len(NOTES), 0)
 
 
 def test_only_changed_notes_are_read_again(opened: Open, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,7 +384,15 @@ def test_unreadable_notes_do_not_hold_up_the_others(opened: Open, root: Path) ->
     (root / "broken.md").write_text("---\na: [\n---\nzebra too")
     library = opened()
     assert sorted(paths(library, "zebra")) == ["broken.md", "bytes.md"]
-    assert library.status.documents == library.status.indexed == len(NOTES) + 3
+    assert (library.status.indexed, library.status.left) == (len(NOTES) + 2, 0)
+
+
+def test_a_note_that_is_not_text_is_never_counted_as_indexed(opened: Open, root: Path) -> None:
+    (root / "binary.md").write_bytes(b"zebra \x00 \x80\xff" * 20)
+    first = opened()
+    first.fill()
+    again = opened()
+    assert first.status.indexed == again.status.indexed == len(NOTES)
 
 
 def test_many_threads_may_search_while_notes_change(opened: Open, root: Path) -> None:

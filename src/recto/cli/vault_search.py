@@ -51,8 +51,7 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
 def _fill(reader: "VaultReader") -> None:
     """Brings the index up to date, says so where that takes a while, and waits a moment for vectors."""
     options.read_notes(reader)
-    status = reader.search.status
-    left = status.documents - status.indexed
+    left = reader.search.status.left
     lacking = f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""
     why = reader.search.rebuild_reason or lacking
     if why:

@@ -98,7 +98,7 @@ class PassageSearch:
     def working(self, session: ChatSession) -> Working:
         """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
         status = self._vaults.search(session.vault).status if session.vault else None
-        left = status.documents - status.indexed if status else 0
+        left = status.left if status else 0
         return Working("notes", notes=left) if left else Working("sources")
 
     async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:

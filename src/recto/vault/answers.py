@@ -12,12 +12,12 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.search.terms import topic_words, words
+from recto.search.terms import is_spaced, topic_words, words
 from recto.text import LazyPattern
 from recto.vault.note_dates import DATE_PROPERTIES, day_of_term, is_day_term, named_days, without_days
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import MEASURES, AnswerKind, VaultQuestion, language_of
-from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts
+from recto.vault.related_words import is_part_of, is_same_word, related_forms, related_starts, units_of
 
 
 def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
@@ -33,8 +33,13 @@ def found_terms(question: VaultQuestion, text: str) -> frozenset[str]:
             is_found = term in present or any(
                 is_same_word(form, word) for word in alike for form in related_forms(term)
             )
+            if len(term) == 1 and not is_spaced(term):  # texts of such a script are known by pairs
+                is_found = any(word.startswith(term) for word in present)
         if is_found or (term in question.compounds and any(is_part_of(term, word) for word in present)):
             found.add(term)
+    if found - question.verbs - MEASURES and question.names <= found:
+        told_units = ((term, units_of(term)) for term in question.terms if term not in found)
+        found.update([term for term, units in told_units if units and units.search(_folded(text))])
     return frozenset(found)
 
 

@@ -137,9 +137,10 @@ class VaultIndexer:
         return self._indexed.state()
 
     def counts(self) -> tuple[int, int]:
-        """How many notes there are, and how many of them are not up to date in the index."""
-        changed, _ = self.pending()
-        return len(self._vault.hashes()), len(changed)
+        """How many notes the index has as they are, and how many it is still to read."""
+        hashes, known = self._vault.hashes(), self._indexed.state().versions
+        indexed = sum(path in known and known[path].sha == sha for path, sha in hashes.items())
+        return indexed, len(self.pending()[0])
 
     def pending(self) -> tuple[list[str], list[str]]:
         """Notes that are not up to date in the index, and notes in the index that no longer exist."""

@@ -28,6 +28,10 @@ QUOTATION_MARKS = " \t\r\"'"
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
 _LETTER = re.compile(r"[^\W_]")
 _CELLS = re.compile(r"(?<!\\)\|")
+# A table that was pasted from a spreadsheet has tabs between its cells, and so many columns at least.
+MIN_TABBED = 3
+# No name of a column, unless it is a year.
+_AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
 _RULER = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\r?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
@@ -144,11 +148,15 @@ class _Reader:
             end = self._block_end(at)
             block = self._lines[at:end]
             if len(block) > 1 and _RULER.match(block[1].text) and "|" in block[0].text:
-                yield from self._table(block)
+                yield from self._table(block, _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]])
             elif _FENCE.match(block[0].text):
                 for line in block[1:]:
                     if line.text.strip() and not _FENCE.match(line.text):
                         yield self._statement(" ".join(line.text.split()), "sentence", [line])
+            elif len(block) > 1 and self._is_tabbed(at):
+                rows = [(_tabbed_cells(line.text), line) for line in block]
+                is_headed = not any(map(_AMOUNT.match, rows[0][0]))
+                yield from self._table(block, rows[0][0] if is_headed else [""] * len(rows[0][0]), rows[is_headed:])
             elif block[0].text.strip() and not _is_heading(block):
                 yield from self._prose(block)
             at = end
@@ -163,6 +171,10 @@ class _Reader:
             return min(end + 1, len(lines))
         if not first.strip() or _HEADING.match(first):
             return end
+        if self._is_tabbed(at):
+            while end < len(lines) and _is_row(lines[end].text):
+                end += 1
+            return end
         is_table = "|" in first and end < len(lines) and _RULER.match(lines[end].text) is not None
         while end < len(lines) and lines[end].text.strip():
             text = lines[end].text
@@ -170,10 +182,18 @@ class _Reader:
                 break
             if not is_table and (_ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|")):
                 break
+            if not is_table and self._is_tabbed(end):
+                break
             if not is_table and _HEADING.match(text):
                 return end + (not text.lstrip().startswith("#"))  # an underline belongs to its heading
             end += 1
         return end
+
+    def _is_tabbed(self, at: int) -> bool:
+        """Whether a table with tabs begins here."""
+        first, *after = (line.text for line in self._lines[at : at + 2])
+        is_wide = "\t" in first and not _ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
+        return is_wide and bool(after) and _is_row(after[0])
 
     def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
         lines = [_QUOTED.sub("", line.text) for line in block]
@@ -185,11 +205,12 @@ class _Reader:
             statement = self._statement(sentence, "item" if item else "sentence", block)
             yield replace(statement, more=" ".join(sentences[at:])[:MAX_MORE_CHARS], is_link=is_link)
 
-    def _table(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
-        header, rows = _cells(block[0].text), [(_cells(line.text), line) for line in block[2:]]
+    def _table(
+        self, block: Sequence[_Line], header: Sequence[str], rows: Sequence[tuple[list[str], _Line]]
+    ) -> Iterator[NoteStatement]:
         rows = [(cells, line) for cells, line in rows if any(cells)]
         for cells, line in rows:
-            row = self._statement(_row_text(header, cells), "row", [line], " ".join(header))
+            row = self._statement(_row_text(header, cells), "row", [line], " ".join(header).strip())
             yield replace(row, table=block[0].start)
         if rows and len(header) == 2:
             told = f"{header[1] or header[0]}: " + " · ".join(" ".join(filter(None, cells[:2])) for cells, _ in rows)
@@ -231,6 +252,15 @@ def _is_heading(block: Sequence[_Line]) -> bool:
 
 def _cells(line: str) -> list[str]:
     return [plain_text(cell.replace("\\|", "|")) for cell in _CELLS.split(line.strip().strip("|"))]
+
+
+def _tabbed_cells(line: str) -> list[str]:
+    return [plain_text(cell) for cell in line.rstrip().split("\t")]
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line goes on with a table with tabs. Its last cells may be empty, its last column unnamed."""
+    return "\t" in line.strip()
 
 
 def _row_text(header: Sequence[str], cells: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from recto.search.terms import STOP_WORDS, normalize_text, query_terms, words
 from recto.text import LazyPattern
 from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
+from recto.vault.unspaced_question import is_inflected, without_asking
 
 AnswerKind = Literal["name", "date", "number", "money", "reason"]
 
@@ -180,6 +181,8 @@ class VaultQuestion(Struct, frozen=True):
     language: str = ""
     compounds: frozenset[str] = frozenset()
     """Terms that count also as parts of longer words, and the other way round."""
+    names: frozenset[str] = frozenset()
+    """Terms with a capital inside of the question; none in German, where all nouns have one."""
 
     @property
     def days(self) -> tuple[Day, ...]:
@@ -203,7 +206,7 @@ def _parsed(text: str, today: date) -> VaultQuestion:
     days, undated = take_days(plain[request.end() :] if request else text, today)
     undated = _SOME_TIME_AGO.sub(" ", _plain(undated)) if _SOME_TIME_AGO.search(plain) else undated
     language = language_of(text)
-    terms = [term.removesuffix("*") for term in query_terms(undated)]
+    terms = [term.removesuffix("*") for term in query_terms(without_asking(undated))]
     terms = [] if STOP_WORDS.issuperset(terms) else terms
     ignored = _ASKING | _FOREIGN_STOP.get(language, frozenset())
     topical = [term for term in terms if term not in ignored]
@@ -216,12 +219,13 @@ def _parsed(text: str, today: date) -> VaultQuestion:
         all(parts),
         _ALL.search(plain) is not None,
         request is not None or _ASKS.search(text.lower()) is not None,
-        frozenset(_verbs(text, plain, language).intersection(topical)),
+        frozenset(_verbs(text, plain, language).intersection(topical)).union(filter(is_inflected, topical)),
         category[1] if (category := _CATEGORY.search(plain)) and category[1] in topical else "",
         _TASK.search(plain) is not None,
         _SEVERAL.search(plain) is not None,
         _PAST.search(plain) is not None,
         language,
+        names=frozenset(_names(text) if language != "de" else ()).intersection(topical),
     )
 
 
@@ -253,6 +257,10 @@ def _verbs(text: str, plain: str, language: str) -> set[str]:
         if any(word[0].isupper() for word in spelled[1:]):
             return {part for word in spelled[1:] if word[0].islower() for part in words(word)}
     return {word for match in _VERBS.finditer(plain) for word in match.groups() if word} - STOP_WORDS
+
+
+def _names(text: str) -> set[str]:
+    return {part for word in _WORDS.findall(text)[1:] if word[0].isupper() for part in words(word)}
 
 
 def question_parts(question: VaultQuestion) -> list[VaultQuestion]:

@@ -86,8 +86,9 @@ class Excerpt(Struct, frozen=True):
 
 
 class VaultIndexStatus(Struct, frozen=True):
-    documents: int
     indexed: int
+    left: int
+    """Notes that are to be indexed; those found unreadable are not."""
     passages: int
     vectors: int
     waiting: int
@@ -263,8 +264,7 @@ class VaultSearch:
 
     @property
     def status(self) -> VaultIndexStatus:
-        total, left = self._indexer.counts()
-        counts, vectors = (total, total - left, self._indexer.state().passages), self._index.vectors
+        counts, vectors = (*self._indexer.counts(), self._indexer.state().passages), self._index.vectors
         if vectors is None:
             return VaultIndexStatus(*counts, 0, 0, None, self._problem or self._index.problem)
         problem = vectors.problem or self._problem
