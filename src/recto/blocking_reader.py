@@ -1,6 +1,7 @@
 """TalkReader: what can be seen of one conversation, for blocking code; Talk adds what changes it."""
 
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TypeVar, Unpack
 
 from recto.agents.agent import Agent
@@ -98,6 +99,10 @@ class TalkReader:
 
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         return self._loop.run(self._talk.window(given, **options))
+
+    @property
+    def memory_file(self) -> Path:
+        return self._talk.memory_file
 
     def memory(self, text: str = "") -> MemoryReport:
         return self._loop.run(self._talk.memory(text))

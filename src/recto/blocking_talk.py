@@ -49,10 +49,6 @@ class Talk(TalkReader):
     def set_setting(self, key: str, value: Any) -> Any:
         return self._loop.run(self._talk.set_setting(key, value))
 
-    @property
-    def memory_file(self) -> Path:
-        return self._talk.memory_file
-
     def remember_in_project(self, text: str) -> Path:
         return self._loop.run(self._talk.remember_in_project(text))
 

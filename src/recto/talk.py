@@ -16,7 +16,7 @@ from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
 from recto.event_log import log_event
 from recto.events import Event, Question, Referenced, RunEnded, Sent
-from recto.memory.memory_files import add_note, notes_file
+from recto.memory.memory_files import add_note
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
@@ -96,13 +96,6 @@ class AsyncTalk(AsyncTalkReader):
             session.apply(conversation=made.id)
             self._number = made.number
         return self.session
-
-    # -- memory
-
-    @property
-    def memory_file(self) -> Path:
-        """The file that `remember_in_project` adds to."""
-        return notes_file(self.session.project or self._engine.folder)
 
     async def remember_in_project(self, text: str) -> Path:
         """Adds a line to the memory file of the conversation's project; it stands in every window from then on."""

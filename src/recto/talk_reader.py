@@ -6,6 +6,7 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from datetime import date
+from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from recto import settings as configuration
@@ -17,6 +18,7 @@ from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import id_start, is_id
+from recto.memory.memory_files import notes_file
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
 from recto.reports.transcript import (
@@ -143,6 +145,11 @@ class AsyncTalkReader:
         """What would be sent for this message, without sending or changing anything."""
         given = await with_attachments(given, options.get("attachments", ()))
         return (await self._engine.draft(self.session, given, call_options(**options))).window
+
+    @property
+    def memory_file(self) -> Path:
+        """The file that `remember_in_project` adds to."""
+        return notes_file(self.session.project or self._engine.folder)
 
     async def memory(self, text: str = "") -> MemoryReport:
         """The memory that would go with this message, or with the user's last one: files and facts, and why."""
