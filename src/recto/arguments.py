@@ -17,6 +17,7 @@ from msgspec import Struct
 from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
+from recto.memory.fact import FACT_KINDS
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.store.spending import SpentBy
@@ -124,6 +125,8 @@ RULES: dict[str, ArgumentRule] = {
     "media": _whole(1),
     "priority": _whole(1, 10),
     "role": _one_of(get_args(Role)),
+    "kind": _one_of(FACT_KINDS),
+    **dict.fromkeys(("number", "older", "newer", "replaces"), _whole(1, LARGEST_NUMBER)),
     "by": _one_of(get_args(Grouping)),
     "spending.by": _one_of(get_args(SpentBy)),
     "kinds": ArgumentRule(
@@ -159,7 +162,7 @@ def checked(function: F) -> F:
             if many:
                 _check_known(value, spec.annotation)
             for argument, each in value.items() if many else ((name, value),):
-                if each is not None or not (many or "None" in str(spec.annotation)):
+                if each is not None or not (many or _may_be_none(spec.annotation)):
                     _check(function.__name__, argument, each)
 
     if inspect.iscoroutinefunction(function):
@@ -177,6 +180,11 @@ def checked(function: F) -> F:
         return function(*args, **named)
 
     return cast(F, call)
+
+
+def _may_be_none(annotation: Any) -> bool:
+    # an alias of literals prints its None as Optional, and what is only imported for types is a text
+    return type(None) in get_args(annotation) or "None" in str(annotation)
 
 
 def _check_known(given: dict[str, object], annotation: Any) -> None:

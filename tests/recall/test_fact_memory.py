@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,24 @@ def test_a_forgotten_fact_leaves_no_word_behind(memory: FactMemory, tmp_path: Pa
     with pytest.raises(NotFound):
         memory.edit(fact.number, "x")
     assert memory.learn("A new one").fact.number == 3, "numbers are never used twice"
+    store.database.checkpoint(is_whole=True)
+    written = b"".join(path.read_bytes() for path in tmp_path.glob("recto.db*"))
+    assert b"roses" in written
+    assert not any(word in written for word in (b"xylophone99", b"zeppelin42"))
+
+
+@pytest.mark.parametrize(
+    "call", [("learn", 7), ("edit", "1", "x"), ("forget", True), ("replace", 1, None), ("facts", "people")]
+)
+def test_arguments_of_another_type_are_refused_in_a_sentence(memory: FactMemory, call: tuple[Any, ...]) -> None:
+    name, *arguments = call
+    with pytest.raises(Invalid, match="must be"):
+        getattr(memory, name)(*arguments)
+
+
+def test_facts_are_written_as_markdown_or_json_alone(memory: FactMemory) -> None:
+    with pytest.raises(Invalid, match="markdown or json"):
+        memory.export("html")
 
 
 def test_facts_of_another_process_are_found(memory: FactMemory, store: Store, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.chat.blocks import Compaction, Text
+from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.errors import Invalid, NotFound
@@ -24,7 +24,6 @@ from recto.window.compaction_block import (
     next_block,
     revised_block,
 )
-from recto.window.request import Entry
 
 # How many compactions are searched for the previous one.
 LOOKED_THROUGH = 200
@@ -291,7 +290,7 @@ class Revisions:
         """Replaces the summary in force; the old one stays in its own block."""
         resolved = await self._resolve(session)
         summary = clean(text)[0].strip()
-        tokens = (await resolved.token_cache.count([Entry("user", (Text(summary),))]))[0].count.tokens
+        tokens = await resolved.token_cache.tokens_of(summary)
         most = int(resolved.room * LARGEST_SUMMARY)
         if tokens > most:
             raise Invalid(f"the summary takes {tokens} tokens; at most {most} are allowed, 30 % of the window's room")

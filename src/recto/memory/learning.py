@@ -33,15 +33,13 @@ _PERSON_DE = (
     r"(?:name|frau|mann|partner(?:in)?|freund(?:in)?|sohn|tochter|kind(?:er)?|mutter|vater|eltern|schwester"
     r"|bruder|tante"
     r"|onkel|oma|opa|chef(?:in)?|kolleg(?:e|in)|nachbar(?:in)?|arzt|ärztin|zahnarzt|vermieter(?:in)?|katze|hund"
-    r"|team|firma"
-    r"|arbeitgeber|geburtstag|adresse|telefonnummer|muttersprache|lieblings\w+|beruf|auto|fahrrad)"
+    r"|team|firma|arbeitgeber|geburtstag|adresse|telefonnummer|muttersprache|lieblings\w+|beruf|auto|fahrrad)"
 )
 _PERSON_ES = (
     r"(?:nombre|esposa|mujer|marido|novi[oa]|pareja|hij[oa]s?|madre|padre|padres|herman[oa]|t[ií][oa]|prim[oa]"
     r"|abuel[oa]"
     r"|jef[ea]|compañer[oa]|vecin[oa]|amig[oa]|médic[oa]|dentista|caser[oa]|gat[oa]|perr[oa]|equipo|empresa"
-    r"|cumpleaños"
-    r"|dirección|teléfono|lengua materna|trabajo|coche|bici|\w+ favorit[oa])"
+    r"|cumpleaños|dirección|teléfono|lengua materna|trabajo|coche|bici|\w+ favorit[oa])"
 )
 _NEAR = r"(?: [\w'’.-]+){0,3}? "
 _TOLD = re.compile(
@@ -50,29 +48,24 @@ _TOLD = re.compile(
     r"|plays|moved|turns|uses?|runs?|starts?|ends?)\b"
     r"|\bI(?:[’']m| am) (?:allergic|intolerant|vegetarian|vegan|diabetic|married|divorced|single|pregnant|retired"
     r"|left-handed|colou?r-?blind|deaf|from|based in|\d{1,3} years old|an? (?!bit|little|lot|fan|idiot|fool|mess"
-    r"|huge|big)\w+)"
-    r"|\bI (?:live|work|study|teach|grew up|was born|come) (?:in|at|as|for|on|from)\b"
+    r"|huge|big)\w+)|\bI (?:live|work|study|teach|grew up|was born|come) (?:in|at|as|for|on|from)\b"
     r"|\bI (?:prefer|avoid|always (?:use|want|write|take|drink|eat|order|travel)|never (?:use|want|eat|drink|work"
     r"|fly|drive)"
     r"|can[’']t stand|don[’']t (?:eat|drink|use|drive|speak)|speak|own|play the|usually (?:use|work|write|eat"
-    r"|drink|travel))\b"
-    r"|\b(?:call|address) me\b"
+    r"|drink|travel))\b|\b(?:call|address) me\b"
     r"|\b[Ww]e (?:have )?(?:decided|agreed|chose|settled on|use|host|deploy|ship|release|meet)\b"
     r"|\b(?:the|our) (?:deadline|budget|release|launch|due date|repo(?:sitory)?|server|database|stack)\b"
     rf"{_NEAR}(?:is|are|runs|costs)\b"
     rf"|\b(?:mein|meine|unser|unsere) (?:\w+ )?{_PERSON_DE}\b{_NEAR}(?:ist|sind|heißt|heißen|wohnt"
-    rf"|lebt|arbeitet|hat"
-    rf"|mag|hasst|spricht|studiert|spielt)\b"
+    rf"|lebt|arbeitet|hat|mag|hasst|spricht|studiert|spielt)\b"
     r"|\b[Ii]ch (?:wohne|arbeite|studiere|komme|lebe) (?:in|als|bei|aus|an)\b|\b[Ii]ch (?:heiße|bevorzuge"
     r"|esse (?:kein|nie)|trinke (?:kein|nie)|mag (?:kein|am liebsten)|spreche|benutze immer)\b"
     r"|\b[Ii]ch bin (?:allergisch|vegetarier|veganer|verheiratet|geschieden|\d{1,3} jahre|linkshänder)"
     r"|\b[Ww]ir (?:haben (?:uns )?(?:beschlossen|entschieden|vereinbart)|benutzen|verwenden)\b"
-    rf"|\b(?:mi|mis|nuestr[oa]s?) (?:\w+ )?{_PERSON_ES}\b{_NEAR}(?:es|son|se llama|vive|viven"
-    rf"|trabaja|tiene|odia"
+    rf"|\b(?:mi|mis|nuestr[oa]s?) (?:\w+ )?{_PERSON_ES}\b{_NEAR}(?:es|son|se llama|vive|viven|trabaja|tiene|odia"
     rf"|habla|estudia|toca)\b"
     r"|\b(?:vivo|trabajo|estudio|nac[ií]) (?:en|de|como|para)\b|\b(?:me llamo|prefiero|no (?:como|bebo|uso)"
-    r"|soy (?:alérgic|vegetarian|vegan|de\b))"
-    r"|\b(?:hemos decidido|decidimos|acordamos|usamos)\b",
+    r"|soy (?:alérgic|vegetarian|vegan|de\b))|\b(?:hemos decidido|decidimos|acordamos|usamos)\b",
     re.IGNORECASE,
 )
 # What passes, is only thought or asked, leans on something else, or is about the conversation itself.
@@ -92,8 +85,7 @@ _PASSING = re.compile(
 )
 _LEANS = re.compile(
     r"^\W*(?:it|this|that|these|those|they|he|she|there|here|also|and|but|so|because|then|which|or|well|anyway"
-    r"|yes|no|ok"
-    r"|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí)\b",
+    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí)\b",
     re.IGNORECASE,
 )
 # An order to the model speaks of the user's things without telling them.
@@ -101,13 +93,12 @@ _ORDERS = re.compile(
     r"^\W*(?:fix|translate|write|rewrite|explain|tell|give|make|show|summari[sz]e|find|list|check|help|create|add"
     r"|remove|delete"
     r"|update|change|build|run|test|compare|describe|draft|send|use|imagine|pretend|consider|assume|look|read|let"
-    r"|can|could"
-    r"|will|would|should|do|does|did|is|are|was|what|who|where|when|why|how|which|übersetz\w*|schreib\w*"
+    r"|can|could|will|would|should|do|does|did|is|are|was|what|who|where|when|why|how|which|übersetz\w*|schreib\w*"
     r"|erklär\w*|zeig\w*|gib|mach"
     r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b|^\w+:\s",
     re.IGNORECASE,
 )
-_NOT_PROSE = re.compile(r"\w\(|^\s*(?:[>|#]|[-*+]\s|\d+[.)]\s|\w+:\s*$|https?://)|[{}<>|=]{1}|\t| {4}")
+_NOT_PROSE = re.compile(r"\w\(|^\s*(?:[>|#]|[-*+]\s|\d+[.)]\s|\w+:\s*$|https?://)|[{}<>|=]|\t| {4}")
 
 
 def learnable(text: str) -> Iterator[str]:

@@ -88,7 +88,6 @@ def _is_news(memory: FactMemory, text: str) -> bool:
 
 
 async def _accepted(proposed: FactProposed) -> bool:
-    proposed.settle()
     try:
         return await proposed.answered()
     except Unanswered:

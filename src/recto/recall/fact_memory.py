@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from recto.arguments import checked_door, shown
 from recto.background import BackgroundWorker
 from recto.chat.message import now
 from recto.errors import Invalid, RectoError
@@ -75,10 +76,10 @@ class RelevantFact(Struct, frozen=True):
     """By number, why each of them is told."""
 
 
+@checked_door
 class FactMemory:
     def __init__(self, store: Store, path: Path, embedder: OpenEmbedder, *, timeout_s: float = 2.0) -> None:
-        self._facts = store.facts
-        facts = store.facts
+        self._facts = facts = store.facts
         self._index = FactIndex(
             path, embedder, facts.changed_since, lambda: facts.revision, facts.some, timeout_s=timeout_s
         )
@@ -108,7 +109,7 @@ class FactMemory:
             if replaces is not None:
                 self._facts.fact(replaces)  # NotFound before anything is stored
             near = self._near(text)
-            same = next((fact for fact, _ in near if says_same(text, fact.text)), None)
+            same = _same(text, near)
             if same is not None and replaces is None:
                 return LearnedFact(self._confirm(same, text), is_new=False, before=same.text)
             older = [fact for fact, hit in near if fact.number != replaces and _contradicts(text, fact, hit)]
@@ -123,7 +124,7 @@ class FactMemory:
 
     def known(self, text: str) -> MemoryFact | None:
         """The fact that says the same."""
-        return next((fact for fact, _ in self._near(text) if says_same(text, fact.text)), None)
+        return _same(text, self._near(text))
 
     def _near(self, text: str) -> list[tuple[MemoryFact, FactHit]]:
         hits, _ = self._index.find(text, COMPARED)
@@ -161,7 +162,7 @@ class FactMemory:
         return changed
 
     def forget(self, number: int) -> MemoryFact:
-        """The fact as it was. None of its words stays in the store or the index."""
+        """The fact as it was. None of its words stays among the facts or in their index; old requests keep it."""
         known = self._facts.forget(number)
         self._index.start_over()
         self._worker.wake()
@@ -169,20 +170,20 @@ class FactMemory:
 
     # -- files
 
-    def import_file(self, path: Path, kind: FactKind | None = None) -> list[LearnedFact]:
+    def import_file(self, file: Path, kind: FactKind | None = None) -> list[LearnedFact]:
         """Learns the facts of a Markdown or JSON file. Raises Invalid before any is learned, if one is none."""
         try:
-            raw = read_ordinary_file(path)
+            raw = read_ordinary_file(file)
         except OSError as why:
-            raise Invalid(f"cannot read {path}: {why.strerror}", path=str(path)) from why
-        found = parse_fact_file(decode_text(raw, str(path)), path.name)
+            raise Invalid(f"cannot read {file}: {why.strerror}", path=str(file)) from why
+        found = parse_fact_file(decode_text(raw, str(file)), file.name)
         if not found:
-            raise Invalid(f"{path} holds no facts: write one on each line, after a dash", path=str(path))
+            raise Invalid(f"{file} holds no facts: write one on each line, after a dash", path=str(file))
         return [
             self.learn(
                 each.text,
                 kind or each.kind,
-                learned_by=f"file {path.name}",
+                learned_by=f"file {file.name}",
                 created=each.created,
                 confidence=each.confidence,
             )
@@ -192,6 +193,8 @@ class FactMemory:
     def export(self, format: str = "markdown") -> str:
         """All facts, the oldest first."""
         facts = self._facts.all()[::-1]
+        if format not in ("markdown", "json"):
+            raise Invalid(f"facts are written as markdown or json, not as {shown(format)}")
         if format == "markdown":
             return facts_to_markdown(facts)
         return json.dumps(facts_to_json(facts), ensure_ascii=False, indent=1) + "\n"
@@ -261,9 +264,6 @@ class FactMemory:
         self._index.fill()
         self._index.make_vectors(progress)
 
-    def wake(self) -> None:
-        self._worker.wake()
-
     def _some(self) -> bool:
         """One step of background work. Never raises: the next search reports what is wrong."""
         try:
@@ -277,6 +277,10 @@ class FactMemory:
     def close(self) -> None:
         self._worker.close(CLOSE_TIMEOUT_S)
         self._index.close()
+
+
+def _same(text: str, near: Sequence[tuple[MemoryFact, FactHit]]) -> MemoryFact | None:
+    return next((fact for fact, _ in near if says_same(text, fact.text)), None)
 
 
 def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:

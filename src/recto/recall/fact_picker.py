@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
@@ -26,7 +25,6 @@ from recto.turn.context import TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.source_picker import STAYS, SessionSources
 from recto.turn.tool_filter import can_call, configured_tool
-from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +108,7 @@ class FactPicker(Picker):
         picks, texts, passed = list[Pick](), list[str](), list[Pick]()
         for each in found:
             text = fact_lines(each)
-            tokens = (await context.token_cache.count([Entry("user", (Text(text),))]))[0].count.tokens
+            tokens = await context.token_cache.tokens_of(text)
             if tokens <= left:
                 picks += _picks(each, tokens)
                 texts.append(text)

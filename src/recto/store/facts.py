@@ -12,7 +12,7 @@ from recto.chat.message import now
 from recto.errors import NotFound
 from recto.memory.fact import EarlierText, FactKind, MemoryFact
 from recto.store.database import Database
-from recto.store.dialect import in_list
+from recto.store.dialect import in_list, overwrite_deleted
 from recto.store.prepared_statement import Statement
 from recto.store.rows import AnyRow
 from recto.store.schema import facts
@@ -54,6 +54,7 @@ class Facts:
     def forget(self, number: int) -> MemoryFact:
         """Removes every word of a fact, of its history too. Raises NotFound."""
         with self._database.write() as connection:
+            overwrite_deleted(connection)
             known = _read(connection, number)
             nothing = dict.fromkeys(("topic", "message", "conversation"))
             _update(connection, number, {"text": "", "forgotten": now(), "history": "[]", **nothing})

@@ -28,7 +28,6 @@ from recto.chat.blocks import (
     DocumentReference,
     Quote,
     References,
-    Text,
     ToolCall,
     ToolResult,
     reference_list,
@@ -61,7 +60,7 @@ from recto.vault.document import Document
 from recto.vault.document_summary import DocumentSummaries, document_summary
 from recto.vault.relevant_parts import parts_text, relevant_parts
 from recto.vault.vault import Vault
-from recto.window.request import Entry, Parameters
+from recto.window.request import Parameters
 
 ORDER = (
     "Say in one sentence of at most 20 words what this document is about. Answer with that sentence alone.\n\n{text}"
@@ -304,7 +303,7 @@ class DocumentPicker(Picker):
             if each.path is None:
                 continue
             whole = fenced_document(each.path, each.text)
-            tokens = await _tokens(token_cache, whole)
+            tokens = await token_cache.tokens_of(whole)
             if tokens <= left or each.text == UNREADABLE_TEXT:
                 inserts.append(_insert(each, whole, _because(each)))
                 left -= tokens
@@ -315,7 +314,7 @@ class DocumentPicker(Picker):
                 text, of = part
                 inserts.append(_insert(each, text, f"{_because(each)}; {of}"))
                 self.notes.append(f"{each.path} does not fit whole ({tokens} tokens): the model sees {of}")
-                left -= await _tokens(token_cache, text)
+                left -= await token_cache.tokens_of(text)
             else:
                 self.notes.append(f"{each.path} does not fit in the window and was left out")
         return inserts
@@ -324,7 +323,7 @@ class DocumentPicker(Picker):
 async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
     """The document that the user has open: as much of its beginning as fits."""
     whole = fenced_document(document.path, document.text)
-    tokens = await _tokens(token_cache, whole)
+    tokens = await token_cache.tokens_of(whole)
     text, because = whole, "the document that is open"
     while tokens > room:
         # a tenth less than in proportion: counts do not run evenly through a text
@@ -336,7 +335,7 @@ async def _open_insert(token_cache: TokenCache, document: Document, room: int) -
             fenced_document(document.path, document.text + "\n[cut here]"),
             "the document that is open; cut to fit",
         )
-        tokens = await _tokens(token_cache, text)
+        tokens = await token_cache.tokens_of(text)
     pick = Pick("document", document.path, because, mode="manual", sha256=_digest(text))
     return Insert("documents", text, (pick,))
 
@@ -364,13 +363,8 @@ async def _relevant(token_cache: TokenCache, named: NamedDocument, question: str
         if not chosen:
             return None
         text = fenced_document(document.path, parts_text(document, chosen))
-        tokens = await _tokens(token_cache, text)
+        tokens = await token_cache.tokens_of(text)
         if tokens <= room:
             return text, f"{len(chosen)} relevant part{'s' * (len(chosen) > 1)} of it"
         aim = int(aim * room / tokens * 0.95)
     return None
-
-
-async def _tokens(token_cache: TokenCache, text: str) -> int:
-    counted = await token_cache.count([Entry("user", (Text(text),))])
-    return counted[0].count.tokens

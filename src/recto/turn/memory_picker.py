@@ -98,7 +98,7 @@ class MemoryPicker(Picker):
         passed = [Selection(each.source, "agent", each.because, round(each.score, 2)).pick for each in choice.rejected]
         for each in choice.chosen:
             chosen = Selection(each.source, "agent", each.because, round(each.score, 2))
-            tokens = (await context.token_cache.count([Entry("user", (Text(chosen.text),))]))[0].count.tokens
+            tokens = await context.token_cache.tokens_of(chosen.text)
             if tokens <= left:
                 included.append(chosen)
                 sizes.append(tokens)

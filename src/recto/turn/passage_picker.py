@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from recto.chat.blocks import Quote, Text
+from recto.chat.blocks import Quote
 from recto.chat.message import Message
 from recto.chat.priority import CHATTER, sentence_priority
 from recto.concurrency import StoreThread
@@ -39,7 +39,6 @@ from recto.vault.vault import Vault
 from recto.vault.vault_answers import find_passages
 from recto.vault.vault_overview import unread_notes, vault_overview, why_nothing
 from recto.vault.vault_search import VaultSearch
-from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
 
@@ -222,7 +221,7 @@ class PassagePicker(Picker):
                 passed.append(replace(_pick(each), because=f"others are nearer; {each.because}"))
                 continue
             text = _fenced(each)
-            tokens = (await context.token_cache.count([Entry("user", (Text(text),))]))[0].count.tokens
+            tokens = await context.token_cache.tokens_of(text)
             if tokens <= left:
                 inserts.append(Insert("documents", text, (_pick(each, text),)))
                 brought.append(each)

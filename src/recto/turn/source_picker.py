@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
-from recto.chat.blocks import Text, ToolCall
+from recto.chat.blocks import ToolCall
 from recto.chat.message import Message, now
 from recto.concurrency import StoreThread
 from recto.errors import RectoError
@@ -46,7 +46,6 @@ from recto.turn.beginning import as_it_began
 from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.pickers import Picker, Room, TurnInput, VolatilePicks
 from recto.turn.session import ChatSession, LastTools, last_tools
-from recto.turn.token_cache import TokenCache
 from recto.turn.tool_filter import (
     MOST_TOOLS,
     ToolFilter,
@@ -58,7 +57,6 @@ from recto.turn.tool_filter import (
 )
 from recto.vault.open_vaults import OpenVaults
 from recto.window.account import RequestAccount
-from recto.window.request import Entry
 
 log = logging.getLogger(__name__)
 
@@ -338,7 +336,7 @@ class SourcePicker(Picker):
         sizes: list[int] = []
         for each in self._chosen:
             for version in (each, *([replace(each, part=each.best)] if each.best else ())):
-                tokens = await _tokens(context.token_cache, sources_text(FITTING, [version]))
+                tokens = await context.token_cache.tokens_of(sources_text(FITTING, [version]))
                 if tokens <= left:
                     included.append(version)
                     sizes.append(tokens)
@@ -360,11 +358,6 @@ def _selection(each: ScoredSource) -> Selection:
 
 def _passed(each: ScoredSource) -> Pick:
     return replace(_selection(each).pick, because=each.because)
-
-
-async def _tokens(token_cache: TokenCache, text: str) -> int:
-    counted = await token_cache.count([Entry("user", (Text(text),))])
-    return counted[0].count.tokens
 
 
 SERVER = "caller"

@@ -86,6 +86,10 @@ class TokenCache:
             for entry, wire, base in zip(entries, wires, bases, strict=True)
         ]
 
+    async def tokens_of(self, text: str) -> int:
+        """What a text costs as a message of its own."""
+        return (await self.count([Entry("user", (Text(text),))]))[0].count.tokens
+
     async def _with_data(self, entry: Entry) -> Entry:
         """With the bytes of images and files that the store keeps."""
         if not any(isinstance(block, Image | File) and block.sha256 for block in entry.blocks):
