@@ -40,6 +40,15 @@ class Terminal:
         self._seen = plain[place:]
         return plain[:place]
 
+    def wait_for_all(self, *texts: str) -> str:
+        """What the screen has been sent once all of these have come, in whatever order threads bring them."""
+        until = time.monotonic() + PATIENCE_S
+        while missing := [text for text in texts if text not in _ESCAPES.sub("", self._seen)]:
+            assert time.monotonic() < until, f"{missing} never came; there is: {self._seen!r}"
+            assert self._read(), f"{missing} never came; at the end there is: {self._seen!r}"
+        shown, self._seen = _ESCAPES.sub("", self._seen), ""
+        return shown
+
     def wait_for_prompt(self) -> None:
         """Waits until keys are read: what a chat shows before its first prompt may look like one."""
         until = time.monotonic() + PATIENCE_S

@@ -59,9 +59,8 @@ def test_a_conversation_is_chosen_from_a_list_with_search(terminal: type[Termina
 
 def test_a_narrow_list_has_room_for_titles_and_for_its_help(terminal: type[Terminal]) -> None:  # noqa: F811
     chat = terminal("chat", "--resume", columns=40)
-    shown = chat.wait_for("#1  Apple planning")
-    assert "#2  When was the mast stepped?" in shown
-    chat.wait_for("words search · Enter takes · Esc leaves")
+    help_line = "words search · Enter takes · Esc leaves"
+    chat.wait_for_all("#1  Apple planning", "#2  When was the mast stepped?", help_line)
     chat.settle()
     chat.type("\x1b")
     assert chat.code() == 0
