@@ -66,8 +66,10 @@ class AgentsFolder(Struct, frozen=True):
         return tuple(entry for entry in entries if entry.path not in outside)
 
     def contains(self, path: str | Path) -> bool:
+        if self.is_yours:
+            return True
         real = Path(os.path.realpath(path))
-        return self.is_yours or any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
+        return any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
 
 
 class AgentFiles(Struct, frozen=True):

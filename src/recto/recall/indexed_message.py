@@ -29,8 +29,11 @@ def is_settled(message: Message) -> bool:
 def searchable_text(message: Message) -> str:
     """Text, files, tool calls and tool results. What the `recall` tool returned is left out: it is found in its own
     message."""
+    blocks = message.blocks
+    if len(blocks) == 1 and isinstance(blocks[0], Text):  # as most are: a turn asks for hundreds
+        return blocks[0].text
     parts = []
-    for block in message.blocks:
+    for block in blocks:
         if isinstance(block, Text):
             parts.append(block.text)
         elif isinstance(block, File):

@@ -249,9 +249,14 @@ def _covers(history: Sequence[Message], topics: set[str]) -> bool:
             break
         text = searchable_text(message)[:left]
         left -= len(text)
-        recent = normalize_text(text)
+        recent = _normalized(text)
         missing = [stem for stem in missing if stem not in recent]
     return len(missing) * 5 <= len(topics)
+
+
+@lru_cache(maxsize=1024)  # every turn looks at the same messages, and at two more
+def _normalized(text: str) -> str:
+    return normalize_text(text)
 
 
 def written_by_people(text: str) -> str:

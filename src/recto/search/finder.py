@@ -252,8 +252,7 @@ class Finder:
             top = max(scores.values(), default=0.0) or 1.0
             raised = {each: score / top + partition.priors[each] for each, score in scores.items()}
         if parsed.names_speaker:
-            self._read(partition, raised)
-            for each in parsed.by_speaker(partition.passages, raised):
+            for each in parsed.by_speaker(self.index, raised):
                 raised[each] *= SPEAKER_FACTOR
         elif partition.table is not None:
             return raised
@@ -297,9 +296,8 @@ class Finder:
         """Similarity, raised for the named speaker."""
         if not parsed.names_speaker:
             return similarity
-        self._read(partition, similarity)
         raised = dict(similarity)
-        for each in parsed.by_speaker(partition.passages, similarity):
+        for each in parsed.by_speaker(self.index, similarity):
             raised[each] += SPEAKER_SIMILARITY
         return raised
 

@@ -16,13 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from recto.ids import new_id
-from recto.search.dates import (
-    is_of_years,
-    joint_label,
-    kind_label,
-    passage_labels,
-    time_range_labels,
-)
+from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
 from recto.search.index_file import LABELS, IndexFile
 from recto.search.passages import asks_only, split_passages
 from recto.search.terms import folded_text, folded_words, index_terms, topical
@@ -221,6 +215,12 @@ class KeywordIndex:
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         return read_passages(self.file, numbers)
+
+    def said_by(self, speaker: str, kind: str, numbers: Iterable[int]) -> list[int]:
+        """Those of the passages that this speaker said, or that are of this kind."""
+        wanted = (f"[{','.join(map(str, numbers))}]", speaker or None, kind or None)
+        query = "SELECT n FROM passages WHERE n IN (SELECT value FROM json_each(?)) AND (who = ? OR kind = ?)"
+        return list(json.loads(self.file.read(f"SELECT json_group_array(n) FROM ({query})", wanted)[0][0]))
 
     def in_partition(self, partition: int | None) -> dict[int, Passage]:
         """All passages of a partition, in order."""

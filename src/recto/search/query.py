@@ -107,12 +107,9 @@ class ParsedQuery(Struct, frozen=True):
     def names_speaker(self) -> bool:
         return bool(self.speaker or self.kind)
 
-    def by_speaker(self, passages: Mapping[int, Passage], numbers: Iterable[int]) -> list[int]:
+    def by_speaker(self, index: KeywordIndex, numbers: Iterable[int]) -> list[int]:
         """The passages that were said by the speaker the query names."""
-        if not self.names_speaker:
-            return []
-        speaker, kind = self.speaker or None, self.kind or None
-        return [each for each in numbers if passages[each].speaker == speaker or passages[each].kind == kind]
+        return index.said_by(self.speaker, self.kind, numbers) if self.names_speaker else []
 
 
 def find_speaker(index: KeywordIndex, text: str, partition: int | None) -> NamedSpeaker:
