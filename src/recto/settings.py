@@ -59,7 +59,7 @@ class ContextSettings:
     summary_tokens: int = _setting(0, "longest summary in tokens; 0 means summary_ratio decides", low=0, high=100_000)
     summary_style: str = _setting("", "how summaries should be written, in your own words")
     summary_timeout_s: float = _setting(300.0, "longest wait for the summary model, in seconds", low=1, high=3600)
-    recall_ratio: float = _setting(0.35, "share of the room for recalled messages; 0 turns recall off", low=0, high=1)
+    recall_ratio: float = _setting(0.38, "share of the room for recalled messages; 0 turns recall off", low=0, high=1)
     recall_tokens: int = _setting(0, "most tokens recalled; 0 means recall_ratio decides", low=0, high=1_000_000)
     top_k: int = _setting(20, "number of best matching source passages to consider for a message", low=1, high=1000)
     top_n: int = _setting(

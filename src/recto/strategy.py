@@ -48,7 +48,7 @@ class Strategy(Struct, frozen=True):
 
 
 DISCARD = Strategy("discard", summarizes=False)
-SUMMARIZE = Strategy("summarize", summarizes=True, recall=RecallPolicy(max_tokens=2048, reminder_tokens=256))
+SUMMARIZE = Strategy("summarize", summarizes=True, recall=RecallPolicy(max_tokens=2560, reminder_tokens=256))
 HYBRID = Strategy(
     "hybrid",
     summarizes=True,
