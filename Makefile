@@ -7,7 +7,7 @@ NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 fi
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Tests start hundreds of processes: what they import is compiled once, whatever the surroundings say.
-test test-all fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-all coverage fuzz: export PYTHONDONTWRITEBYTECODE =
 # Most tests commit to a store, and commits wait for the disk: in memory all of them take two thirds of the time.
 MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null \
 	&& ! grep -q " /dev/shm .*noexec" /proc/mounts && echo /dev/shm)
@@ -21,12 +21,17 @@ chat: .venv/chat.ready ## chat over the example vault with the embedded model; V
 demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: lint .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones, coverage
-	@rm -f .coverage .coverage.*
+test: lint .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones
 	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
 	$(BIN)/mypy >.venv/types.txt & types=$$!; \
-	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.txt; exit $$((tests | types))
+
+# apart from the tests: tracing every line makes them half as slow again
+coverage: .venv/test.ready .venv/node.ready ## the same tests with their coverage, at least 90 %
+	@rm -f .coverage .coverage.*
+	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
+	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -97,5 +102,5 @@ clean: ## takes away everything that was built here
 		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
 	@touch $@
 
-.PHONY: help chat demo test test-all fuzz lint types format bench docs picture lock clean
+.PHONY: help chat demo test test-all coverage fuzz lint types format bench docs picture lock clean
 .DEFAULT_GOAL := help

@@ -244,6 +244,7 @@ def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
     assert run("conversations", "search", "mast").stderr == ""
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_keeps_no_command(
     spawn: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
@@ -290,6 +291,7 @@ def test_a_key_that_is_missing_is_told(run: Run, home: Path, monkeypatch: pytest
     assert "OPENAI_API_KEY" in one(run("conversations", "index", "--json"))["why"]
 
 
+@pytest.mark.slow
 def test_processes_search_and_chat_at_once(script: Script, home: Path) -> None:
     fill(home, "a mast", count=300)
     model = script({"text": "The mast is tall."})

@@ -67,6 +67,7 @@ def test_no_slash_command_draws(run: Run, talked: str, notes: Path) -> None:
     assert not DRAWN.search(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "setting", "dumb"])
 def test_a_plain_chat_moves_no_cursor(
     terminal: type[Terminal], script: Script, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, how: str

@@ -52,6 +52,7 @@ def test_a_summary_in_the_making_is_told_with_its_seconds_and_marked_when_it_is_
     leave(chat)
 
 
+@pytest.mark.slow
 def test_a_compaction_without_a_model_tells_the_attempts(terminal: type[Terminal], run: Run, script: Script) -> None:
     talk(run, nearby(script(REPLY, {"error": "unreachable", "when": "summary"}, limit=1200)), 13)
     chat = ask_too_much(terminal)
@@ -105,6 +106,7 @@ def test_asked_first_the_user_may_write_the_summary(
     assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
 
 
+@pytest.mark.slow
 def test_asked_first_an_editor_that_changes_nothing_asks_again(
     terminal: type[Terminal], run: Run, nearly_full: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_asked_first_an_editor_that_changes_nothing_asks_again(
         leave(chat)
 
 
+@pytest.mark.slow
 def test_what_was_typed_before_the_question_is_no_answer_to_it(
     terminal: type[Terminal], run: Run, script: Script
 ) -> None:
@@ -133,6 +136,7 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     leave(chat)
 
 
+@pytest.mark.slow
 def test_ask_asks_first_at_a_terminal_too(terminal: type[Terminal], run: Run, nearly_full: str) -> None:
     asked = terminal("ask", "--continue", "--set", "context.confirm=true", TOO_MUCH)
     asked.wait_for(QUESTION)
@@ -154,6 +158,7 @@ def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Termina
     assert one(run("context", "stats", "--json"))["compactions"] == 0
 
 
+@pytest.mark.slow
 def test_a_summary_is_edited_in_the_chat(
     terminal: type[Terminal], run: Run, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +178,7 @@ def test_a_summary_is_edited_in_the_chat(
     leave(chat)
 
 
+@pytest.mark.slow
 def test_compact_at_a_terminal_shows_the_marker(terminal: type[Terminal], run: Run, script: Script) -> None:
     talk(run, script(REPLY, {**SUMMARY, "hang_s": 1}), 6)
     compacting = terminal("context", "compact")
@@ -181,6 +187,7 @@ def test_compact_at_a_terminal_shows_the_marker(terminal: type[Terminal], run: R
     assert compacting.code() == 0
 
 
+@pytest.mark.slow
 def test_the_line_at_80_percent_comes_before_the_compaction(terminal: type[Terminal], run: Run, script: Script) -> None:
     settings = ("--set", "context.reserved_response_tokens=50", "--set", "context.threshold=0.95")
     model = script(REPLY, SUMMARY, limit=1200)

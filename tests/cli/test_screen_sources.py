@@ -111,6 +111,7 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
     leave(chat)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: Script, home: Path) -> None:
     program, may_start = home / "harbour.py", home / "may start"
     waits = f"import os, time\nwhile not os.path.exists({str(may_start)!r}):\n    time.sleep(0.02)\n"
@@ -123,6 +124,7 @@ def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: 
     leave(chat)
 
 
+@pytest.mark.slow
 def test_ask_at_a_terminal_asks_too(terminal: type[Terminal], script: Script, run: Run) -> None:
     asked = terminal("ask", "-m", script({"tool_calls": [BERTH]}, {"text": "It is booked."}), "book")
     asked.wait_for(QUESTION)
@@ -132,6 +134,7 @@ def test_ask_at_a_terminal_asks_too(terminal: type[Terminal], script: Script, ru
     assert approvals(run) == ["allowed"]
 
 
+@pytest.mark.slow
 def test_names_are_completed_behind_commands_and_in_mentions(
     terminal: type[Terminal], script: Script, run: Run
 ) -> None:
@@ -151,6 +154,7 @@ def test_names_are_completed_behind_commands_and_in_mentions(
     assert (modes["reference:prices"], modes["rule:my tests"]) == ("manual", "manual")
 
 
+@pytest.mark.slow
 def test_the_agent_is_named_at_the_beginning(terminal: type[Terminal], script: Script, home: Path) -> None:
     write_agent(home / "agents/clerk")
     script({"text": "Yes."})

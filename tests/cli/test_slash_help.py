@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Run, failure
 from tests.cli.harbour import BERTH, write_agent, write_server
 from tests.cli.terminal import Terminal
-from tests.conftest import Script
+from tests.conftest import Script, mostly_slow
 
 from recto.cli.slash import COMMANDS
 
@@ -33,7 +33,7 @@ def talked(run: Run, script: Script, home: Path, notes: Path) -> str:
     return model
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", mostly_slow(COMMANDS, list(COMMANDS)[::6]))
 def test_every_command_has_examples_that_run(
     run: Run, name: str, talked: str, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +156,7 @@ def test_a_server_that_needs_trust_is_asked_about_and_runs_in_this_turn(
     chat.wait_for("Booked.")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_trusted_later(
     terminal: type[Terminal], script: Script, project: Path
 ) -> None:
@@ -178,6 +179,7 @@ def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_truste
     chat.wait_for("harbour is trusted")
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_cuts_no_name_of_a_tool(terminal: type[Terminal], talked: str, notes: Path) -> None:
     chat = terminal("chat", "-c", "2", "--vault", str(notes), columns=40)
     chat.wait_for_prompt()

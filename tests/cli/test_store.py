@@ -199,12 +199,14 @@ def test_nothing_is_said_in_a_read_only_home_and_that_is_told(read_only: Ask, sc
     assert "is read-only: nothing can be stored" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_read_only_home_can_be_searched(read_only: Ask) -> None:
     done = read_only("conversations", "search", "boom")
     assert done.returncode == 0, done.stderr
     assert "And the boom?" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_vault_that_was_never_indexed_is_searched_in_a_read_only_home(read_only: Ask, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "Mast.md").write_text("The mast is nine metres tall.")
@@ -213,6 +215,7 @@ def test_a_vault_that_was_never_indexed_is_searched_in_a_read_only_home(read_onl
     assert "Mast.md" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_read_only_home_can_be_backed_up_elsewhere(read_only: Ask, tmp_path: Path) -> None:
     assert read_only("store", "backup", str(tmp_path / "copy.db")).returncode == 0
     assert (tmp_path / "copy.db").stat().st_size > 0

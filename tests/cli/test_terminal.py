@@ -50,6 +50,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for file in found for child in file.read_text().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ENDING)
 def test_a_program_that_is_told_to_end_takes_its_servers_with_it(
     hangs: subprocess.Popen[bytes], tmp_path: Path, which: signal.Signals

@@ -100,6 +100,7 @@ def test_what_waits_when_a_reply_is_stopped_is_told_and_can_be_taken_back(
     assert chat.code() == 0
 
 
+@pytest.mark.slow
 def test_a_command_sends_nothing_that_waits(terminal: type[Terminal], script: Script, run: Run) -> None:
     chat = terminal("chat", "-m", script({"text": "word " * 600, "delay_s": 0.1}, {"text": "Fine."}))
     chat.wait_for("› ")
@@ -130,6 +131,7 @@ def test_a_command_sends_nothing_that_waits(terminal: type[Terminal], script: Sc
     assert "second" not in str(said(run))
 
 
+@pytest.mark.slow
 def test_a_command_typed_during_a_reply_runs_after_it(terminal: type[Terminal], script: Script) -> None:
     chat = terminal("chat", "-m", script(SLOW))
     chat.wait_for("› ")

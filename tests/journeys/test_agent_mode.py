@@ -52,6 +52,7 @@ def bodies(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_reaches_its_goal(
     folder: Path, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

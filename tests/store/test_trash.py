@@ -176,6 +176,7 @@ def test_what_was_restored_meanwhile_stays(opened: Desk, monkeypatch: pytest.Mon
     assert differences(opened) == []
 
 
+@pytest.mark.slow
 def test_the_newest_message_may_go_and_numbers_may_come_again(opened: Desk) -> None:
     told(opened.conversation(), "one")
     told(opened.conversation(), "two", "three")
