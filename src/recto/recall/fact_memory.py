@@ -5,6 +5,7 @@ Everything here is synchronous and may be called from any thread.
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from recto.memory.fact import (
     EarlierText,
     FactKind,
     MemoryFact,
+    NoteReference,
     checked_text,
     fact_stems,
     guessed_kind,
@@ -133,7 +135,7 @@ class FactMemory:
 
     def _confirm(self, known: MemoryFact, text: str) -> MemoryFact:
         """Said again: the newer words count, the older are kept."""
-        if known.text == text:
+        if known.text == text or known.note:
             return known
         history = (*known.history, EarlierText(known.text, now()))
         return self._facts.change(known.number, text=text, history=history)
@@ -257,7 +259,20 @@ class FactMemory:
             seen |= {newest.number, *(each.number for each in older)}
         return list(told.values()), note
 
+    def missing(self, fact: MemoryFact) -> str:
+        """Of a fact about a note, what is no longer there: its vault, or the note itself."""
+        return missing_note(fact.note) if fact.note else ""
+
     # -- the index
+
+    @property
+    def uses_seen(self) -> int:
+        """How far the uses of notes were looked at."""
+        return self._index.uses_seen
+
+    @uses_seen.setter
+    def uses_seen(self, number: int) -> None:
+        self._index.uses_seen = number
 
     def index(self, progress: Progress | None = None) -> None:
         """Brings the index up to date now, with all vectors."""
@@ -303,10 +318,19 @@ def _share_little(one: str, other: str) -> bool:
 
 
 def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
+    if older.note:  # a note is pointed to, nothing is stated
+        return False
     if may_contradict(text, older.text):
         return True
     is_close = (hit.similarity or 0) >= CLOSE
     return is_close and not _share_little(text, older.text) and not says_same(text, older.text)
+
+
+def missing_note(note: NoteReference) -> str:
+    """What is no longer there of a note; empty where it is."""
+    if not os.path.isdir(note.vault):
+        return f"the vault {note.vault} is not there"
+    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
 
 
 def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:
