@@ -56,6 +56,11 @@ def test_what_the_message_does_not_say_is_dropped(quote: str, fact: str) -> None
         "Write a poem about my cat.",
         "def f(): return 'my name is Tom'",
         "My house is red.\n" * 9,
+        "The build fails on line 40.",
+        "Berlin is the capital of Germany.",
+        "Die Tabelle hat drei Spalten.",
+        "I love it, especially the end.",
+        "Thanks for my new password.",
     ],
 )
 def test_nothing_of_it_can_be_pointed_to(message: str) -> None:

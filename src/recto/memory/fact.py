@@ -6,6 +6,7 @@ Knows no store and no index.
 
 import hashlib
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -217,13 +218,22 @@ def may_contradict(newer: str, older: str) -> bool:
 
 def may_share_subject(one: str, other: str) -> bool:
     """Two statements with full names are about the same only if they share one: Anna Weber is not Bruno Weber."""
-    ours, theirs = _full_names(one), _full_names(other)
+    ours, theirs = (full_names(" ".join(text.split()[:SUBJECT_WORDS])) for text in (one, other))
     return not ours or not theirs or bool(ours & theirs)
 
 
-def _full_names(text: str) -> set[str]:
-    """Of the first words; scripts without capitals have none."""
-    found = _FULL_NAME.findall(" ".join(text.split()[:SUBJECT_WORDS]))
+def is_about_others(text: str, names: Collection[str]) -> bool:
+    """Whether a statement names somebody who shares a part of one of these full names, and nobody who may be meant. A
+    capital at the beginning of a sentence may have made a name longer than it is."""
+    asked, told = ([frozenset(re.split("[ -]", name)) for name in some] for some in (names, full_names(text)))
+    pairs = [(one, other) for one in asked for other in told]
+    may_be_meant = any(one <= other or other <= one for one, other in pairs)
+    return not may_be_meant and any(one & other for one, other in pairs)
+
+
+def full_names(text: str) -> set[str]:
+    """Scripts without capitals have none."""
+    found = _FULL_NAME.findall(text)
     return {name for name in found if all(word[0].isupper() for word in re.split("[ -]", name))}
 
 

@@ -32,6 +32,17 @@ MOST = 5
 _THE_USER = frozenset(
     stem for text in ("user", "users", "Nutzer Nutzerin", "usuario usuaria") for stem in fact_stems(text)
 )
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|me|my|mine|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*|je|j[’']\w+|moi|mon|ma|mes|nous|notre|nos"
+    r"|ik|mij|mijn|wij|ons|onze|jag|mig|min|mitt|mina|vi|vår\w*)\b",
+    re.IGNORECASE,
+)
+# Words that show English, German, French, Dutch or Swedish: others say "I live" in one word.
+_NAMES_PERSONS = re.compile(
+    r"\b(?:the|an?|is|are|was|has|of|to|der|die|das|den|ist|sind|hat|ein|eine|nicht|und|les?|est|sont|une|het|een|van"
+    r"|och|är|att|det)\b",
+    re.IGNORECASE,
+)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 
 
@@ -50,7 +61,9 @@ def is_worth_asking(message: str) -> bool:
 
 
 def _may_be_kept(statement: UserStatement) -> bool:
-    return statement.is_lasting and not statement.is_asked
+    """In languages that always name the first person, only what does: the rest is about the world, or the work."""
+    is_own = _FIRST_PERSON.search(statement.text) or not _NAMES_PERSONS.search(statement.text)
+    return statement.is_lasting and not statement.is_asked and bool(is_own or statement.tells)
 
 
 def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:
@@ -86,8 +99,8 @@ def _is_said(fact: str, sentence: str, message: str) -> bool:
     stems, said = fact_stems(fact) - _THE_USER, fact_stems(sentence)
     if not stems or not stems <= fact_stems(message) or 2 * len(stems & said) < len(said) or "?" in fact:
         return False
-    is_short = len(fact.split()) <= MAX_WORDS
-    return is_short and numbers_in(fact) <= numbers_in(sentence) and is_negated(fact) == is_negated(sentence)
+    can_stand = len(fact.split()) <= MAX_WORDS and not UserStatement(fact, is_asked=False).leans
+    return can_stand and numbers_in(fact) <= numbers_in(sentence) and is_negated(fact) == is_negated(sentence)
 
 
 def _plain(text: str) -> str:

@@ -79,16 +79,22 @@ _PASSING = re.compile(
     r"|would like|wondering|feeling|tired|hungry|busy|sick|late|back|ready|sure|sorry|glad|happy|afraid|stuck"
     r"|confused"
     r"|been|still|just|so|super|really|excited|amazing|awesome|great|crazy|wild|tough|okay|ok|think|guess|hope"
-    r"|feels?|felt"
+    r"|feels?|felt|again|sometimes"
     r"|reminds?|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\."
     r"|as if|you|your"
-    r"|heute|gestern|morgen früh|gerade|vielleicht|wenn|falls|möchte|müsste|könnte|würde|du|dein\w*|sie mir"
-    r"|hoy|ayer|mañana|ahora mismo|quizás?|tal vez|si|quisiera|querría|podría|usted|tu|tus)\b",
+    r"|heute|gestern|morgen früh|gerade|wieder|vielleicht|wenn|falls|möchte|müsste|könnte|würde|glaube|denke|hoffe"
+    r"|du|dein\w*|sie mir"
+    r"|hoy|ayer|mañana|ahora mismo|otra vez|quizás?|tal vez|si|quisiera|querría|podría|creo|pienso|espero|usted|tu|tus"
+    r"|aujourd[’']hui|hier|demain|peut-être|crois|pense|espère|oggi|ieri|domani|forse|credo|penso|spero"
+    r"|hoje|ontem|amanhã|talvez|acho)\b",
     re.IGNORECASE,
 )
 _LEANS = re.compile(
     r"^\W*(?:it|this|that|these|those|they|he|she|there|here|also|and|but|so|because|then|which|or|well|anyway"
-    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí)\b",
+    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí"
+    r"|thanks?|cheers|danke|gracias|merci|grazie|obrigad[oa])\b"
+    # what is spoken of is told elsewhere: "I love it"
+    r"|^\W*\w+\W+\w+\W+(?:it|this|that|them|these|those|es|das|eso|esto)\b",
     re.IGNORECASE,
 )
 # An order to the model speaks of the user's things without telling them.
@@ -98,7 +104,9 @@ _ORDERS = re.compile(
     r"|update|change|build|run|test|compare|describe|draft|send|use|imagine|pretend|consider|assume|look|read|let"
     r"|can|could|will|would|should|do|does|did|is|are|was|what|who|where|when|why|how|which|übersetz\w*|schreib\w*"
     r"|erklär\w*|zeig\w*|gib|mach"
-    r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b|^\w+:\s",
+    r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b"
+    # what stands after a colon is told, not meant
+    r"|:\s+\w",
     re.IGNORECASE,
 )
 _NOT_PROSE = re.compile(r"\w\(|^\s*(?:[>|#]|[-*+]\s|\d+[.)]\s|\w+:\s*$|https?://)|[{}<>|=]|\t| {4}")
@@ -119,7 +127,7 @@ class UserStatement(Struct, frozen=True):
     @property
     def is_lasting(self) -> bool:
         """Whether nothing in it says that it is an order, passes, or is only thought."""
-        return "!" not in self.text and not _PASSING.search(self.text) and not _ORDERS.match(self.text)
+        return "!" not in self.text and not _PASSING.search(self.text) and not _ORDERS.search(self.text)
 
     @property
     def tells(self) -> bool:

@@ -24,7 +24,9 @@ from recto.memory.fact import (
     NoteReference,
     checked_text,
     fact_stems,
+    full_names,
     guessed_kind,
+    is_about_others,
     may_contradict,
     may_share_subject,
     says_same,
@@ -46,6 +48,8 @@ COMPARED = 24
 CLOSE = 0.6
 # Scores that a fact must reach to be relevant, by words or by similarity.
 MIN_WORDS, MIN_SIMILARITY, MIN_SHARED = 0.1, 0.32, 0.5
+# The share of the best one's score that a fact without such a similarity needs: the rest would be paid for in vain.
+MIN_OF_BEST = 0.3
 # A statement with this share of its words in one sentence of a document is the document's.
 TOLD = 0.8
 # How many changed facts are indexed in one step.
@@ -236,7 +240,14 @@ class FactMemory:
         facts = self._facts.some([hit.number for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
         stems = rare or fact_stems(text)
-        near = [hit for hit in hits if hit.number in facts and _is_near(hit, stems, facts[hit.number])]
+        names = full_names(text)
+        near = [
+            hit
+            for hit in hits
+            if hit.number in facts
+            and _is_near(hit, stems, facts[hit.number])
+            and not is_about_others(facts[hit.number].text, names)
+        ]
         topics = {fact.topic for hit in near if (fact := facts[hit.number]).topic}
         about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():
@@ -303,6 +314,8 @@ def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
     holds half of them: words that many facts hold weigh nothing."""
     if (hit.similarity or 0) >= MIN_SIMILARITY:
         return True
+    if hit.score < MIN_OF_BEST:
+        return False
     shared = len(question & fact_stems(fact.text))
     return shared > 0 and (hit.word_score >= MIN_WORDS or shared >= MIN_SHARED * len(question))
 
