@@ -56,8 +56,9 @@ def proposal_order(message: str) -> str:
 
 
 def is_worth_asking(message: str) -> bool:
-    """Whether a message holds a sentence that a model may point to."""
-    return any(_may_be_kept(each) for each in own_statements(message))
+    """Whether a message holds a sentence that a model may point to; one that leans on another needs another."""
+    said = list(own_statements(message))
+    return any(_may_be_kept(each) and (len(said) > 1 or not each.leans) for each in said)
 
 
 def _may_be_kept(statement: UserStatement) -> bool:
