@@ -172,7 +172,7 @@ class Engine:
             for event in exchange.sent():
                 yield event
             self.archive.wake()  # not before: it would take turns with whatever prepares the request
-            self.learner.frequent_notes.wake(turn.context.settings)
+            self.learner.frequent_notes.wake(session, turn.context.settings)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:

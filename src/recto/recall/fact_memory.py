@@ -35,7 +35,7 @@ from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact
 from recto.memory.fact_index import FactHit, FactIndex
 from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
-from recto.search.terms import COMMON_WORDS, stem_word, topic_words
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
 from recto.store.store import Store
 from recto.toml_file import read_ordinary_file
 from recto.vault.decoding import decode_text
@@ -59,6 +59,8 @@ BATCH = 2000
 MOST_OLDER = 3
 # How many relevant facts are looked at.
 LOOKED_AT = 60
+# Letters of a word whose forms the index may confuse with other words.
+SHORT = 3
 CLOSE_TIMEOUT_S = 1.0
 
 
@@ -229,7 +231,9 @@ class FactMemory:
         hits, note = self._index.find(text, max(limit, COMPARED))
         facts = self._facts.some([hit.number for hit in hits])
         found = [
-            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because) for hit in hits if hit.number in facts
+            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because)
+            for hit in hits
+            if hit.number in facts and (hit.similarity or _holds_one_of(text, facts[hit.number].text))
         ]
         return found[:limit], note
 
@@ -337,6 +341,14 @@ def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
         return True
     is_close = (hit.similarity or 0) >= CLOSE
     return is_close and not _share_little(text, older.text) and not says_same(text, older.text)
+
+
+def _holds_one_of(question: str, text: str) -> bool:
+    """The index takes "on" for a form of "one": where all words are short, one of them must be there."""
+    asked = [word for word in words(question) if word not in STOP_WORDS] or words(question)
+    is_short = all(len(word) <= SHORT and word.isascii() for word in asked)
+    held = {form for word in words(text) for form in (word, stem_word(word))}
+    return not is_short or any(form in held for word in asked for form in word_forms(word))
 
 
 def missing_note(note: NoteReference) -> str:

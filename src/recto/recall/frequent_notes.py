@@ -18,6 +18,7 @@ from recto.settings import ContextSettings
 from recto.store.document_uses import RecentUses
 from recto.store.store import Store
 from recto.turn.document_picker import document_line
+from recto.turn.session import ChatSession
 from recto.vault.open_vaults import OpenVaults
 from recto.vault.vault_search import FoundDocument
 
@@ -39,9 +40,9 @@ class FrequentNotes:
         self._store, self._facts, self._vaults, self._home = store, facts, vaults, home
         self._worker = BackgroundWorker(self._some, "recto-notes")
 
-    def wake(self, settings: ContextSettings) -> None:
+    def wake(self, session: ChatSession, settings: ContextSettings) -> None:
         """After something may have been used."""
-        if settings.memory_integration and settings.use_facts:
+        if session.vault and settings.memory_integration and settings.use_facts:
             self._worker.wake()
 
     def of_vault(self, vault: Path, settings: ContextSettings) -> dict[str, MemoryFact]:
@@ -64,7 +65,9 @@ class FrequentNotes:
         return False
 
     def _step(self) -> bool:
-        newest, reached = self._store.document_uses.newest, self._facts.uses_seen
+        if not (newest := self._store.document_uses.newest):
+            return False
+        reached = self._facts.uses_seen
         if reached > newest:  # of another store, or of one that was emptied
             reached = 0
         last = min(newest, reached + BATCH)
