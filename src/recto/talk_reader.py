@@ -360,15 +360,20 @@ class AsyncTalkReader:
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
 
-    async def lost_facts(self) -> list[tuple[int, str]]:
-        """What is only in the archive: the words that tell it, each with the number of its message. Reads all that the
-        summary in force covers."""
+    async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
+        """What is only in the archive: the words that tell it, each with the number of its message. Reads the last so
+        many of the messages that the summary in force covers; all of them unless a limit is given."""
         from recto.summary.verification import CoveredFacts, only_archived  # compiles patterns: a tenth of a second
 
         block = await self.summary_block()
         found = await self.archived()
         covered = CoveredFacts()
-        archived = [message async for message in self.path() if not (message.compaction or found.active(message))]
+        archived: list[Message] = []
+        async for message in self.path():
+            if not (message.compaction or found.active(message)):
+                archived.append(message)
+            if len(archived) == limit:
+                break
         await asyncio.to_thread(covered.add, reversed(archived))
         return await asyncio.to_thread(only_archived, block, covered)
 
