@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.conftest import Open, Script
 
 from recto.blocking import open_desk
+from recto.cli.drawing.plans import report_lines
 from recto.desk import open_async
 from recto.errors import Invalid, RectoError
 from recto.events import Branched, PlanChanged, RunEnded, Sent
+from recto.tasks.run import FileUse
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -49,6 +53,23 @@ def test_a_goal_is_worked_on_until_its_plan_is_done(desk: Open, script: Script, 
     assert report.text == "She is called Sorrel."
     assert [each.path for each in report.files] == ["Boat.md"]
     assert [each.relative_path for each in report.references] == ["Boat.md"]
+
+
+def test_a_file_that_cannot_be_looked_at_is_told_as_a_guess(desk: Open, script: Script, notes: Path) -> None:
+    os.utime(notes / "Boat.md", (0, 0))
+    model = script(
+        call("read_document", path="Boat.md"),
+        call("write_document", path="New.md", text="x"),
+        plan(("one", "done"), outcome="done"),
+        {"text": "done"},
+    )
+    report = desk(model, notes, tools__allow_write=True).conversation().run_goal("Write a note")
+    assert [(each.path, each.is_changed, each.is_certain) for each in report.files][:1] == [("Boat.md", False, True)]
+    (notes / "New.md").unlink(missing_ok=True)
+    lines = list(report_lines(report, conversation="1"))
+    assert "looked at: Boat.md" in lines
+    gone = replace(report, files=(FileUse("elsewhere.txt", is_changed=True),))
+    assert "probably changed: elsewhere.txt" in list(report_lines(gone, conversation="1"))
 
 
 def test_messages_of_a_run_tell_run_step_and_status(desk: Open, script: Script) -> None:

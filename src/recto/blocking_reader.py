@@ -146,8 +146,8 @@ class TalkReader:
     def summary_block(self) -> Compaction:
         return self._loop.run(self._talk.summary_block())
 
-    def lost_facts(self) -> list[tuple[int, str]]:
-        return self._loop.run(self._talk.lost_facts())
+    def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
+        return self._loop.run(self._talk.lost_facts(limit))
 
     def ledger(self) -> list[tuple[int, str]]:
         return self._loop.run(self._talk.ledger())

@@ -27,7 +27,7 @@ from recto.mcp.servers import McpServers
 from recto.memory.memory_files import MemoryFiles
 from recto.providers.registry import embedding_address
 from recto.recall.archive import WAIT_FOR_USER, WAIT_IN_TURN, Archive
-from recto.recall.fact_learning import learn_from
+from recto.recall.fact_learning import FactLearner
 from recto.recall.fact_memory import FactMemory
 from recto.recall.fact_picker import FactPicker
 from recto.recall.picker import RecallPicker, recall_ahead
@@ -48,6 +48,7 @@ from recto.turn.incoming_message import OpenStreams
 from recto.turn.memory_picker import MemoryPicker, read_memory
 from recto.turn.message_tokens import count_results
 from recto.turn.messages import (
+    DRAFT,
     FirstReads,
     Given,
     StartedTurn,
@@ -77,8 +78,6 @@ if TYPE_CHECKING:
 logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
-DRAFT = "next"
-"""The id of a message that is not stored."""
 
 
 class Engine:
@@ -109,7 +108,8 @@ class Engine:
         self.passages = PassageSearch(*at, self.vaults, settings)
         self.revisions = Revisions(store, self.store_thread, self.resolve)
         self.use_tracker = UseTracker(store, self.store_thread, embedder)
-        self.document_summaries = DocumentSummaryWriter(store, self.store_thread)
+        self.document_summaries = DocumentSummaryWriter(*at, settings.references)
+        self.learner = FactLearner(self.facts, *at, self.vaults, home)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
         self.streams = OpenStreams(store, self.store_thread)
         self._checkpoints = BackgroundWorker(
@@ -172,6 +172,7 @@ class Engine:
             for event in exchange.sent():
                 yield event
             self.archive.wake()  # not before: it would take turns with whatever prepares the request
+            self.learner.frequent_notes.wake(session, turn.context.settings)
             try:
                 async with aclosing(exchange.run()) as events:  # 8 send, 9 append the reply
                     async for event in events:
@@ -183,11 +184,10 @@ class Engine:
             self.archive.wake()
             self._checkpoints.wake()
             if not exchange.calls:
-                if self.settings.references.gists:  # the reply is there: lines about long documents are written
-                    self.document_summaries.begin(session, prepared.context, prepared.citations)
+                self.document_summaries.begin(session, prepared.context, prepared.citations)
                 self._summarise_ahead(session, turn, options)
-                told = (self.facts, self.store, self.store_thread, session, prepared.message, turn)
-                async with aclosing(learn_from(*told, can_ask=can_ask)) as events:
+                learning = self.learner.learn(session, prepared.message, turn, can_ask=can_ask)
+                async with aclosing(learning) as events:
                     async for event in events:
                         yield event
                 return
@@ -208,7 +208,7 @@ class Engine:
     ) -> AsyncGenerator[Event | StepResult[tuple[PreparedTurn, Approvals]], None]:
         """From the stored message to what goes in with it. `waited`: the reply whose calls the caller had to answer."""
         self.backup.wake()
-        for event in started.events:
+        for event in (*started.events, *self.learner.untold(session)):
             yield event
         name = self.builder.model_name(session.model, options, await started.reads.agent)
         # not beside the start of a tiny model, which lets nothing else in this process run
@@ -387,12 +387,10 @@ class Engine:
         return await self._prepared(await self._input(session, None, options), message, current=None)
 
     async def close(self) -> None:
-        await self._warming.close()
-        await self.summaries_ahead.close()
+        for tasks in (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker):
+            await tasks.close()
         for each in (self.servers, self.chooser, self.archive, self.facts, self._checkpoints):
             await asyncio.to_thread(each.close)
-        await self.document_summaries.close()
-        await self.use_tracker.close()
         for last in (self.vaults, self.backup):
             await asyncio.to_thread(last.close)
         await self.builder.close()

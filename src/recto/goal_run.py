@@ -5,10 +5,12 @@ has come to is read back from the messages of the path, so that it goes on after
 """
 
 import asyncio
+import math
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,7 +28,7 @@ from recto.locations import RUNS_FOLDER
 from recto.store.store import Store
 from recto.tasks.history import begins_run, rebuilt_run, run_entry
 from recto.tasks.report import RunReport
-from recto.tasks.run import DEFAULT_STEPS, RunStatus, TaskRun
+from recto.tasks.run import DEFAULT_STEPS, FileUse, RunStatus, TaskRun
 from recto.text import clean
 from recto.turn.context import CallOptions
 from recto.turn.session import ChatSession
@@ -115,9 +117,11 @@ def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_co
 
 
 @contextmanager
-def run_lock(home: Path, conversation: str, name: str) -> Iterator[None]:
-    """One run at a time in a conversation, in all processes; the lock ends with the process that holds it."""
-    path = make_private_folder(home / RUNS_FOLDER) / conversation
+def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
+    """One run at a time in a conversation, in all processes, and on all machines where a server holds the store; the
+    lock ends with the process that holds it."""
+    going_on = Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
+    path = make_private_folder(engine.home / RUNS_FOLDER) / conversation
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         try:
             import fcntl  # not every system has it
@@ -129,9 +133,12 @@ def run_lock(home: Path, conversation: str, name: str) -> Iterator[None]:
         except OSError:
             is_ours = False
         if not is_ours:
-            raise Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
+            raise going_on
         try:
-            yield
+            with engine.store.database.hold(f"run {conversation}") as is_free:
+                if not is_free:
+                    raise going_on
+                yield
         finally:
             path.unlink(missing_ok=True)
 
@@ -213,7 +220,7 @@ class GoalRun:
             run.max_steps,
             text=next((each.text for each in reversed(messages) if each.role == "assistant" and each.text), ""),
             references=unique_references(reference for message in messages for reference in message.references),
-            files=tuple(each for each in run.files.values() if not each.is_planned),
+            files=tuple(self._files(messages[0].created if messages else "")),
             refused=tuple(run.refused),
             input=sum(usage.input for usage in usages),
             output=sum(usage.output for usage in usages),
@@ -221,6 +228,24 @@ class GoalRun:
             cost_usd=None if spent.unpriced else round(spent.cost_usd, 9),
             duration_s=round(time.monotonic() - self._began, 3),
         )
+
+    def _files(self, began: str) -> Iterator[FileUse]:
+        """What calls named, each as the disk shows it where it lies in the project or the vault."""
+        vault, start = self._session.vault, datetime.fromisoformat(began).timestamp() if began else math.inf
+        folders = [self._session.project or self._engine.folder, *([vault.root] if vault else [])]
+        for each in self._run.files.values():
+            if not each.is_planned:
+                yield each.seen(_modified(each.path, folders), start)
+
+
+def _modified(path: str, folders: Sequence[Path]) -> float | None:
+    """When a file was last changed; None for one that is not there, or elsewhere."""
+    for folder in folders:
+        with suppress(OSError, ValueError):
+            real = os.path.realpath(folder / path)
+            if Path(real).is_relative_to(os.path.realpath(folder)):
+                return os.stat(real).st_mtime
+    return None
 
 
 def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from recto.errors import RectoError
-from recto.locations import RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, STORE_FILE
+from recto.locations import FACTS_FILE, RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, STORE_FILE
 
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"
 """Sections of the file. That of the servers was there first, and keeps its name."""
-HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
+HISTORY_FILE, CRASH_FILE, KEYS_FILE, TOLD_FILE = "history", "crash.log", "keys.json", "told.json"
 
-_FILES = {TRUST_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, "config.toml", "models.toml", ".mcp.json"}
+_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, "config.toml", "models.toml", ".mcp.json"}
 _FOLDERS = ("agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -67,7 +67,8 @@ def private_home(home: Path) -> Iterator[None]:
 
 
 def _is_own(name: str) -> bool:
-    return name in _FILES or name in _FOLDERS or name.startswith((STORE_FILE, SEARCH_FILE, SOURCES_FILE))
+    databases = (STORE_FILE, SEARCH_FILE, SOURCES_FILE, FACTS_FILE)
+    return name in _FILES or name in _FOLDERS or name.startswith(databases)
 
 
 def _tighten_all(entries: Iterable[os.DirEntry[str]]) -> None:

@@ -148,3 +148,8 @@ def under_own_keys(
             unused = known if wins else name
             notes[spec.key] = f"{where}: {unused} is ignored: {names[spec.key]} is the same setting, and given too"
     return found, notes
+
+
+def variable_of(key: str) -> str:
+    """The environment variable of a setting."""
+    return "RECTO_" + key.upper().replace(".", "_")

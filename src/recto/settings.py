@@ -14,7 +14,7 @@ from typing import Any
 from recto import toml_file
 from recto.errors import Invalid
 from recto.project_access import PATHS, USER_FILE, ProjectAccess, ProjectSetting, project_file
-from recto.setting_names import OTHER_NAMES, under_own_keys
+from recto.setting_names import OTHER_NAMES, under_own_keys, variable_of
 from recto.setting_spec import Spec
 from recto.setting_spec import setting as _setting
 from recto.strategy import STRATEGIES, SUMMARIZE
@@ -73,6 +73,7 @@ class ContextSettings:
     use_user_memory: bool = _setting(True, "read the memory.md of your RECTO_HOME")
     use_facts: bool = _setting(True, "recall remembered facts, and let models that can call tools remember new ones")
     learn_facts: str = _setting("off", "learn facts from what you say; ask: after a question", among=LEARN)
+    learn_by_model: bool = _setting(True, "let the model point out the facts in what you say; off: wording decides")
     learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
     max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
@@ -315,17 +316,13 @@ def _asked(
     found: list[tuple[dict[str, Any], str]] = []
     notes: dict[str, str] = {}
     for spec in specs():
-        given = [name for key in (spec.key, *spec.also) if environment.get(name := _variable(key))]
+        given = [name for key in (spec.key, *spec.also) if environment.get(name := variable_of(key))]
         found += [({spec.key: spec.read(environment[name], name)}, name) for name in given[:1]]
         for name in given[1:]:
             notes[spec.key] = f"{name} is ignored: {given[0]} is the same setting, and given too"
     given_flags = [(key, value) for key, value in flags.items() if value is not None]
     options, doubled = under_own_keys(given_flags, _spec, "option")
     return [*found, (options, "option")], notes | doubled
-
-
-def _variable(key: str) -> str:
-    return "RECTO_" + key.upper().replace(".", "_")
 
 
 def _resolve_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -282,7 +282,7 @@ class AsyncTalk(AsyncTalkReader):
         if begun is None and self.id is None:
             goal_run.continued(None, self.name, max_steps, max_cost)
         session = await self._stored()
-        with goal_run.run_lock(self._engine.home, session.conversation, self.name):
+        with goal_run.run_lock(self._engine, session.conversation, self.name):
             run = begun or goal_run.continued(await self._last_run(), self.name, max_steps, max_cost)
             for note in notes:
                 yield note

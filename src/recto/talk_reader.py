@@ -19,6 +19,7 @@ from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import id_start, is_id
 from recto.memory.memory_files import notes_file
+from recto.recall.frequent_notes import often_used
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
 from recto.reports.transcript import (
@@ -67,6 +68,8 @@ class Wanted(TypedDict, total=False):
 PAGE = 500
 # What a conversation is about now: its user's last messages, no longer than a long question.
 LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
+# How many more documents are looked at than are suggested: one that is used often may come from behind.
+MORE = 10
 
 
 @checked_door
@@ -194,7 +197,8 @@ class AsyncTalkReader:
         return await self._engine.store_thread.do(self._engine.sources.overrides, self.id or "")
 
     async def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
-        """Documents of the vault that bear on the latest messages and were not used in this conversation yet."""
+        """Documents of the vault that bear on the latest messages and were not used in this conversation yet; those
+        that are used often elsewhere first."""
         if self.vault is None:
             raise Invalid(NO_VAULT)
         question = await self._latest_question()
@@ -218,8 +222,11 @@ class AsyncTalkReader:
         vault_search, used = self._engine.vaults.search(self.vault), {use.path for use in uses}
         vault_search.fill(progress)
         vault_search.settle(self._settings.search.timeout_s)
-        found = vault_search.find_documents(question, limit=limit + len(used))
-        return VaultHits(tuple(hit for hit in found.hits if hit.path not in used)[:limit], found.warning)
+        found = vault_search.find_documents(question, limit=limit + len(used) + MORE)
+        often = self._engine.learner.frequent_notes.of_vault(self.vault.root, self.context_settings)
+        hits = [often_used(hit, often.get(hit.path)) for hit in found.hits if hit.path not in used]
+        hits.sort(key=lambda hit: -hit.score)
+        return VaultHits(tuple(hits[:limit]), found.warning)
 
     # -- what was said
 
@@ -353,15 +360,20 @@ class AsyncTalkReader:
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
 
-    async def lost_facts(self) -> list[tuple[int, str]]:
-        """What is only in the archive: the words that tell it, each with the number of its message. Reads all that the
-        summary in force covers."""
+    async def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
+        """What is only in the archive: the words that tell it, each with the number of its message. Reads the last so
+        many of the messages that the summary in force covers; all of them unless a limit is given."""
         from recto.summary.verification import CoveredFacts, only_archived  # compiles patterns: a tenth of a second
 
         block = await self.summary_block()
         found = await self.archived()
         covered = CoveredFacts()
-        archived = [message async for message in self.path() if not (message.compaction or found.active(message))]
+        archived: list[Message] = []
+        async for message in self.path():
+            if not (message.compaction or found.active(message)):
+                archived.append(message)
+            if len(archived) == limit:
+                break
         await asyncio.to_thread(covered.add, reversed(archived))
         return await asyncio.to_thread(only_archived, block, covered)
 

@@ -50,7 +50,7 @@ def test_a_run_answers_as_json(run: Run, script: Script, notes: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["outcome"], told["steps"], told["goal"]) == ("done", 3, "Find it")
     assert [step["status"] for step in told["plan"]["steps"]] == ["done", "done"]
-    assert told["files"] == [{"path": "Welcome.md", "changed": False}]
+    assert told["files"] == [{"path": "Welcome.md", "changed": False, "certain": True}]
 
 
 def test_a_run_that_a_provider_ends_still_reports(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,9 @@ def test_summary_shows_its_marks_then_the_ledger_by_message_then_the_counts(run:
     lost = one(run("context", "summary", "--lost", "--json"))["lost"]
     assert lost == [{"number": 3, "text": "Our budget is 300 euros"}]
     assert "only one of" in run("context", "summary", "--lost", "--all").stderr
+    newest = run("context", "summary", "--lost", "--limit", "1")
+    assert "Our budget is 300 euros" not in newest.stdout
+    assert "note: of the last 1 of " in newest.stderr
 
 
 def test_where_everything_is_told_nothing_is_lost(run: Run, script: Script) -> None:

@@ -56,6 +56,24 @@ def test_everything_is_told_in_json_too(run: Run) -> None:
     assert json.loads(run("memory", "forget", "1", "--yes", "--json")) == {"forgotten": [1]}
 
 
+def test_notes_that_are_used_often_are_listed_and_one_that_is_gone_is_told(
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('[{"text": "ok"}]')
+    monkeypatch.setenv("RECTO_MODEL", f"scripted:{script}")
+    (notes / "Tides.md").write_text("# Tides\n\nWhen the harbour has water.\n")
+    for _ in range(3):
+        run("ask", "--vault", str(notes), "When is [[Tides]] right?")
+    run("vault", "suggest", "--vault", str(notes))
+    assert "[[Tides]] (Tides.md): When the harbour has water." in run("memory", "list", "--kind", "reference")
+    assert json.loads(run("memory", "show", "1", "--json"))["note"]["path"] == "Tides.md"
+    assert str(notes.resolve()) in run("memory", "show", "1")
+    (notes / "Tides.md").unlink()
+    for command in (("list",), ("search", "water in the harbour"), ("show", "1")):
+        assert "the note is not there" in run("memory", *command)
+
+
 def test_forgetting_asks_first(run: Run) -> None:
     added(run, "The code is 4711")
     assert "nothing was forgotten: --yes confirms it" in run("memory", "forget", "1", code=1)

@@ -181,7 +181,24 @@ def test_code_imports_nothing() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_looked_through_for_imports(text: str) -> None:
-    assert all(f"@{path}" in text for path in imported_paths(text))
+    assert all(path in text.replace("\\ ", " ") for path in imported_paths(text))
+
+
+def test_a_name_with_spaces_is_imported_in_quotation_marks(project: Path, put: Put) -> None:
+    text = """See @"house rules.md", @'old style.txt', @docs/my\\ notes.md, @"nowhere at all.md"; not @"decorated"."""
+    put("repo/app/web/AGENTS.md", text)
+    for name in ("house rules.md", "old style.txt", "docs/my notes.md"):
+        put(f"repo/app/web/{name}", f"text of {name}")
+    found = MemoryFiles().of_project(project)
+    assert [file.name for file in found.files] == [
+        "AGENTS.md",
+        "house rules.md",
+        "old style.txt",
+        "docs/my notes.md",
+    ]
+    assert found.notes == (
+        "the memory file nowhere at all.md, which AGENTS.md imports, is not read: it does not exist",
+    )
 
 
 def test_a_changed_file_is_read_anew(project: Path, put: Put) -> None:

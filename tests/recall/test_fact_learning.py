@@ -1,10 +1,14 @@
 """Facts that are learned by themselves after a reply, as the settings say."""
 
+import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Open, Script
 
+from recto.blocking import Desk
 from recto.events import Event, FactLearned, FactProposed
 
 OK = {"text": "ok"}
@@ -27,7 +31,7 @@ def test_nothing_is_learned_unless_it_is_switched_on(desk: Open, script: Script)
 
 
 def test_what_is_learned_is_told_and_can_be_taken_back(desk: Open, script: Script) -> None:
-    at = desk(script(OK), context__learn_facts="on")
+    at = desk(script(OK, summarizes=False), context__learn_facts="on")
     talk = at.conversation()
     assert heard(talk, SAID) == [FactLearned(1, SAID)]
     fact, user = at.facts.fact(1), talk.messages()[0]
@@ -40,14 +44,14 @@ def test_what_is_learned_is_told_and_can_be_taken_back(desk: Open, script: Scrip
 
 @pytest.mark.parametrize(("answer", "count"), [("accept", 1), ("refuse", 0), ("", 0)])
 def test_each_fact_is_asked_about(desk: Open, script: Script, answer: str, count: int) -> None:
-    at = desk(script(OK), context__learn_facts="ask")
+    at = desk(script(OK, summarizes=False), context__learn_facts="ask")
     events = heard(at.conversation(), SAID, answer)
     assert isinstance(events[0], FactProposed)
     assert (events[0].text, at.facts.count) == (SAID, count)
 
 
 def test_where_nobody_can_be_asked_nothing_is_learned(desk: Open, script: Script) -> None:
-    at = desk(script(OK), context__learn_facts="ask")
+    at = desk(script(OK, summarizes=False), context__learn_facts="ask")
     at.conversation().ask(SAID)
     assert at.facts.count == 0
 
@@ -55,13 +59,103 @@ def test_where_nobody_can_be_asked_nothing_is_learned(desk: Open, script: Script
 def test_what_a_memory_file_says_is_not_learned_again(desk: Open, script: Script, tmp_path: Any) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/memory.md").write_text("My sister Anna lives in Berlin.")
-    at = desk(script(OK), context__learn_facts="on")
+    at = desk(script(OK, summarizes=False), context__learn_facts="on")
     at.conversation().ask(SAID)
     assert at.facts.count == 0
 
 
 @pytest.mark.parametrize("switch", ["context__use_facts", "context__memory_integration"])
 def test_memory_that_is_off_learns_nothing(desk: Open, script: Script, switch: str) -> None:
-    at = desk(script(OK), context__learn_facts="on", **{switch: False})
+    at = desk(script(OK, summarizes=False), context__learn_facts="on", **{switch: False})
     at.conversation().ask(SAID)
+    assert at.facts.count == 0
+
+
+# -- by a model
+
+
+def proposing(*items: dict[str, str]) -> dict[str, Any]:
+    return {"text": f"```json\n{json.dumps(items)}\n```", "when": "facts"}
+
+
+def settled(at: Desk) -> None:
+    """Waits for what learns in the background."""
+    while at.engine.learner._tasks._tasks:
+        time.sleep(0.005)
+
+
+TRAIN = "The train to work takes me forty minutes each way."
+
+
+def test_a_model_points_out_facts_behind_the_reply_and_they_are_told_with_the_next_message(
+    desk: Open, script: Script
+) -> None:
+    item = {"quote": "takes me forty minutes", "fact": "The user's train takes forty minutes", "kind": "other"}
+    at = desk(script(OK, proposing(item), tools=False), context__learn_facts="on")
+    talk = at.conversation()
+    assert heard(talk, f"Hello. {TRAIN}") == []
+    settled(at)
+    fact = at.facts.fact(1)
+    assert (fact.text, fact.message, fact.confidence) == (TRAIN, talk.messages()[0].id, 0.8)
+    assert fact.learned_by.startswith("scripted:")
+    assert talk.messages()[0].learning_points == ("1",)
+    assert heard(talk, "What is two and two?") == [FactLearned(1, TRAIN)]
+    at.facts.forget(1)
+    assert at.facts.count == 0
+
+
+def test_what_a_model_costs_is_counted(desk: Open, script: Script) -> None:
+    model = script(OK, proposing(), prices={"input": 1000.0, "output": 1000.0})
+    at = desk(model, context__learn_facts="on")
+    at.conversation().ask(TRAIN)
+    settled(at)
+    spent = {each.name: each.cost_usd for each in at.spending("purpose")}
+    assert spent["facts"] > 0
+
+
+def test_a_question_and_a_task_cost_nothing(desk: Open, script: Script) -> None:
+    at = desk(script(OK, proposing()), context__learn_facts="on")
+    for said in ("Where does Anna live?", "Translate: my cat is black", "Fix the bug in my code.", "hi"):
+        at.conversation().ask(said)
+    settled(at)
+    assert {at.record(id).purpose for id in at.store.records.ids()} == {"reply"}
+
+
+@pytest.mark.parametrize("step", [{"text": "I found nothing."}, {"error": "unreachable"}, {"text": '{"quote": 1}'}])
+def test_where_the_model_fails_wording_decides(desk: Open, script: Script, step: dict[str, Any]) -> None:
+    at = desk(script(OK, step | {"when": "facts"}), context__learn_facts="on", reply__tries=1)
+    at.conversation().ask(SAID)
+    settled(at)
+    assert [fact.text for fact in at.facts.facts()] == [SAID]
+
+
+def test_what_the_user_asks_to_remember_waits_for_no_model(desk: Open, script: Script) -> None:
+    at = desk(script(OK, proposing()), context__learn_facts="on")
+    assert heard(at.conversation(), "Remember: the gate code is 4711.") == [FactLearned(1, "The gate code is 4711.")]
+
+
+@pytest.mark.parametrize(("answer", "count"), [("accept", 1), ("refuse", 0)])
+def test_the_user_is_asked_after_the_next_reply(desk: Open, script: Script, answer: str, count: int) -> None:
+    at = desk(script(OK, proposing({"quote": TRAIN})), context__learn_facts="ask")
+    talk = at.conversation()
+    assert heard(talk, TRAIN, answer) == []
+    settled(at)
+    assert at.facts.count == 0
+    events = heard(talk, "What is two and two?", answer)
+    assert isinstance(events[0], FactProposed)
+    assert (events[0].text, at.facts.count) == (TRAIN, count)
+
+
+def test_the_model_can_be_left_out_of_it(desk: Open, script: Script) -> None:
+    at = desk(script(OK, proposing({"quote": TRAIN})), context__learn_facts="on", context__learn_by_model=False)
+    assert heard(at.conversation(), SAID) == [FactLearned(1, SAID)]
+    assert {at.record(id).purpose for id in at.store.records.ids()} == {"reply"}
+
+
+def test_what_a_rule_says_is_not_learned_from_a_model_either(desk: Open, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home/memory.md").write_text(TRAIN)
+    at = desk(script(OK, proposing({"quote": TRAIN})), context__learn_facts="on")
+    at.conversation().ask(TRAIN)
+    settled(at)
     assert at.facts.count == 0

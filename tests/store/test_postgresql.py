@@ -1,6 +1,7 @@
 """The store in PostgreSQL: schema, tree and records behave as they do in SQLite."""
 
 import hashlib
+import json
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -10,9 +11,11 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from tests.conftest import Open, Script
 
+from recto.blocking import open_desk
 from recto.chat.blocks import Compaction, DocumentReference, References, Text
 from recto.chat.message import Message
 from recto.errors import Altered, Busy, Invalid, NotFound, StoreError, TooNew
+from recto.events import PlanChanged
 from recto.ids import new_id
 from recto.sources.source import Pick, SourceId
 from recto.store.migrations import REVISIONS
@@ -342,3 +345,34 @@ def test_the_trash_is_emptied_and_other_requests_are_still_proved(
     assert {difference for _, difference in at.verify()} == {None}
     assert [each.number for each in at.conversations()] == [2]
     assert at.conversation(talk.id[:24]).id == talk.id if talk.id else False
+
+
+def test_a_run_on_one_machine_keeps_another_from_going_on_with_it(
+    desk: Open, script: Script, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECTO_DB", url)
+    steps = [{"text": "open", "status": "active"}]
+    plan = {"tool_calls": [{"name": "update_plan", "arguments": json.dumps({"steps": steps})}]}
+    model = script(plan, {"text": "still at it " * 50, "delay_s": 0.2})
+    first = desk(model).conversation()
+    events = first.stream_goal("Do one thing")
+    next(event for event in events if isinstance(event, PlanChanged))
+    # another machine has a home of its own, and its locks do not show here
+    with open_desk(home=tmp_path / "elsewhere", project=tmp_path, model=model) as other:
+        second = other.conversation(first.id)
+        with pytest.raises(Invalid, match="a run is going on in conversation #1"):
+            second.run_goal()
+        events.close()
+        run = second.last_run()
+        assert run is not None
+        assert run.status == "stopped"
+
+
+def test_a_name_is_held_until_it_is_let_go(url: str) -> None:
+    with Store(url) as one, Store(url) as other:
+        with one.database.hold("work") as is_first, other.database.hold("work") as is_second:
+            assert (is_first, is_second) == (True, False)
+            with other.database.hold("other work") as is_free:
+                assert is_free
+        with other.database.hold("work") as is_free:
+            assert is_free

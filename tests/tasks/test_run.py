@@ -12,7 +12,7 @@ from recto.chat.message import Message
 from recto.sources.tools import CANCELLED
 from recto.tasks.history import rebuilt_run
 from recto.tasks.plan import plan_from
-from recto.tasks.run import TaskRun
+from recto.tasks.run import FileUse, TaskRun
 
 Round = tuple[ToolCall, ToolResult]
 
@@ -164,3 +164,21 @@ def _as_the_tool_says(call: ToolCall, result: ToolResult) -> ToolResult:
 def test_whatever_an_import_says_of_a_run_is_read_without_harm(entry: dict[str, object]) -> None:
     run = rebuilt_run([Message("m", "user", (Text("g"),), task_runs=(entry,))])
     assert (run.goal, run.max_steps, run.max_cost, run.status) == ("g", 20, None, "running")
+
+
+@pytest.mark.parametrize(
+    ("is_changed", "modified", "seen"),
+    [
+        (True, 200.0, (True, True)),
+        (True, 50.0, (False, True)),
+        (True, None, (True, False)),
+        (False, 200.0, (True, False)),
+        (False, 50.0, (False, True)),
+        (False, None, (False, False)),
+    ],
+)
+def test_a_file_shows_itself_whether_a_run_changed_it(
+    is_changed: bool, modified: float | None, seen: tuple[bool, bool]
+) -> None:
+    found = FileUse("a.txt", is_changed).seen(modified, began=100.0)
+    assert (found.is_changed, found.is_certain) == seen

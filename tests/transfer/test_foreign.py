@@ -445,21 +445,29 @@ def test_an_imported_conversation_goes_on(
 
 
 HOSTILE: dict[str, tuple[str, str]] = {
-    "garbage": ("\x00\x01garbage", "an object should begin here"),
-    "words": ("hello there", "an object should begin here"),
-    "a number": ("[1, 2]", "an object should begin here"),
+    "garbage": ("\x00\x01garbage", "there should be JSON, and there is something that is no text"),
+    "words": ("hello there", "conversations.json: there should be JSON, and there is “hello there”"),
+    "a number": ("[1, 2]", "item 1: there should be JSON, and there is “1, 2]”"),
     "another list": ('[{"a": 1}]', "is in no format that is known"),
     "an empty list": ("[]", "is in no format that is known"),
     "cut in an item": (json.dumps(samples.claude())[:700], "has no end, so the file was cut off"),
     "cut in a text": ('[{"role": "user", "content": "half', "has no end, so the file was cut off"),
     "cut between items": ('[{"role": "user", "content": "a"},', "the list has no end, so the file was cut off"),
-    "bad JSON": ('[{"role": "user", "content": }]', "Expecting value"),
+    "bad JSON": ('[{"role": "user", "content": }]', "message 1: it is no valid JSON (expecting value) near “"),
+    "bad JSON in a conversation": (
+        '[{"title": "Apples", "mapping": {}},\n{"title": "Pears",\n"mapping" {}}]',
+        "line 3, conversation 2 (“Pears”): it is no valid JSON",
+    ),
+    "cut in a conversation": (
+        '[{"title": "Apples", "mapping": {}}, {"title": "Pears", "mapping": {',
+        "conversation 2 (“Pears”): it has no end, so the file was cut off",
+    ),
     "something after": ('[{"role": "user", "content": "a"}] {"b": 1}', "nothing should follow here"),
     "deep": ('[{"role": "user", "content": ' + "[" * 50_000 + "]" * 50_000 + "}]", "nested too deeply"),
     "an unknown role": ('[{"role": "boss", "content": "a"}]', "message 1: the role 'boss' is unknown"),
     "no role": ('{"messages": [{"content": "a"}]}', "message 1: it has no role"),
     "a huge number": ('[{"role": "user", "content": "a", "n": ' + "9" * 5000 + "}]", "digits"),
-    "no mapping": ('[{"mapping": {}}, 5]', "an object should begin here"),
+    "no mapping": ('[{"mapping": {}}, 5]', "item 2: there should be JSON, and there is “5]”"),
     "odd messages": ('[{"uuid": "a", "chat_messages": [5]}]', "message 1: it is no object"),
     "no messageId": ('{"conversationId": "a", "messages": [{}]}', "a message has no messageId"),
 }
@@ -478,7 +486,7 @@ def test_what_is_wrong_is_told_in_one_sentence(store: Store, write: Write, what:
 def test_a_circle_of_parents_is_refused(store: Store, write: Write) -> None:
     talks = samples.chatgpt()
     talks[1]["mapping"]["ask"]["parent"] = "answer"
-    with pytest.raises(Invalid, match=r"item 2: the message \w+ comes before itself"):
+    with pytest.raises(Invalid, match=r"conversation 2 \(“Old boats”\): the message \w+ comes before itself"):
         bring(store, write(talks))
     assert store.copies.ids() == []
 

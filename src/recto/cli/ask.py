@@ -57,6 +57,7 @@ def command(
     # the command would end before these are written, and they would still cost money
     flags.setdefault("references.gists", "off")
     flags.setdefault("context.prepare_at", "0")
+    flags.setdefault("context.learn_by_model", "off")
     with options.open_desk(flags) as desk:
         talk = place(desk)
         if document:

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from recto.store.spending import SpentBy
     from recto.store_reader import SpentWithin
 
+# With how many archived messages `summary --lost` takes no more than a moment.
+LOST_MESSAGES = 500
+
 
 @click.group()
 def command() -> None:
@@ -189,8 +192,17 @@ def _compact_in_lines(talk: "Talk", keep: str) -> None:
 @click.option("--edit", is_flag=True, help="Change the text in your editor.")
 @click.option("--text", "source", metavar="FILE", help="Put the text of this file (- for stdin) in its place.")
 @click.option("--lost", is_flag=True, help="What neither summary nor ledger tells, by message.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=LOST_MESSAGES,
+    show_default=True,
+    help="With --lost: look at the last N archived messages.",
+)
 @options.as_json_option
-def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, as_json: bool) -> None:
+def summary(
+    id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, limit: int, as_json: bool
+) -> None:
     """Show the summary that stands for what is archived, its ledger and its numbers; or change it.
 
     Example: recto context summary --lost
@@ -200,7 +212,7 @@ def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, l
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if lost:
-            _tell_lost(talk, as_json=as_json)
+            _tell_lost(talk, limit, as_json=as_json)
             return
         blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [talk.summary_block()]
         if edit or source is not None:
@@ -258,8 +270,10 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
         show.say(f"\n{counts}.")
 
 
-def _tell_lost(talk: "Talk", *, as_json: bool) -> None:
-    found = talk.lost_facts()
+def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
+    found, archived = talk.lost_facts(limit), talk.summary_block().messages_archived
+    if archived > limit:
+        show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
     if as_json:
         items = [{"number": number, "text": text} for number, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})

@@ -12,11 +12,15 @@ from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recto.blocking import Desk
     from recto.memory.fact import MemoryFact
     from recto.recall.fact_memory import LearnedFact, RelevantFact
 
 KINDS = ("preference", "person", "project", "decision", "reference", "other")
 kind_option = click.option("--kind", type=click.Choice(KINDS), help="What kind of fact it is.")
+NOTHING: "Mapping[int, str]" = {}
 NUMBER = click.argument("number", type=click.IntRange(1))
 
 
@@ -78,13 +82,13 @@ def list_facts(kind: Any, limit: int, everything: bool, as_json: bool) -> None:
     """
     with options.open_desk() as desk:
         found = desk.facts.facts(kind, replaced=everything, limit=None if everything else limit)
-        total = desk.facts.count
+        total, missing = desk.facts.count, missing_notes(desk, found)
     if as_json:
         from recto.memory.fact_files import fact_to_json  # only where facts are
 
         show.emit({"facts": [fact_to_json(fact) for fact in found], "total": total})
         return
-    for line in fact_rows(found):
+    for line in fact_rows(found, missing):
         show.say(line)
     if not found:
         show.note("nothing is remembered yet; `recto memory add TEXT` begins")
@@ -93,9 +97,15 @@ def list_facts(kind: Any, limit: int, everything: bool, as_json: bool) -> None:
         show.note(f"{len(found)} of {total:,}; {more}")
 
 
-def fact_rows(facts: Iterable["MemoryFact"]) -> Iterator[str]:
+def missing_notes(desk: "Desk", facts: Iterable["MemoryFact"]) -> "Mapping[int, str]":
+    """By number, what is gone of the notes that facts are about."""
+    return {fact.number: gone for fact in facts if (gone := desk.facts.missing(fact))}
+
+
+def fact_rows(facts: Iterable["MemoryFact"], missing: "Mapping[int, str]" = NOTHING) -> Iterator[str]:
     for fact in facts:
-        more = f"  (replaced by {fact.replaced_by})" if fact.replaced_by else ""
+        gone = missing.get(fact.number)
+        more = f"  (replaced by {fact.replaced_by})" if fact.replaced_by else f"  ({gone})" if gone else ""
         yield f"{fact.number:>5}  {fact.day}  {fact.kind:<10}  {fact.text}{more}"
 
 
@@ -110,12 +120,14 @@ def search(words: tuple[str, ...], limit: int, as_json: bool) -> None:
     """
     with options.open_desk() as desk:
         found, note = desk.facts.search(" ".join(words), limit)
+        missing = missing_notes(desk, (each.fact for each in found))
     if as_json:
         show.emit({"facts": [_scored(each) for each in found], "note": note})
         return
     for each in found:
         show.say(f"{each.fact.number:>5}  {each.score:.2f}  {each.fact.text}")
-        show.say(f"{'':>5}  {each.because}", dim=True)
+        gone = missing.get(each.fact.number)
+        show.say(f"{'':>5}  {each.because}{f'; {gone}' if gone else ''}", dim=True)
     if not found:
         show.note("nothing was found")
     if note:
@@ -140,6 +152,7 @@ def show_fact(number: int, as_json: bool) -> None:
     with options.open_desk() as desk:
         fact = desk.facts.fact(number)
         others = [other for other in desk.facts.about(fact) if other.number != number]
+        gone = desk.facts.missing(fact)
     if as_json:
         from recto.memory.fact_files import fact_to_json  # only where facts are
 
@@ -147,6 +160,8 @@ def show_fact(number: int, as_json: bool) -> None:
         return
     for name, value in fact_facts(fact, others):
         show.say(f"{name:<12}{value}")
+    if gone:
+        show.note(gone)
 
 
 def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"]) -> Iterator[tuple[str, str]]:
@@ -156,6 +171,8 @@ def fact_facts(fact: "MemoryFact", others: Iterable["MemoryFact"]) -> Iterator[t
     yield "learned", learned + (f", from message {fact.message}" if fact.message else "")
     used = f"{show.counted(fact.uses, 'time')}, last {show.when(fact.last_used)}" if fact.last_used else "never"
     yield "used", used
+    if fact.note:
+        yield "vault", fact.note.vault
     if fact.confidence < 1:
         yield "confidence", f"{fact.confidence:.0%}"
     if fact.replaced_by:

@@ -4,7 +4,9 @@ Two statements are compared by their words: whether they say the same, and wheth
 Knows no store and no index.
 """
 
+import hashlib
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -28,6 +30,31 @@ class EarlierText(Struct, frozen=True):
     """When another text took its place."""
 
 
+class NoteReference(Struct, frozen=True):
+    """A note that is used often."""
+
+    vault: str
+    """The folder that the path is relative to."""
+    path: str
+    link: str
+    summary: str = ""
+    """What it is about, in one line."""
+
+    @property
+    def text(self) -> str:
+        """As a fact tells it."""
+        return f"{self.link} ({self.path}){f': {self.summary}' if self.summary else ''}"
+
+    @property
+    def key(self) -> str:
+        return note_key(self.vault, self.path)
+
+
+def note_key(vault: str, path: str) -> str:
+    """Tells notes apart without holding their names."""
+    return hashlib.sha256(f"{vault}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class MemoryFact(Struct, frozen=True):
     number: int
     """What people call it by."""
@@ -48,6 +75,8 @@ class MemoryFact(Struct, frozen=True):
     """Shared by facts about the same thing, of which the newer may contradict the older: the number of the first."""
     history: tuple[EarlierText, ...] = ()
     """What it said before, the oldest first."""
+    note: NoteReference | None = None
+    """The note that it points to: `uses` and `last_used` are those of the note."""
 
     @property
     def day(self) -> str:
@@ -166,7 +195,7 @@ def fact_stems(text: str) -> frozenset[str]:
 
 def says_same(one: str, other: str) -> bool:
     """Whether two statements say the same in nearly the same words."""
-    if set(_NUMBER.findall(one)) != set(_NUMBER.findall(other)) or _is_negated(one) != _is_negated(other):
+    if numbers_in(one) != numbers_in(other) or is_negated(one) != is_negated(other):
         return False
     ours, theirs = fact_stems(one), fact_stems(other)
     if not ours or not theirs:
@@ -189,13 +218,22 @@ def may_contradict(newer: str, older: str) -> bool:
 
 def may_share_subject(one: str, other: str) -> bool:
     """Two statements with full names are about the same only if they share one: Anna Weber is not Bruno Weber."""
-    ours, theirs = _full_names(one), _full_names(other)
+    ours, theirs = (full_names(" ".join(text.split()[:SUBJECT_WORDS])) for text in (one, other))
     return not ours or not theirs or bool(ours & theirs)
 
 
-def _full_names(text: str) -> set[str]:
-    """Of the first words; scripts without capitals have none."""
-    found = _FULL_NAME.findall(" ".join(text.split()[:SUBJECT_WORDS]))
+def is_about_others(text: str, names: Collection[str]) -> bool:
+    """Whether a statement names somebody who shares a part of one of these full names, and nobody who may be meant. A
+    capital at the beginning of a sentence may have made a name longer than it is."""
+    asked, told = ([frozenset(re.split("[ -]", name)) for name in some] for some in (names, full_names(text)))
+    pairs = [(one, other) for one in asked for other in told]
+    may_be_meant = any(one <= other or other <= one for one, other in pairs)
+    return not may_be_meant and any(one & other for one, other in pairs)
+
+
+def full_names(text: str) -> set[str]:
+    """Scripts without capitals have none."""
+    found = _FULL_NAME.findall(text)
     return {name for name in found if all(word[0].isupper() for word in re.split("[ -]", name))}
 
 
@@ -207,5 +245,9 @@ def _topic_stems(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(topical))
 
 
-def _is_negated(text: str) -> bool:
+def numbers_in(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
+
+
+def is_negated(text: str) -> bool:
     return _NEGATION.search(text) is not None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from recto.errors import Invalid
 from recto.memory.fact import FACT_KINDS, FactKind, MemoryFact, checked_text
@@ -115,6 +116,7 @@ def fact_to_json(fact: MemoryFact) -> dict[str, Any]:
         "replaced_by": fact.replaced_by,
         "topic": fact.topic,
         "history": [{"text": each.text, "until": each.until} for each in fact.history],
+        **({"note": asdict(fact.note)} if fact.note else {}),
     }
 
 

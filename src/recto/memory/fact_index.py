@@ -15,7 +15,7 @@ from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import IndexItem, Passage
 
 PARTITION = "facts"
-_REVISION = "revision"
+_REVISION, _USES_SEEN = "revision", "uses seen"
 # How many changed facts are indexed in one transaction, and how many a search waits for.
 BATCH, FEW = 2000, 4000
 # A fact without a word of the question needs this similarity: an answer in other words reaches more.
@@ -100,6 +100,15 @@ class FactIndex:
             for passage in passages
             if passage.item in facts
         }
+
+    @property
+    def uses_seen(self) -> int:
+        """How many uses of notes were looked at to find those that are used often."""
+        return int(self._index.keywords.mark(_USES_SEEN) or 0)
+
+    @uses_seen.setter
+    def uses_seen(self, number: int) -> None:
+        self._index.keywords.add({}, {_USES_SEEN: str(number)})
 
     def make_vectors(self, progress: Progress | None = None) -> None:
         self._index.make_vectors(progress)

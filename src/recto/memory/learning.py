@@ -4,7 +4,10 @@ their people, their work and their wishes. Rather too little: junk is worse than
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from recto.search.passages import split_sentences
+from recto.search.terms import UNSPACED_RUN
 from recto.vault.links import mask_code
 
 # What is longer was pasted, or is a task.
@@ -76,16 +79,22 @@ _PASSING = re.compile(
     r"|would like|wondering|feeling|tired|hungry|busy|sick|late|back|ready|sure|sorry|glad|happy|afraid|stuck"
     r"|confused"
     r"|been|still|just|so|super|really|excited|amazing|awesome|great|crazy|wild|tough|okay|ok|think|guess|hope"
-    r"|feels?|felt"
+    r"|feels?|felt|again|sometimes"
     r"|reminds?|maybe|perhaps|might|could|would|should|if|suppose|imagine|pretend|let[’']s say|for example|e\.g\."
     r"|as if|you|your"
-    r"|heute|gestern|morgen früh|gerade|vielleicht|wenn|falls|möchte|müsste|könnte|würde|du|dein\w*|sie mir"
-    r"|hoy|ayer|mañana|ahora mismo|quizás?|tal vez|si|quisiera|querría|podría|usted|tu|tus)\b",
+    r"|heute|gestern|morgen früh|gerade|wieder|vielleicht|wenn|falls|möchte|müsste|könnte|würde|glaube|denke|hoffe"
+    r"|du|dein\w*|sie mir"
+    r"|hoy|ayer|mañana|ahora mismo|otra vez|quizás?|tal vez|si|quisiera|querría|podría|creo|pienso|espero|usted|tu|tus"
+    r"|aujourd[’']hui|hier|demain|peut-être|crois|pense|espère|oggi|ieri|domani|forse|credo|penso|spero"
+    r"|hoje|ontem|amanhã|talvez|acho)\b",
     re.IGNORECASE,
 )
 _LEANS = re.compile(
     r"^\W*(?:it|this|that|these|those|they|he|she|there|here|also|and|but|so|because|then|which|or|well|anyway"
-    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí)\b",
+    r"|yes|no|ok|okay|es|das|dies\w*|er|auch|und|aber|weil|dann|ja|nein|eso|esto|y|pero|también|sí"
+    r"|thanks?|cheers|danke|gracias|merci|grazie|obrigad[oa])\b"
+    # what is spoken of is told elsewhere: "I love it"
+    r"|^\W*\w+\W+\w+\W+(?:it|this|that|them|these|those|es|das|eso|esto)\b",
     re.IGNORECASE,
 )
 # An order to the model speaks of the user's things without telling them.
@@ -95,14 +104,39 @@ _ORDERS = re.compile(
     r"|update|change|build|run|test|compare|describe|draft|send|use|imagine|pretend|consider|assume|look|read|let"
     r"|can|could|will|would|should|do|does|did|is|are|was|what|who|where|when|why|how|which|übersetz\w*|schreib\w*"
     r"|erklär\w*|zeig\w*|gib|mach"
-    r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b|^\w+:\s",
+    r"|such\w*|prüf\w*|hilf|traduc\w*|escrib\w*|explic\w*|muestr\w*|dame|haz|busc\w*|revis\w*|ayúda\w*)\b"
+    # what stands after a colon is told, not meant
+    r"|:\s+\w",
     re.IGNORECASE,
 )
 _NOT_PROSE = re.compile(r"\w\(|^\s*(?:[>|#]|[-*+]\s|\d+[.)]\s|\w+:\s*$|https?://)|[{}<>|=]|\t| {4}")
 
 
-def learnable(text: str) -> Iterator[str]:
-    """The statements of a user's message that are worth remembering, word for word."""
+class UserStatement(Struct, frozen=True):
+    """A sentence of a user's message that is the user's own and may be worth remembering."""
+
+    text: str
+    is_asked: bool
+    """Whether the user asks for it to be remembered."""
+
+    @property
+    def leans(self) -> bool:
+        """Whether it cannot be understood alone."""
+        return _LEANS.match(self.text) is not None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether nothing in it says that it is an order, passes, or is only thought."""
+        return "!" not in self.text and not _PASSING.search(self.text) and not _ORDERS.search(self.text)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it tells something lasting, and begins with it: what comes later in one is said in passing."""
+        return self.is_lasting and _TOLD.match(_GREETING.sub("", self.text)) is not None
+
+
+def own_statements(text: str) -> Iterator[UserStatement]:
+    """The user's own sentences: no questions, no code, tables or quotations, nothing of a text that was pasted."""
     if len(text) > MAX_CHARS or text.count("\n") >= MAX_LINES or '"' in text or "“" in text or "„" in text:
         return
     for line in mask_code(text).splitlines():
@@ -111,16 +145,17 @@ def learnable(text: str) -> Iterator[str]:
         for sentence in split_sentences(line):
             asked = _ASKED.match(sentence)
             said = (asked.group("said") or asked.group("own") if asked else sentence).strip()
-            words = len(said.split())
-            if not MIN_WORDS <= words <= MAX_WORDS or said.endswith(("?", "…", ":")) or _LEANS.match(said):
-                continue
-            if asked or _tells(said):
-                yield said[0].upper() + said[1:]
+            if MIN_WORDS <= _word_count(said) <= MAX_WORDS and not said.endswith(("?", "？", "…", ":")):
+                yield UserStatement(said[0].upper() + said[1:], asked is not None)
 
 
-def _tells(said: str) -> bool:
-    """Whether a sentence tells something lasting, and begins with it: what comes later in one is said in passing."""
-    told = _TOLD.match(_GREETING.sub("", said))
-    if told is None or "!" in said:
-        return False
-    return not _PASSING.search(said) and not _ORDERS.match(said)
+def _word_count(text: str) -> int:
+    """Scripts without spaces have about two characters to a word."""
+    return len(text.split()) + sum(map(len, UNSPACED_RUN.findall(text))) // 2
+
+
+def learnable(text: str) -> Iterator[str]:
+    """The statements of a user's message that are worth remembering, word for word."""
+    for each in own_statements(text):
+        if not each.leans and (each.is_asked or each.tells):
+            yield each.text

@@ -5,10 +5,12 @@ A project's files are found from its folder upwards to the root of its repositor
 have put there. A problem is a sentence; the other files are used.
 """
 
+import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +18,7 @@ from msgspec import Struct
 
 from recto.errors import Invalid
 from recto.file_cache import FileCache, stat_file
+from recto.home_files import TOLD_FILE, read_json, write_json
 from recto.text import clean
 from recto.vault.decoding import decode_text
 from recto.vault.document import Document
@@ -29,7 +32,9 @@ MAX_DEPTH = 5
 """How far imports are followed from file to file."""
 MAX_FILES = 50
 _IMPORT = re.compile(
-    r"(?<![\w@/.`\\])@((?:~|\.{1,2})?/?[\w.-][\w./-]*?\.\w{1,8}|(?:~|\.{1,2})?/[\w./-]+)(?=[.,;:!?)\]'\"]*(?:\s|$))"
+    r"(?<![\w@/.`\\])@(?:(?P<path>(?:~|\.{1,2})?/?[\w.-](?:[\w./-]|\\ )*?\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w./-]|\\ )+)"
+    # a name with spaces stands in quotation marks, or with a backslash before each
+    r"(?=[.,;:!?)\]'\"]*(?:\s|$))|(?P<mark>[\"'])(?P<quoted>[^\"'\n\0]{1,200})(?P=mark))"
 )
 # What else has an @ and a dot, such as a decorator, is meant as an import only if there is such a file.
 _TEXT_SUFFIXES = (".md", ".mdc", ".markdown", ".txt", ".rst")
@@ -74,6 +79,22 @@ class FoundMemory(Struct, frozen=True):
 
 
 NO_MEMORY = FoundMemory()
+# How many projects' notes are known to have been shown.
+MOST_TOLD = 200
+
+
+def untold_notes(home: Path, project: Path, files: Sequence[MemoryFile], notes: Sequence[str]) -> Sequence[str]:
+    """Notes that were not shown yet for these files as they are now; they count as shown from now on."""
+    if not os.path.isdir(project):  # that it is gone concerns each of its conversations
+        return notes
+    told = read_json(home / TOLD_FILE)
+    texts = (*notes, *(each.text for each in files))
+    state = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+    if told.pop(str(project), None) == state:
+        return ()
+    with suppress(OSError):  # then they are shown once more
+        write_json(home / TOLD_FILE, dict([*told.items()][-MOST_TOLD:]) | {str(project): state})
+    return notes
 
 
 class MemoryFiles:
@@ -178,10 +199,11 @@ def _parse(path: str, raw: bytes | str) -> tuple[str, str]:
 
 
 def imported_paths(text: str) -> Iterator[str]:
-    """The paths that a text imports: `@docs/style.md`, `@./notes.txt`, not in code. A word such as `@angular` or
-    `@scope/package` is none."""
+    """The paths that a text imports: `@docs/style.md`, `@./notes.txt`, `@"house rules.md"`, not in code. A word such as
+    `@angular` or `@scope/package` is none."""
     if "@" in text:
-        yield from dict.fromkeys(found.group(1) for found in _IMPORT.finditer(mask_code(text)))
+        found = _IMPORT.finditer(mask_code(text))
+        yield from dict.fromkeys(each["quoted"] or each["path"].replace("\\ ", " ") for each in found)
 
 
 def project_folders(project: Path) -> list[Path]:

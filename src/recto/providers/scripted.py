@@ -7,7 +7,7 @@ summaries, "tools": false for one that cannot call tools, "one_slot": true for o
     {"text": …, "tool_calls": [{"name", "arguments", "id"}]}     either or both; "thinking" may come before
     {"error": "overflow" | "rate_limited" | "unreachable"}       after its "text", or the first "after" words of it
 and may also have
-    "when"      "reply", "summary", "ahead" or "gist": answers requests of that purpose only
+    "when"      "reply", "summary", "ahead", "gist" or "facts": answers requests of that purpose only
     "usage"     the reported usage, or null; by default our own count. An object with any of "input", "output",
                 "cache_read", "cache_write" and "reasoning"
     "finish"    the reported finish reason: "length", "refusal", any word; by default "tool_calls" or "stop"

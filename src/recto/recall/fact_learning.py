@@ -1,19 +1,31 @@
-"""Learning by itself: after a reply, what the user said of lasting things becomes facts, or is proposed."""
+"""FactLearner: after a reply, what the user said of lasting things becomes facts, or is proposed.
+
+A model says in the background which sentences these are, and nobody waits for it: what it found is told with the next
+message. Without such a model, or where it fails, wording decides, at once.
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from pathlib import Path
 
 from recto.chat.message import Message
-from recto.concurrency import StoreThread
+from recto.concurrency import StoreThread, TaskSet
 from recto.errors import RectoError
 from recto.events import Event, FactLearned, FactProposed, Noticed, Unanswered
-from recto.memory.learning import learnable
+from recto.memory.fact_proposals import ProposedFact, is_worth_asking, proposal_order, supported_facts
+from recto.memory.learning import learnable, own_statements
 from recto.recall.fact_memory import FactMemory, is_told_by
+from recto.recall.frequent_notes import FrequentNotes
 from recto.settings import ContextSettings
 from recto.store.store import Store
 from recto.turn.assembly import Turn
+from recto.turn.context import TurnContext
+from recto.turn.preamble import build_preamble
 from recto.turn.session import ChatSession
+from recto.turn.side_call import SideCall, call_model, count_texts
+from recto.vault.open_vaults import OpenVaults
+from recto.window.request import Parameters
 
 log = logging.getLogger(__name__)
 
@@ -21,50 +33,118 @@ ASK, ON = "ask", "on"
 LEARNED_BY = "Recto"
 CONFIDENCE = 0.8
 """Nobody asked for it to be remembered."""
+MOST_TOKENS, TIMEOUT_S = 600, 60.0
 
 
-async def learn_from(
-    memory: FactMemory,
-    store: Store,
-    store_thread: StoreThread,
-    session: ChatSession,
-    message: Message,
-    turn: Turn,
-    *,
-    can_ask: bool,
-) -> AsyncGenerator[Event, None]:
-    """Learns from the message of a turn that is over, as the settings say. Nothing that goes wrong here ends a turn."""
-    settings = turn.context.settings
-    if not _may_learn(settings, can_ask):
-        return
-    statements = [text for text in learnable(message.text) if not is_told_by(text, _sources(turn), [])]
-    for text in statements:
-        if settings.learn_facts == ASK and not await asyncio.to_thread(_is_news, memory, text):
-            continue
-        if settings.learn_facts == ASK:
-            proposed = FactProposed(text)
-            yield proposed
-            if not await _accepted(proposed):
-                continue
+class FactLearner:
+    def __init__(
+        self, memory: FactMemory, store: Store, store_thread: StoreThread, vaults: OpenVaults, home: Path
+    ) -> None:
+        self._memory, self._store, self._store_thread = memory, store, store_thread
+        self.frequent_notes = FrequentNotes(store, memory, vaults, home)
+        self._tasks = TaskSet()
+        self._untold: dict[str, list[Event]] = {}
+        """By conversation, what was learned in the background."""
+        self._proposed: dict[str, list[tuple[ProposedFact, str, str]]] = {}
+        """By conversation, what the user is asked about after the next reply, with its message and model."""
+
+    def untold(self, session: ChatSession) -> Sequence[Event]:
+        """What was learned since the last message."""
+        return self._untold.pop(session.conversation, ())
+
+    async def learn(
+        self, session: ChatSession, message: Message, turn: Turn, *, can_ask: bool
+    ) -> AsyncGenerator[Event, None]:
+        """Learns from the message of a turn that is over, as the settings say. Nothing that goes wrong here ends a
+        turn."""
+        settings = turn.context.settings
+        if not _may_learn(settings, can_ask):
+            return
+        found = [(each, at, model) for each, at, model in self._proposed.pop(session.conversation, ())]
+        said = message.text
+        if settings.learn_by_model and _can_propose(turn.context):
+            texts = [each.text for each in own_statements(said) if each.is_asked and not each.leans]
+            if is_worth_asking(said):
+                self._tasks.begin(self._propose(session, message, turn))
+        else:
+            texts = list(learnable(said))
+        found += [(ProposedFact(text), message.id, LEARNED_BY) for text in _own(texts, turn)]
+        async for event in self._take(session, found, asks=settings.learn_facts == ASK):
+            yield event
+
+    async def _take(
+        self, session: ChatSession, found: Iterable[tuple[ProposedFact, str, str]], *, asks: bool
+    ) -> AsyncGenerator[Event, None]:
+        for fact, message, learned_by in found:
+            if asks:
+                if not await asyncio.to_thread(self._is_news, fact.text):
+                    continue
+                proposed = FactProposed(fact.text)
+                yield proposed
+                if not await _accepted(proposed):
+                    continue
+            try:
+                learned = await asyncio.to_thread(
+                    self._memory.learn,
+                    fact.text,
+                    fact.kind,
+                    learned_by=learned_by,
+                    conversation=session.conversation,
+                    message=message,
+                    confidence=CONFIDENCE,
+                )
+                await self._store_thread.do(self._store.tree.learn, message, [str(learned.fact.number)])
+            except RectoError as why:
+                yield Noticed(f"not remembered: {why.message}")
+                return
+            except Exception as why:  # the reply is there, whatever goes wrong here
+                log.exception("learning from a message failed")
+                yield Noticed(f"nothing was remembered ({type(why).__name__}: {why})")
+                return
+            if learned.is_new:
+                yield FactLearned(learned.fact.number, learned.fact.text)
+
+    async def _propose(self, session: ChatSession, message: Message, turn: Turn) -> None:
+        """Background work: asks the model, checks what it says, and learns it or keeps it for a question."""
         try:
-            learned = await asyncio.to_thread(
-                memory.learn,
-                text,
-                learned_by=LEARNED_BY,
-                conversation=session.conversation,
-                message=message.id,
-                confidence=CONFIDENCE,
-            )
-            await store_thread.do(store.tree.learn, message.id, [str(learned.fact.number)])
+            facts = await self._asked(session, message, turn.context)
         except RectoError as why:
-            yield Noticed(f"not remembered: {why.message}")
+            log.info("no facts were proposed: %s", why.message)
+            facts = None
+        except Exception:
+            log.exception("proposing facts failed")
             return
-        except Exception as why:  # the reply is there, whatever goes wrong here
-            log.exception("learning from a message failed")
-            yield Noticed(f"nothing was remembered ({type(why).__name__}: {why})")
+        if facts is None:
+            facts = [ProposedFact(each.text) for each in own_statements(message.text) if each.tells and not each.leans]
+        own, model = set(_own([fact.text for fact in facts], turn)), turn.context.model.name
+        found = [(fact, message.id, model) for fact in facts if fact.text in own]
+        if turn.context.settings.learn_facts == ASK:
+            self._proposed.setdefault(session.conversation, []).extend(found)
             return
-        if learned.is_new:
-            yield FactLearned(learned.fact.number, learned.fact.text)
+        async for event in self._take(session, found, asks=False):
+            self._untold.setdefault(session.conversation, []).append(event)
+
+    async def _asked(self, session: ChatSession, message: Message, context: TurnContext) -> list[ProposedFact] | None:
+        preamble = await build_preamble(context.token_cache, Parameters())
+        order = (await count_texts(context, [proposal_order(message.text)]))[0]
+        question = SideCall(context, preamble, (), order, "which facts the message states", MOST_TOKENS)
+        if not question.fits:
+            return None
+        answer = await call_model(
+            question, self._store, self._store_thread, session, message.id, TIMEOUT_S, purpose="facts"
+        )
+        return supported_facts(answer.text, message.text)
+
+    def _is_news(self, text: str) -> bool:
+        try:
+            return self._memory.known(text) is None
+        except RectoError:
+            return True
+
+    async def close(self) -> None:
+        """Drops what is not proposed yet."""
+        await self._tasks.close()
+        await asyncio.to_thread(self.frequent_notes.close)
 
 
 def _may_learn(settings: ContextSettings, can_ask: bool) -> bool:
@@ -73,18 +153,18 @@ def _may_learn(settings: ContextSettings, can_ask: bool) -> bool:
     return settings.learn_facts == ON or (settings.learn_facts == ASK and can_ask)
 
 
-def _sources(turn: Turn) -> list[str]:
-    """What the window told that the user did not say: rules, memory, documents, facts."""
+def _can_propose(context: TurnContext) -> bool:
+    """A weak model would propose junk, and one that answers one request at a time would keep the next message
+    waiting."""
+    return context.model.summarizes and not context.model.one_slot
+
+
+def _own(texts: Iterable[str], turn: Turn) -> list[str]:
+    """Without what the window told and the user only repeats: rules, memory, documents, facts."""
     instructed = turn.preamble.instructed
-    texts = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
-    return [*texts, *(item.text for item, _ in turn.current.inserts)]
-
-
-def _is_news(memory: FactMemory, text: str) -> bool:
-    try:
-        return memory.known(text) is None
-    except RectoError:
-        return True
+    sources = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
+    sources += [item.text for item, _ in turn.current.inserts]
+    return [text for text in texts if not is_told_by(text, sources, [])]
 
 
 async def _accepted(proposed: FactProposed) -> bool:

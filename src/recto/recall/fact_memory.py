@@ -5,6 +5,7 @@ Everything here is synchronous and may be called from any thread.
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +21,12 @@ from recto.memory.fact import (
     EarlierText,
     FactKind,
     MemoryFact,
+    NoteReference,
     checked_text,
     fact_stems,
+    full_names,
     guessed_kind,
+    is_about_others,
     may_contradict,
     may_share_subject,
     says_same,
@@ -31,7 +35,7 @@ from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact
 from recto.memory.fact_index import FactHit, FactIndex
 from recto.search.hybrid_index import OpenEmbedder, Progress
 from recto.search.passages import split_sentences
-from recto.search.terms import COMMON_WORDS, stem_word, topic_words
+from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
 from recto.store.store import Store
 from recto.toml_file import read_ordinary_file
 from recto.vault.decoding import decode_text
@@ -44,6 +48,8 @@ COMPARED = 24
 CLOSE = 0.6
 # Scores that a fact must reach to be relevant, by words or by similarity.
 MIN_WORDS, MIN_SIMILARITY, MIN_SHARED = 0.1, 0.32, 0.5
+# The share of the best one's score that a fact without such a similarity needs: the rest would be paid for in vain.
+MIN_OF_BEST = 0.3
 # A statement with this share of its words in one sentence of a document is the document's.
 TOLD = 0.8
 # How many changed facts are indexed in one step.
@@ -53,6 +59,8 @@ BATCH = 2000
 MOST_OLDER = 3
 # How many relevant facts are looked at.
 LOOKED_AT = 60
+# Letters of a word whose forms the index may confuse with other words.
+SHORT = 3
 CLOSE_TIMEOUT_S = 1.0
 
 
@@ -133,7 +141,7 @@ class FactMemory:
 
     def _confirm(self, known: MemoryFact, text: str) -> MemoryFact:
         """Said again: the newer words count, the older are kept."""
-        if known.text == text:
+        if known.text == text or known.note:
             return known
         history = (*known.history, EarlierText(known.text, now()))
         return self._facts.change(known.number, text=text, history=history)
@@ -223,7 +231,9 @@ class FactMemory:
         hits, note = self._index.find(text, max(limit, COMPARED))
         facts = self._facts.some([hit.number for hit in hits])
         found = [
-            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because) for hit in hits if hit.number in facts
+            RelevantFact(facts[hit.number], round(hit.score, 2), hit.because)
+            for hit in hits
+            if hit.number in facts and (hit.similarity or _holds_one_of(text, facts[hit.number].text))
         ]
         return found[:limit], note
 
@@ -234,7 +244,14 @@ class FactMemory:
         facts = self._facts.some([hit.number for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
         stems = rare or fact_stems(text)
-        near = [hit for hit in hits if hit.number in facts and _is_near(hit, stems, facts[hit.number])]
+        names = full_names(text)
+        near = [
+            hit
+            for hit in hits
+            if hit.number in facts
+            and _is_near(hit, stems, facts[hit.number])
+            and not is_about_others(facts[hit.number].text, names)
+        ]
         topics = {fact.topic for hit in near if (fact := facts[hit.number]).topic}
         about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():
@@ -257,7 +274,20 @@ class FactMemory:
             seen |= {newest.number, *(each.number for each in older)}
         return list(told.values()), note
 
+    def missing(self, fact: MemoryFact) -> str:
+        """Of a fact about a note, what is no longer there: its vault, or the note itself."""
+        return missing_note(fact.note) if fact.note else ""
+
     # -- the index
+
+    @property
+    def uses_seen(self) -> int:
+        """How far the uses of notes were looked at."""
+        return self._index.uses_seen
+
+    @uses_seen.setter
+    def uses_seen(self, number: int) -> None:
+        self._index.uses_seen = number
 
     def index(self, progress: Progress | None = None) -> None:
         """Brings the index up to date now, with all vectors."""
@@ -288,6 +318,8 @@ def _is_near(hit: FactHit, question: frozenset[str], fact: MemoryFact) -> bool:
     holds half of them: words that many facts hold weigh nothing."""
     if (hit.similarity or 0) >= MIN_SIMILARITY:
         return True
+    if hit.score < MIN_OF_BEST:
+        return False
     shared = len(question & fact_stems(fact.text))
     return shared > 0 and (hit.word_score >= MIN_WORDS or shared >= MIN_SHARED * len(question))
 
@@ -303,10 +335,27 @@ def _share_little(one: str, other: str) -> bool:
 
 
 def _contradicts(text: str, older: MemoryFact, hit: FactHit) -> bool:
+    if older.note:  # a note is pointed to, nothing is stated
+        return False
     if may_contradict(text, older.text):
         return True
     is_close = (hit.similarity or 0) >= CLOSE
     return is_close and not _share_little(text, older.text) and not says_same(text, older.text)
+
+
+def _holds_one_of(question: str, text: str) -> bool:
+    """The index takes "on" for a form of "one": where all words are short, one of them must be there."""
+    asked = [word for word in words(question) if word not in STOP_WORDS] or words(question)
+    is_short = all(len(word) <= SHORT and word.isascii() for word in asked)
+    held = {form for word in words(text) for form in (word, stem_word(word))}
+    return not is_short or any(form in held for word in asked for form in word_forms(word))
+
+
+def missing_note(note: NoteReference) -> str:
+    """What is no longer there of a note; empty where it is."""
+    if not os.path.isdir(note.vault):
+        return f"the vault {note.vault} is not there"
+    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
 
 
 def is_told_by(text: str, sources: Iterable[str], own_words: Sequence[str]) -> bool:

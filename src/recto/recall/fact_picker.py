@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from recto.chat.message import Message
 from recto.errors import RectoError
-from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
-from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by
+from recto.memory.fact import FACT_KINDS, MemoryFact, NoteReference, checked_kind
+from recto.recall.fact_memory import FactMemory, RelevantFact, is_told_by, missing_note
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick, SourceId
@@ -109,7 +109,9 @@ class FactPicker(Picker):
         for each in found:
             text = fact_lines(each)
             tokens = await context.token_cache.tokens_of(text)
-            if tokens <= left:
+            if useless := each.fact.note and self._useless(each.fact.note, context, room):
+                passed += _picks(each, tokens, f"{useless}; ")[: MOST_PASSED - len(passed)]
+            elif tokens <= left:
                 picks += _picks(each, tokens)
                 texts.append(text)
                 left -= tokens
@@ -118,6 +120,16 @@ class FactPicker(Picker):
         if not picks:
             return VolatilePicks(passed=tuple(passed))
         return VolatilePicks((Insert("memory", "\n".join((HEADING, *texts)), tuple(picks)),), tuple(passed))
+
+    def _useless(self, note: NoteReference, context: TurnContext, room: Room) -> str:
+        """Why a note need not be pointed to: a model that cannot read it would only be led astray."""
+        vault = self._turn.session.vault
+        if not vault or str(vault.root) != note.vault:
+            return "its vault is not the one of this conversation"
+        if not context.reader:
+            return "the model cannot read notes"
+        is_in = any(pick.kind == "document" and pick.name == note.path for each in room.inserts for pick in each.picks)
+        return "the note itself is in the window" if is_in else missing_note(note)
 
     @property
     def told(self) -> list[str]:

@@ -13,7 +13,7 @@ _UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
 _PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
 # The article, also with "and", "in", "like" and "for" before it.
@@ -130,7 +130,7 @@ def index_terms(found: Collection[str]) -> str:
 
 def start_forms(term: str) -> tuple[str, ...]:
     """The terms of the index that tell that a text has another form of this word: one that begins like it."""
-    start = word_start(term) or (term if len(term) == START_LETTERS and not _RUN.match(term) else "")
+    start = word_start(term) or (term if len(term) == START_LETTERS and not UNSPACED_RUN.match(term) else "")
     return (START_MARK + start, start) if start and not term.endswith("*") else ()
 
 
@@ -138,7 +138,7 @@ def start_forms(term: str) -> tuple[str, ...]:
 def word_start(word: str) -> str:
     """What the forms of a long word have in common, in whatever language; empty for a word that is short, a number, or
     of a script without spaces."""
-    if _RUN.match(word) or word.isdigit():
+    if UNSPACED_RUN.match(word) or word.isdigit():
         return ""
     bare = word if word.isascii() else _ARABIC_PREFIX.sub("", word)
     return bare[:START_LETTERS] if len(bare) > START_LETTERS or bare != word else ""
@@ -165,7 +165,7 @@ def folded_words(folded: str) -> list[str]:
 
 
 def _split_runs(text: str) -> str:
-    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+    return UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
 def topic_words(text: str) -> set[str]:
@@ -203,7 +203,7 @@ def _all_terms(text: str) -> Iterator[str]:
 
 def _terms(word: str) -> Iterator[str]:
     at = 0
-    for run in _RUN.finditer(word):
+    for run in UNSPACED_RUN.finditer(word):
         if word[at : run.start()]:
             yield word[at : run.start()]
         if len(run[0]) == 1:
@@ -260,7 +260,7 @@ def stem_word(word: str) -> str:
 
 def is_spaced(term: str) -> bool:
     """Whether a term is a word between spaces, not a piece of a script without them."""
-    return not _RUN.match(term)
+    return not UNSPACED_RUN.match(term)
 
 
 def is_not_english(found: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from recto.store.dialect import (
     engine_of,
     failure_of,
     file_of,
+    held_name,
     is_migrated_from_the_first,
     is_writable,
     read_only_url,
@@ -156,6 +157,19 @@ class Database:
             connection.close()
         else:
             self._idle.append(connection)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[bool]:
+        """Whether nobody else holds this name, on any machine that uses a database server. A file belongs to one
+        machine, which has locks of its own: for it the name is always free."""
+        if self.file is not None:
+            yield True
+            return
+        with ExitStack() as held:
+            with self.translate_errors():
+                connection = held.enter_context(self.engine.connect())
+                is_ours = held.enter_context(held_name(connection, name))
+            yield is_ours
 
     def checkpoint(self, *, is_whole: bool = False) -> bool:
         """Moves SQLite's log into the file, as far as nobody reads it. For a moment when nobody waits: the commit that

@@ -4,9 +4,12 @@ Both behave alike: one writer at a time, and every read sees one state of the st
 what BEGIN IMMEDIATE does in SQLite, so reading and then writing in one transaction is safe.
 """
 
+import hashlib
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +30,7 @@ from sqlalchemy import (
     event,
 )
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -147,6 +150,21 @@ def _postgresql_engine(url: URL, busy_timeout_s: float) -> Engine:
 def driver_connection(connection: Connection) -> Any:
     """The driver's own connection."""
     return connection.connection.dbapi_connection
+
+
+@contextmanager
+def held_name(connection: Connection, name: str) -> Iterator[bool]:
+    """PostgreSQL: whether no other connection holds this name. Ends with the connection."""
+    key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+    is_ours = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
+    connection.commit()  # the lock belongs to the connection: no transaction stays open for hours
+    try:
+        yield is_ours
+    finally:
+        with suppress(DBAPIError):  # a server that is gone has let it go
+            if is_ours:
+                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
+            connection.commit()
 
 
 def overwrite_deleted(connection: Connection) -> None:

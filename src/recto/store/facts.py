@@ -1,16 +1,18 @@
 """Facts: what is remembered between conversations, as rows. Every change of one gets a new revision, so that an index
-can follow. A fact that is forgotten leaves its number behind, and none of its words."""
+can follow. A fact that is forgotten leaves its number behind, and none of its words; of one about a note also a hash,
+by which it stays forgotten."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
 from recto.chat.message import now
 from recto.errors import NotFound
-from recto.memory.fact import EarlierText, FactKind, MemoryFact
+from recto.memory.fact import EarlierText, FactKind, MemoryFact, NoteReference, checked_text
 from recto.store.database import Database
 from recto.store.dialect import in_list, overwrite_deleted
 from recto.store.prepared_statement import Statement
@@ -23,6 +25,7 @@ _SINCE = Statement(
 )
 _SOME = Statement(select(facts).where(in_list(facts.c.n, "numbers"), facts.c.forgotten.is_(None)))
 _ONE = Statement(select(facts).where(facts.c.n == bindparam("number")))
+_OF_NOTE = Statement(select(facts).where(facts.c.note_key == bindparam("key")))
 
 
 class Facts:
@@ -45,18 +48,48 @@ class Facts:
             return _read(connection, number)
 
     def used(self, numbers: Iterable[int]) -> None:
-        """Counts a use; what a fact says stays, so no index needs to know."""
+        """Counts a use; what a fact says stays, so no index needs to know. Those about notes count uses of the note."""
         with self._database.write() as connection:
             for number in numbers:
                 values = {"uses": facts.c.uses + 1, "last_used": now()}
-                connection.execute(update(facts).where(facts.c.n == number).values(values))
+                connection.execute(update(facts).where(facts.c.n == number, facts.c.note.is_(None)).values(values))
+
+    def keep_note(self, note: NoteReference, learned_by: str, uses: int, last_used: str) -> None:
+        """Stores what is known of a note that is used often. One that was forgotten stays so, and a text that the user
+        has changed stays as it is."""
+        counted = {"uses": uses, "last_used": last_used}
+        with self._database.write() as connection:
+            row = _OF_NOTE(connection, key=note.key).first()
+            if row is None:
+                fact = MemoryFact(0, checked_text(note.text), "reference", now(), learned_by, note=note)
+                values = _row(fact) | counted | {"revision": _next(connection)}
+                connection.execute(insert(facts).values(values))
+            elif not row.forgotten:
+                known = _fact(row)
+                connection.execute(update(facts).where(facts.c.n == row.n).values(counted))
+                if known.note != note and not known.history:
+                    _update(connection, row.n, {"text": checked_text(note.text), "note": _column("note", note)})
+
+    def of_note(self, key: str) -> MemoryFact | None:
+        """The fact about a note. Raises NotFound where it was forgotten."""
+        with self._database.read() as connection:
+            row = _OF_NOTE(connection, key=key).first()
+        if row is not None and row.forgotten:
+            raise NotFound("what was known of this note is forgotten", number=row.n)
+        return _fact(row) if row else None
+
+    def notes(self) -> list[MemoryFact]:
+        """Those about notes."""
+        query = select(facts).where(facts.c.note_key.is_not(None), facts.c.forgotten.is_(None))
+        with self._database.read() as connection:
+            return [_fact(row) for row in connection.execute(query)]
 
     def forget(self, number: int) -> MemoryFact:
         """Removes every word of a fact, of its history too. Raises NotFound."""
         with self._database.write() as connection:
             overwrite_deleted(connection)
             known = _read(connection, number)
-            nothing = dict.fromkeys(("topic", "message", "conversation"))
+            nothing = dict.fromkeys(("topic", "message", "conversation", "note"))
             _update(connection, number, {"text": "", "forgotten": now(), "history": "[]", **nothing})
             connection.execute(update(facts).where(facts.c.replaced_by == number).values(replaced_by=None))
         return known
@@ -141,17 +174,23 @@ def _next(connection: Connection) -> int:
 def _row(fact: MemoryFact) -> dict[str, Any]:
     values = {name: _column(name, value) for name, value in asdict(fact).items()}
     del values["number"]
-    return values
+    return values | {"note_key": fact.note.key if fact.note else None}
 
 
 def _column(name: str, value: Any) -> Any:
     if name == "history":
         return json.dumps([[each.text, each.until] for each in value], ensure_ascii=False)
+    if name == "note" and value is not None:
+        return msgspec.json.encode(value).decode()
     return value
 
 
+_NOT_OF_FACT = ("n", "revision", "forgotten", "note_key")
+
+
 def _fact(row: AnyRow) -> MemoryFact:
-    values = {name: value for name, value in row._asdict().items() if name not in ("n", "revision", "forgotten")}
+    values = {name: value for name, value in row._asdict().items() if name not in _NOT_OF_FACT}
     history = () if row.history == "[]" else json.loads(row.history)
     values["history"] = tuple(EarlierText(*each) for each in history)
+    values["note"] = msgspec.json.decode(row.note, type=NoteReference) if row.note else None
     return MemoryFact(row.n, **values)

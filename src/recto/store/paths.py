@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 from recto.chat.conversation import Trail
 from recto.chat.message import Message, now
 from recto.errors import Invalid
+from recto.store.document_uses import note_uses
 from recto.store.prefix import SentMessage
 from recto.store.rows import AnyRow, message_columns, message_row
-from recto.store.source_uses import note_uses
 from recto.store.statements import (
     BEGIN_BRANCH,
     COMPACTION_AT,

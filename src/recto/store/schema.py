@@ -154,9 +154,13 @@ facts = Table(
     Column("forgotten", TEXT),
     # Grows with every change of a text: the search index follows it.
     Column("revision", Integer, nullable=False),
+    # The note that it is about, as JSON, and a hash of its vault and path, which stays when the fact is forgotten.
+    Column("note", TEXT),
+    Column("note_key", TEXT),
     Index("facts_revision", "revision", unique=True),
     Index("facts_message", "message"),
     Index("facts_topic", "topic"),
+    Index("facts_note", "note_key", unique=True),
 )
 
 # Blobs by hash: texts of sources and full tool results, which records refer to.

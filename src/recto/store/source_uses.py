@@ -1,8 +1,6 @@
 """SourceUses: which rules, references and tools were in each request, and the signs of their use in the reply.
 
 The account of a request has more details of each source; this module answers questions over all requests.
-
-DocumentUses: which documents the messages of which conversations refer to, and when.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +28,6 @@ from sqlalchemy import (
     update,
 )
 
-from recto.chat.blocks import Block, References, ReferenceType
 from recto.errors import Invalid, NotFound
 from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
 from recto.sources.source import SENT_KINDS, Mode, SourceId
@@ -40,23 +37,18 @@ from recto.store.prepared_statement import Statement
 from recto.store.rows import read_numbered
 from recto.store.schema import (
     conversations,
-    messages,
     requests,
     source_names,
     source_totals,
     source_uses,
     summed_conversations,
-    uses,
 )
 from recto.store.statements import BY_NUMBER
 from recto.store.usage_totals import (
     IS_REPLY,
-    DocumentTotal,
     Progress,
     UsageTotals,
-    documents_anew,
     forget_totals,
-    kept_documents,
     replies_by_conversation,
     sums_by_conversation,
 )
@@ -330,71 +322,3 @@ def _merged(rows: Sequence[SourceUse]) -> list[SourceUse]:
 def _stat(row: dict[str, Any]) -> SourceStats:
     id = SourceId(row.pop("kind"), row.pop("name"), row.pop("server"))
     return SourceStats(id, **row | {"last_used": row["last_used"] or ""})
-
-
-class DocumentUse(Struct, frozen=True):
-    """A document that a message refers to; `path` is None for a broken link."""
-
-    vault: str
-    path: str | None
-    wikilink: str
-    reference_type: ReferenceType
-    conversation: str
-    message: str
-    created: str
-
-
-class DocumentUses:
-    def __init__(self, database: Database) -> None:
-        self._database, self._kept_totals = database, UsageTotals(database)
-
-    def totals(self, vault: str, progress: Progress | None = None) -> list[DocumentTotal]:
-        """The uses of documents of a vault (its folder) by conversation and month; broken links do not count."""
-        found = self._kept_totals.read(lambda connection: kept_documents(connection, vault), progress)
-        if found is None:
-            with self._database.read() as connection:
-                return documents_anew(connection, vault)
-        return found
-
-    def uses(self, vault: str | None = None, conversation: str | None = None) -> list[DocumentUse]:
-        """All uses, oldest first; optionally only of a vault (its folder) or in a conversation."""
-        columns = (uses.c.vault, uses.c.path, uses.c.wikilink, uses.c.direct)
-        query = (
-            select(*columns, conversations.c.id, messages.c.id.label("message"), messages.c.created)
-            .join(messages, messages.c.n == uses.c.message)
-            .join(conversations, conversations.c.n == messages.c.conversation)
-            .order_by(uses.c.message, uses.c.n)
-        )
-        if conversation is not None:
-            home = select(conversations.c.n).where(conversations.c.id == conversation)
-            numbers = select(messages.c.n).where(messages.c.conversation == home.scalar_subquery())
-            query = query.where(uses.c.message.in_(numbers))
-        elif vault is not None:
-            query = query.where(uses.c.vault == vault)
-        with self._database.read() as connection:
-            return [
-                DocumentUse(folder, path, wikilink, "direct" if direct else "search", home, message, created)
-                for folder, path, wikilink, direct, home, message, created in connection.execute(query)
-                # of one conversation's few uses: the database would begin with all uses of the vault
-                if vault is None or folder == vault
-            ]
-
-
-def note_uses(connection: Connection, number: int, blocks: tuple[Block, ...]) -> None:
-    """Stores the documents that a message refers to, in place of those stored before."""
-    rows = [
-        {
-            "message": number,
-            "vault": block.vault,
-            "path": reference.relative_path,
-            "wikilink": reference.wikilink,
-            "direct": int(reference.reference_type == "direct"),
-        }
-        for block in blocks
-        if isinstance(block, References)
-        for reference in block.references
-    ]
-    if rows:
-        forget_totals(connection, message=number)
-        connection.execute(delete(uses).where(uses.c.message == number))
-        connection.execute(insert(uses), rows)

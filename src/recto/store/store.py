@@ -7,9 +7,10 @@ from typing import Self
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
+from recto.store.document_uses import DocumentUses
 from recto.store.facts import Facts
 from recto.store.records import Records
-from recto.store.source_uses import DocumentUses, SourceUses
+from recto.store.source_uses import SourceUses
 from recto.store.spending import Spending
 from recto.store.trash import Trash
 from recto.store.tree import Tree

@@ -12,6 +12,7 @@ from recto.chat.conversation import Trail
 from recto.chat.message import Delta, Message, now
 from recto.errors import Invalid, NotFound
 from recto.store.conversations import Conversations
+from recto.store.document_uses import note_uses
 from recto.store.paths import (
     compactions_up_from,
     find_trail,
@@ -38,7 +39,6 @@ from recto.store.rows import (
     read_numbered,
 )
 from recto.store.schema import conversations, messages, requests
-from recto.store.source_uses import note_uses
 from recto.store.statements import (
     AFTER,
     BRING_BACK,

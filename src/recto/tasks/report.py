@@ -50,7 +50,9 @@ class RunReport(Struct, frozen=True):
             "plan": self.plan.to_json(),
             "text": self.text,
             "references": [asdict(each) for each in self.references],
-            "files": [{"path": each.path, "changed": each.is_changed} for each in self.files],
+            "files": [
+                {"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files
+            ],
             "refused": list(self.refused),
             "steps": self.steps,
             "max_steps": self.max_steps,

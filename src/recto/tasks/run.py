@@ -29,6 +29,8 @@ REPEATS = 2
 # From here on every round says how few are left.
 FEW = 3
 LONGEST_GOAL = 2_000
+# Times of messages are cut to milliseconds: a file of the same one was there before.
+CLOCK_S = 0.001
 _REMARK = "\n\n[Recto: "
 _PATH_NAME = re.compile(r"(?:^|_)(?:paths?|files?|file_?(?:name|path)|folder|directory|dir)$", re.IGNORECASE)
 _MAYBE_PATH_NAME = re.compile(r"(?:^|_)(?:source|destination|document)$", re.IGNORECASE)
@@ -43,9 +45,19 @@ class FileUse(Struct, frozen=True):
 
     path: str
     is_changed: bool = False
-    """The name of a tool that got it says that it changes files."""
+    """The name of a tool that got it says that it changes files, or the file itself does."""
     is_planned: bool = False
     """Only the plan names it."""
+    is_certain: bool = False
+    """Whether it was looked at, and not only guessed."""
+
+    def seen(self, modified: float | None, began: float) -> "FileUse":
+        """As the file itself shows it, by when it was last modified; None where it cannot be found. A change during the
+        run is the run's if a tool was to make one; else somebody else may have made it."""
+        if modified is None:
+            return self
+        has_changed = modified > began + CLOCK_S
+        return replace(self, is_changed=has_changed, is_certain=has_changed is self.is_changed or not has_changed)
 
 
 class TaskRun(Struct):

@@ -77,14 +77,14 @@ def document_line(document: Document, gists: DocumentSummaries | None) -> str:
 
 
 class DocumentSummaryWriter:
-    def __init__(self, store: Store, store_thread: StoreThread) -> None:
-        self._store, self._store_thread = store, store_thread
+    def __init__(self, store: Store, store_thread: StoreThread, settings: ReferenceSettings) -> None:
+        self._store, self._store_thread, self._is_on = store, store_thread, settings.gists
         self._tasks = TaskSet()
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
         """Starts with documents that say nothing short about themselves; a weak model would write worse lines."""
         gists, documents = citations.summaries, citations.documents.values()
-        if gists is None or not context.model.summarizes:
+        if not self._is_on or gists is None or not context.model.summarizes:
             return
         wanted = [
             each for each in documents if not document_summary(each).is_complete and gists.get(_sha(each)) is None

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message
-from recto.memory.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope
+from recto.memory.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope, untold_notes
 from recto.sources.chooser import ChoiceLimits, Chooser
 from recto.sources.mentions import without_mentions
 from recto.sources.selection import MEMORY, Selection, StablePicks, sources_text
@@ -53,7 +53,14 @@ class MemoryPicker(Picker):
             f"{memory.name} is long for this window: only the sections that bear on a message are sent"
             for _, memory in long
         ]
-        return StablePicks(memory=chosen, notes=(*found.notes, *notes))
+        return StablePicks(memory=chosen, notes=tuple(await self._untold(found, (*found.notes, *notes))))
+
+    async def _untold(self, found: FoundMemory, notes: Sequence[str]) -> Sequence[str]:
+        """Once for each change of the files: they would come with every question. A draft shows them all."""
+        project = self._turn.session.project
+        if not notes or self._turn.is_draft or project is None:
+            return notes
+        return await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)
 
     def _find(self) -> FoundMemory:
         return self._wanted(read_memory(self._files, self._agents, self._turn.session))

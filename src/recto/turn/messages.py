@@ -26,6 +26,8 @@ from recto.turn.session import ChatSession, SessionChanges, moved
 
 # How many messages are read at a time to find the one that a turn answers.
 PAGE = 64
+DRAFT = "next"
+"""The id of a message that is not stored."""
 
 
 class AnswerAgain(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""SideCall: one call to a model beside the conversation, for a summary or a line about a document.
+"""SideCall: one call to a model beside the conversation: a summary, a line about a document, facts of a message.
 
 It is recorded before it leaves, like every request; its answer is gathered whole.
 """
@@ -216,8 +216,12 @@ def _save(store: Store, context: TurnContext, session: ChatSession, request: Req
     with store.database.write():
         check_limits(store, context.resolved.spend, request, session.run)
         context.token_cache.save()
-        # a line about a document shares no prefix with the conversation
-        base = None if request.purpose == "gist" else session.request or store.records.latest(session.conversation)
+        # the others share no prefix with the conversation
+        base = (
+            None
+            if request.purpose in ("gist", "facts")
+            else session.request or store.records.latest(session.conversation)
+        )
         store.records.save(request, base)
 
 

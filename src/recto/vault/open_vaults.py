@@ -24,7 +24,8 @@ class OpenVaults:
         with self._lock:
             root = folder.expanduser()
             if root not in self._vaults:
-                self._vaults[root] = Vault(root, vault_folder(self._home, root) / CATALOG_FILE)
+                known = next((vault for vault in self._vaults.values() if vault.root == root), None)
+                self._vaults[root] = known or Vault(root, vault_folder(self._home, root) / CATALOG_FILE)
             return self._vaults[root]
 
     def search(self, vault: Vault) -> VaultSearch:

@@ -21,8 +21,9 @@ from recto.sources.source import Tool
 from recto.window.account import NO_ACCOUNT, RequestAccount
 
 PieceKind = Literal["head", "tool", "system", "message", "join", "tail"]
-Purpose = Literal["reply", "summary", "ahead", "gist"]
-"""`ahead`: a summary that is written before it is due."""
+Purpose = Literal["reply", "summary", "ahead", "gist", "facts"]
+"""`ahead`: a summary that is written before it is due; `gist`: a line about a document; `facts`: what a message states
+that may be remembered."""
 ResponseType = Literal["text", "json_object", "json_schema"]
 ToolChoice = Literal["auto", "none", "required"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]

@@ -89,4 +89,5 @@ PURPOSES = {
     "summary": "summaries",
     "ahead": "summaries written ahead",
     "gist": "lines about documents",
+    "facts": "proposals of facts",
 }

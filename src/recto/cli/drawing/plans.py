@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from recto.cli import show
 from recto.tasks.plan import PlanStep, TaskPlan
 from recto.tasks.report import RunReport
+from recto.tasks.run import FileUse
 from recto.text import dollars
 
 SIGNS = {"pending": "○", "active": "▶", "done": "✔", "blocked": "✖", "dropped": "–"}
@@ -54,14 +55,20 @@ def report_lines(report: RunReport, *, conversation: str) -> Iterator[str]:
     if report.references:
         names = [each.relative_path or each.wikilink for each in report.references]
         yield f"notes: {_listed(names)}"
-    for what, is_changed in (("changed", True), ("looked at", False)):
-        if files := [each.path for each in report.files if each.is_changed == is_changed]:
+    for what in ("changed", "probably changed", "looked at"):
+        if files := [each.path for each in report.files if _touched(each) == what]:
             yield f"{what}: {_listed(files)}"
     if report.refused:
         yield f"not run, since nobody allowed it: {_listed(report.refused)}; --allow-tool SERVER/TOOL allows it"
     yield ", ".join(_figures(report))
     if not report.is_done:
         yield f"`recto agent run --continue -c {conversation}` goes on"
+
+
+def _touched(file: FileUse) -> str:
+    if not file.is_changed:
+        return "looked at"
+    return "changed" if file.is_certain else "probably changed"
 
 
 def _figures(report: RunReport) -> Iterator[str]:

@@ -1,0 +1,108 @@
+"""Facts that a model proposes: what it is asked about a message, and which of its answers hold.
+
+A model may only point to what the user said: the sentence is kept as it stands. Where a sentence cannot be understood
+alone, the model's wording is taken if it has no word that the message lacks. Knows no store and no provider.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from recto.memory.fact import FACT_KINDS, FactKind, fact_stems, is_negated, numbers_in
+from recto.memory.learning import MAX_WORDS, UserStatement, own_statements
+
+ORDER = """\
+Below is a message that a user wrote to an assistant. Which lasting facts does the user state in it about themselves, \
+their people, their work, their decisions or their preferences, that would help in a conversation months from now? \
+Leave out questions, tasks, quotations, pasted text, examples, guesses, plans for today, moods, and what the message \
+only mentions.
+Answer with JSON alone: a list of objects with "quote" (the user's own words, exactly as they stand in the message), \
+"fact" (the same as one statement that can be understood alone, in the language of the message, with no word of \
+content that the message lacks) and "kind" (one of {kinds}). Most messages state none: answer [].
+
+<message>
+{message}
+</message>"""
+# More from one message are no facts but a text.
+MOST = 5
+# How a model calls the user, whom the message calls I.
+_THE_USER = frozenset(
+    stem for text in ("user", "users", "Nutzer Nutzerin", "usuario usuaria") for stem in fact_stems(text)
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|me|my|mine|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*|je|j[’']\w+|moi|mon|ma|mes|nous|notre|nos"
+    r"|ik|mij|mijn|wij|ons|onze|jag|mig|min|mitt|mina|vi|vår\w*)\b",
+    re.IGNORECASE,
+)
+# Words that show English, German, French, Dutch or Swedish: others say "I live" in one word.
+_NAMES_PERSONS = re.compile(
+    r"\b(?:the|an?|is|are|was|has|of|to|der|die|das|den|ist|sind|hat|ein|eine|nicht|und|les?|est|sont|une|het|een|van"
+    r"|och|är|att|det)\b",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"\[.*\]", re.DOTALL)
+
+
+class ProposedFact(Struct, frozen=True):
+    text: str
+    kind: FactKind | None = None
+
+
+def proposal_order(message: str) -> str:
+    return ORDER.format(kinds=", ".join(FACT_KINDS), message=message)
+
+
+def is_worth_asking(message: str) -> bool:
+    """Whether a message holds a sentence that a model may point to; one that leans on another needs another."""
+    said = list(own_statements(message))
+    return any(_may_be_kept(each) and (len(said) > 1 or not each.leans) for each in said)
+
+
+def _may_be_kept(statement: UserStatement) -> bool:
+    """In languages that always name the first person, only what does: the rest is about the world, or the work."""
+    is_own = _FIRST_PERSON.search(statement.text) or not _NAMES_PERSONS.search(statement.text)
+    return statement.is_lasting and not statement.is_asked and bool(is_own or statement.tells)
+
+
+def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:
+    """Of what a model answered, what the user's own words support; None where the answer is no list."""
+    listed = _LIST.search(answer)
+    try:
+        items = json.loads(listed[0]) if listed else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(items, list):
+        return None
+    found = {fact.text: fact for item in items[:MOST] if isinstance(item, dict) for fact in _supported(item, message)}
+    return list(found.values())
+
+
+def _supported(item: dict[str, Any], message: str) -> Iterator[ProposedFact]:
+    quote, fact, kind = item.get("quote"), item.get("fact"), item.get("kind")
+    if not isinstance(quote, str) or not (quoted := _plain(quote)):
+        return
+    known: FactKind | None = next((each for each in FACT_KINDS if each == kind), None)
+    for each in own_statements(message):
+        said = _plain(each.text)
+        if not _may_be_kept(each) or not (quoted in said or said in quoted):
+            continue
+        if not each.leans:
+            yield ProposedFact(each.text, known)
+        elif isinstance(fact, str) and _is_said(fact, each.text, message):
+            yield ProposedFact(" ".join(fact.split()), known)
+
+
+def _is_said(fact: str, sentence: str, message: str) -> bool:
+    """Whether a statement has its words from the message, most of them from the sentence, and its numbers too."""
+    stems, said = fact_stems(fact) - _THE_USER, fact_stems(sentence)
+    if not stems or not stems <= fact_stems(message) or 2 * len(stems & said) < len(said) or "?" in fact:
+        return False
+    can_stand = len(fact.split()) <= MAX_WORDS and not UserStatement(fact, is_asked=False).leans
+    return can_stand and numbers_in(fact) <= numbers_in(sentence) and is_negated(fact) == is_negated(sentence)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .!'\"“”‘’")
