@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from bench import memory
+from bench.memory_texts import planted
 
 
 def test_planted_facts_are_found_and_no_outdated_one_comes_alone(tmp_path: Path) -> None:
-    facts = memory.planted(3, 18, 6)
+    facts = planted(3, 18, 6)
     assert sum(bool(each.changed) for each in facts) == 6
     measured = memory.measure(tmp_path / "home", facts, "none")
     assert measured.share == 1.0
