@@ -8,7 +8,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout.processors import Transformation, TransformationInput
 
-from recto.cli.word_wrap import WordWrap, row_padding
+from recto.cli.word_wrap import WordWrap, row_breaks
 
 PREFIX = 2
 
@@ -43,11 +43,12 @@ def test_a_word_that_no_row_holds_is_cut() -> None:
 
 
 def test_wide_letters_take_two_cells() -> None:
-    assert row_padding("東京 大阪 港", 8) == {3: 3}
+    assert row_breaks("東京 大阪 港", 8).padding == {3: 3}
 
 
-def test_a_row_that_ends_with_its_word_is_followed_by_the_blank() -> None:
-    assert row_padding("abcd efgh", 4) == {5: 3}
+def test_a_blank_does_not_begin_a_row() -> None:
+    assert rows("abcd efgh", 6) == ["abcd", "efgh"]
+    assert rows("abcd    efgh", 6) == ["abcd", "efgh"]
 
 
 @given(st.text(max_size=120), st.integers(4, 40))
@@ -56,6 +57,9 @@ def test_every_place_leads_to_itself_and_back(text: str, width: int) -> None:
     made = wrapped(line, width)
     shown = fragment_list_to_text(made.fragments)
     for place, sign in enumerate(line):
-        assert shown[made.source_to_display(place)] == sign
-        assert made.display_to_source(made.source_to_display(place)) == place
+        at = made.source_to_display(place)
+        assert shown[at : at + 1] == sign or sign.isspace()
+        if not sign.isspace():
+            assert made.display_to_source(at) == place
     assert made.source_to_display(len(line)) == len(shown)
+    assert "".join(line.split()) == "".join(shown.split())

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from typing import NamedTuple
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
@@ -14,23 +14,31 @@ from recto.cli.folding import width_of
 _PART = re.compile(r"\S+|\s")
 
 
-def row_padding(text: str, width: int) -> dict[int, int]:
-    """By the place of each word that begins a row, the blanks that fill the row before it. A word that is too long for
-    any row is cut."""
-    padding: dict[int, int] = {}
+class RowBreaks(NamedTuple):
+    padding: dict[int, int]
+    """By the place of each word that begins a row, the blanks that fill the row before it."""
+    unseen: set[int]
+    """Blanks that would begin a row."""
+
+
+def row_breaks(text: str, width: int) -> RowBreaks:
+    """A word that is too long for any row is cut."""
+    breaks = RowBreaks({}, set())
     column = 0
     for part in _PART.finditer(text):
-        size = width_of(part[0])
-        if column >= width:
-            column = 0
-        if part[0].isspace() or size > width:
+        size, is_blank = width_of(part[0]), part[0].isspace()
+        if column >= width and is_blank:
+            breaks.unseen.add(part.start())
+            continue
+        column = 0 if column >= width else column
+        if is_blank or size > width:
             column = (column + size - 1) % width + 1 if size else column
         elif column + size > width:
-            padding[part.start()] = width - column
+            breaks.padding[part.start()] = width - column
             column = size
         else:
             column += size
-    return padding
+    return breaks
 
 
 class WordWrap(Processor):
@@ -41,20 +49,23 @@ class WordWrap(Processor):
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         given = transformation_input
         width = given.width - self._prefix
-        padding = row_padding(fragment_list_to_text(given.fragments), width) if width > 1 else {}
-        return _padded(given.fragments, padding) if padding else Transformation(given.fragments)
+        breaks = row_breaks(fragment_list_to_text(given.fragments), width) if width > 1 else None
+        return _broken(given.fragments, breaks) if breaks and any(breaks) else Transformation(given.fragments)
 
 
-def _padded(fragments: StyleAndTextTuples, padding: Mapping[int, int]) -> Transformation:
+def _broken(fragments: StyleAndTextTuples, breaks: RowBreaks) -> Transformation:
     shown: StyleAndTextTuples = []
     places: list[int] = []
     added = 0
     for at, fragment in enumerate(explode_text_fragments(fragments)):
-        if at in padding:
-            shown.append(("", " " * padding[at]))
-            added += padding[at]
+        if at in breaks.padding:
+            shown.append(("", " " * breaks.padding[at]))
+            added += breaks.padding[at]
         places.append(at + added)
-        shown.append(fragment)
+        if at in breaks.unseen:
+            added -= 1
+        else:
+            shown.append(fragment)
 
     def to_display(place: int) -> int:
         return places[place] if place < len(places) else place + added
