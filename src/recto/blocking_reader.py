@@ -1,6 +1,6 @@
 """TalkReader: what can be seen of one conversation, for blocking code; Talk adds what changes it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack
 
@@ -8,6 +8,7 @@ from recto.agents.agent import Agent
 from recto.ask_options import AskOptions
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
+from recto.events import Event
 from recto.loop import Loop
 from recto.reports.conversation_stats import ConversationStats
 from recto.reports.memory_report import MemoryReport
@@ -145,6 +146,9 @@ class TalkReader:
 
     def summary_block(self) -> Compaction:
         return self._loop.run(self._talk.summary_block())
+
+    def untold(self) -> Sequence[Event]:
+        return self._talk.untold()
 
     def lost_facts(self, limit: int | None = None) -> list[tuple[int, str]]:
         return self._loop.run(self._talk.lost_facts(limit))

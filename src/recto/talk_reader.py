@@ -4,7 +4,7 @@ Nothing here sends, stores or changes anything; AsyncTalk adds what does.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -17,6 +17,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
+from recto.events import Event
 from recto.ids import id_start, is_id
 from recto.memory.memory_files import notes_file
 from recto.recall.frequent_notes import often_used
@@ -167,6 +168,10 @@ class AsyncTalkReader:
         if not self.context_settings.memory_integration:
             notes.append("memory is switched off here (context.memory_integration)")
         return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
+
+    def untold(self) -> Sequence[Event]:
+        """What was learned in the background since the last message; the next one would tell it."""
+        return self._engine.learner.untold(self.session)
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be

@@ -75,3 +75,9 @@ def test_nothing_but_blanks_is_lost(text: str, width: int) -> None:
 def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
     assert all(len(line) <= width for line in fold([text], width).split("\n"))
     assert fold_offsets(text, width) == sorted(set(fold_offsets(text, width)))
+
+
+def test_a_row_of_a_tree_continues_below_its_text() -> None:
+    assert (
+        fold(["└─ ✔ write the answer down for the harbour"], 28) == "└─ ✔ write the answer down\n     for the harbour"
+    )

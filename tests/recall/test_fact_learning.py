@@ -104,6 +104,16 @@ def test_a_model_points_out_facts_behind_the_reply_and_they_are_told_with_the_ne
     assert at.facts.count == 0
 
 
+def test_who_does_not_wait_for_the_next_message_can_ask_what_was_learned(desk: Open, script: Script) -> None:
+    at = desk(script(OK, proposing({"quote": TRAIN})), context__learn_facts="on")
+    talk = at.conversation()
+    talk.ask(TRAIN)
+    settled(at)
+    assert list(talk.untold()) == [FactLearned(1, TRAIN)]
+    assert list(talk.untold()) == []
+    assert heard(talk, "What is two and two?") == []
+
+
 def test_what_a_model_costs_is_counted(desk: Open, script: Script) -> None:
     model = script(OK, proposing(), prices={"input": 1000.0, "output": 1000.0})
     at = desk(model, context__learn_facts="on")

@@ -125,6 +125,7 @@ def _at_terminal(chat: "ChatState") -> None:
                 continue  # Ctrl-C clears the line
             except EOFError:
                 break
+    _tell_learned(chat)
     if chat.talk.number:
         # without its sign: a shell takes #3 for a comment
         chat.tell(f"recto chat -c {chat.talk.number} continues this conversation")
@@ -172,6 +173,7 @@ def _answer(chat: "ChatState", line: str) -> None:
     except Exception as why:  # whatever goes wrong, the chat goes on
         chat.console.print(_described(why), style="red")
     _tell_waiting(chat)
+    _tell_learned(chat)
     if not chat.over:
         chat.update_cost()
         if not chat.console.is_terminal and chat.usage:
@@ -184,6 +186,14 @@ def _tell_waiting(chat: "ChatState") -> None:
     if count := len(chat.talk.waiting()):
         what = show.counted(count, "message")
         chat.tell(f"{what} waiting: your next one brings {'it' if count == 1 else 'them'} along; /waiting lists them")
+
+
+def _tell_learned(chat: "ChatState") -> None:
+    """What was learned from a message behind its reply."""
+    from recto.cli.listener import in_words  # the engine's events: only to chat
+
+    for words in filter(None, map(in_words, chat.talk.untold())):
+        chat.tell(words)
 
 
 def _run_later(chat: "ChatState") -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recto.cli.drawing.costs import status_of_cost
+from recto.cli.folding import fold
 from recto.cli.show import shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event
@@ -174,8 +175,10 @@ class ChatState(Struct):
             self.watch(ContextUsage(window.total, window.limit))
 
     def tell(self, text: str) -> None:
-        # a program reads whole lines; only a terminal wraps them
-        self.console.print(Text(visible(text), "dim"), soft_wrap=not self.console.is_terminal)
+        # a program reads whole lines; only a terminal folds them
+        lines = visible(text).split("\n")
+        told = [fold([line], self.console.width) for line in lines] if self.console.is_terminal else lines
+        self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
 
     def offer(self, command: str, limit: int = OFFERED) -> None:
         """Lists the latest messages by number, for a command that got none."""

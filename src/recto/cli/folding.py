@@ -12,6 +12,8 @@ _PART = re.compile(r"[^/\\:=]*[/\\:=]+|[^/\\:=]+")
 _SMALLER_PART = re.compile(r"[^_\-]*[_\-]+|[^_\-]+")
 # "name   value": what follows continues below the value. Prose may have two spaces after a sentence.
 _LABEL = re.compile(r"\s*\S+(?: \S+)*(?<![.!?,;]) {2,}(?=\S)")
+# A row of a tree, up to its text.
+_BRANCH = re.compile(r"[│ ]*[├└]─ (?:[^\w\s] )?")
 _PADDING = re.compile(r"(?<=\S) {3,}(?=\S)")
 # A label may take so much of the width; values would be too narrow below a longer one.
 LABEL_SHARE = 0.4
@@ -75,6 +77,8 @@ def _label(text: str, width: int) -> int:
 
 
 def _hang(line: str, label: int, width: int) -> int:
+    if branch := _BRANCH.match(line):
+        return branch.end()
     indent = len(line) - len(line.lstrip())
     hang = label or indent + (2 if _LABEL.match(line) else 0)
     return hang if hang < width / 2 else 0

@@ -31,6 +31,7 @@ from recto.cli.drawing.windows import rule
 from recto.cli.markdown import Page
 from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited, forget_keys, on_interrupt, revealed
+from recto.cli.word_wrap import WordWrap
 from recto.errors import Invalid
 from recto.events import Answer, ApprovalAsked, FactProposed
 from recto.home_files import HISTORY_FILE
@@ -280,6 +281,7 @@ def open_prompt(
         key_bindings=_keys(),
         bottom_toolbar=toolbar,
         style=STYLE,
+        input_processors=[WordWrap(len(MARK))],
     )
     # as an option of the session it would turn completion while typing off
     session.default_buffer.enable_history_search = Always()

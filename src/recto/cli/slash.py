@@ -14,6 +14,7 @@ from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines
 from recto.cli.drawing.requests import draw_request
 from recto.cli.drawing.windows import FOLLOWS_SETTINGS, facts_table
+from recto.cli.folding import fold
 from recto.cli.show import shortened
 from recto.errors import Invalid, NotFound
 from recto.sources.documents import read_attachment
@@ -53,7 +54,7 @@ def _help(chat: ChatState, argument: str) -> None:
 def _help_with(chat: ChatState, name: str) -> None:
     known = _command(name)
     chat.console.print(Text(f"/{name} {known.usage}".rstrip(), "bold"))
-    chat.console.print(Text(f"  {known.help}"))
+    chat.console.print(Text(fold([f"  {known.help}"], chat.console.width)))
     for example in known.examples:
         chat.tell(f"  {example}")
 

@@ -225,6 +225,8 @@ def may_share_subject(one: str, other: str) -> bool:
 def is_about_others(text: str, names: Collection[str]) -> bool:
     """Whether a statement names somebody who shares a part of one of these full names, and nobody who may be meant. A
     capital at the beginning of a sentence may have made a name longer than it is."""
+    if not names:
+        return False
     asked, told = ([frozenset(re.split("[ -]", name)) for name in some] for some in (names, full_names(text)))
     pairs = [(one, other) for one in asked for other in told]
     may_be_meant = any(one <= other or other <= one for one, other in pairs)

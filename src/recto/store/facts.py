@@ -185,12 +185,9 @@ def _column(name: str, value: Any) -> Any:
     return value
 
 
-_NOT_OF_FACT = ("n", "revision", "forgotten", "note_key")
-
-
 def _fact(row: AnyRow) -> MemoryFact:
-    values = {name: value for name, value in row._asdict().items() if name not in _NOT_OF_FACT}
-    history = () if row.history == "[]" else json.loads(row.history)
-    values["history"] = tuple(EarlierText(*each) for each in history)
-    values["note"] = msgspec.json.decode(row.note, type=NoteReference) if row.note else None
-    return MemoryFact(row.n, **values)
+    history = () if row.history == "[]" else tuple(EarlierText(*each) for each in json.loads(row.history))
+    note = msgspec.json.decode(row.note, type=NoteReference) if row.note else None
+    learned = (row.n, row.text, row.kind, row.created, row.learned_by, row.conversation, row.message)
+    used = (row.last_used, row.uses, row.confidence, row.replaced_by, row.topic)
+    return MemoryFact(*learned, *used, history, note)

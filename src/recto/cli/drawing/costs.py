@@ -41,11 +41,12 @@ def cost_lines(talk: "Talk", desk: "Desk") -> Iterator[tuple[str, str]]:
             yield f"  {each.name}", spent_in_words(each)
         purposes = desk.spending("purpose", conversation=talk.id)
         if others := [each for each in purposes if each.name != "reply"]:
-            yield (
-                "  beside replies",
-                ", ".join(f"{dollars(each.cost_usd)} for {PURPOSES[each.name]}" for each in others),
-            )
+            yield "  beside replies", ", ".join(f"{_price(each)} for {PURPOSES[each.name]}" for each in others)
     yield today_line(desk, limits)
+
+
+def _price(spent: "Spent") -> str:
+    return "an unknown price" if spent.unpriced == spent.requests else dollars(spent.cost_usd)
 
 
 def today_line(desk: "Desk", limits: "SpendSettings") -> tuple[str, str]:
