@@ -123,6 +123,7 @@ RULES: dict[str, ArgumentRule] = {
     "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),
     "media": _whole(1),
+    "window": _whole(1, LARGEST_NUMBER),
     "priority": _whole(1, 10),
     "role": _one_of(get_args(Role)),
     "kind": _one_of(FACT_KINDS),

@@ -11,7 +11,9 @@ from recto.chat.message import Message
 from recto.loop import Loop
 from recto.reports.conversation_stats import ConversationStats
 from recto.reports.memory_report import MemoryReport
+from recto.reports.request_use import RequestUse
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
+from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
 from recto.settings import ContextSettings
 from recto.sources.overrides import SourceList, SourceOverrides
@@ -99,6 +101,17 @@ class TalkReader:
 
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         return self._loop.run(self._talk.window(given, **options))
+
+    def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+        return self._loop.run(self._talk.what_if(message, **changes))
+
+    def compare_strategies(
+        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
+    ) -> StrategyComparison:
+        return self._loop.run(self._talk.compare_strategies(names, progress, **changes))
+
+    def request_use(self) -> list[RequestUse]:
+        return self._loop.run(self._talk.request_use())
 
     @property
     def memory_file(self) -> Path:
