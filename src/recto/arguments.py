@@ -101,6 +101,7 @@ RULES: dict[str, ArgumentRule] = {
             "deleted",
             "everything",
             "fresh",
+            "from_start",
             "unsent",
             "vectors",
             "with_system",

@@ -4,7 +4,7 @@ The engine's own pickers, planner and compaction decide, as for a draft; nothing
 what was said: the replies are those of the stored conversation. Sources, memory and notes are those of today.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise, takewhile
 
 from msgspec import Struct
@@ -16,10 +16,11 @@ from recto.chat.message import Message
 from recto.compaction.simulated_compaction import SimulatedCompaction
 from recto.engine import Engine
 from recto.goal_run import read_run
+from recto.store.store import Store
 from recto.tasks.history import run_entry
 from recto.tasks.run import TaskRun
 from recto.turn.assembly import Turn
-from recto.turn.context import CallOptions, TurnContext
+from recto.turn.context import CallOptions, ResolvedModel, TurnContext
 from recto.turn.loaded_view import LoadedView, grown_view, load_view, view_after_cut
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession
@@ -29,6 +30,7 @@ from recto.window.plan import Plan
 
 NOTHING_SAID = LoadedView(View(()), {})
 CLEAR, PINS = "clear", ("pin", "unpin")
+PAGE = 500
 
 
 class SimulatedSummary(Struct, frozen=True):
@@ -55,7 +57,8 @@ class PlannedRequest(Struct, frozen=True):
 
 
 class Simulation:
-    """One way through a conversation: each request is planned on what the simulation has made of those before it."""
+    """One way through a conversation: its messages are added one by one, and each request is planned on what the
+    simulation has made of those before it."""
 
     def __init__(self, engine: Engine, session: ChatSession, options: CallOptions) -> None:
         self._engine, self._options = engine, options
@@ -67,8 +70,10 @@ class Simulation:
             project=session.project,
             chosen=session.chosen,
         )
-        self._view = NOTHING_SAID
+        self._view, self._said, self._path = NOTHING_SAID, list[Message](), dict[str, Message]()
+        self._current: Message | None = None
         self._prepared: PreparedTurn | None = None
+        self._resolved: ResolvedModel | None = None
         self._aside: tuple[str, ...] = ()
         self._sent: tuple[bytes, ...] = ()
 
@@ -77,17 +82,39 @@ class Simulation:
         """The Compaction in force."""
         return self._view.view.compaction
 
+    async def _resolve(self) -> ResolvedModel:
+        """Once for all turns: neither the agent's files nor what is learned of the model changes meanwhile."""
+        if self._resolved is None:
+            self._resolved = await self._engine.resolve(self._session, self._options)
+        return self._resolved
+
     async def begin_at(self, message: Message) -> None:
         """Begins before a message of the user, with the compactions that the stored conversation has there."""
-        resolved, store = await self._engine.resolve(self._session, self._options), self._engine.store
+        resolved, store = await self._resolve(), self._engine.store
         at = (store, self._engine.store_thread, resolved.token_cache, message.parent, None, resolved.room)
         self._view = await load_view(*at)
         if message.parent and self.compaction:
             self._aside = await self._engine.store_thread.do(store.tree.set_aside, message.parent, self.compaction)
 
-    async def plan(self, said: Sequence[Message], current: Message) -> PlannedRequest:
-        """The request that answers `current`, after these messages more. Raises DoesNotFit where nothing helps."""
-        prepared = await self._prepare(said, current)
+    async def add(self, message: Message) -> None:
+        """The next message of the path. Of what the user did by hand it follows clears and pins; other Compactions
+        belong to a way that this one may not go."""
+        self._path[message.id] = message
+        if block := message.compaction:
+            if block.action in (CLEAR, *PINS) and (self._said or self._view.view.tail):
+                await self._revise(block)
+            return
+        self._said.append(message)
+        self._current = message if message.role == "user" else self._current
+
+    @property
+    def current(self) -> Message | None:
+        """The message of the user that the next request answers; None where nothing new was said."""
+        return self._current if self._said else None
+
+    async def answer(self) -> PlannedRequest:
+        """The next request, as it would be sent. Raises DoesNotFit where nothing makes it fit."""
+        prepared = await self._prepare()
         first = turn = await prepared.next_plan()
         kept, summary = None, None
         if turn.needs_compaction:
@@ -102,15 +129,15 @@ class Simulation:
         plan = first.plan if first.plan.cut else filled.plan
         return self._repeating(PlannedRequest(filled, plan, kept, summary))
 
-    async def _prepare(self, said: Sequence[Message], current: Message) -> PreparedTurn:
-        session, engine, before = self._session, self._engine, self._prepared
-        session.apply(head=said[-1].id, run=await self._run(current, said[-1].id))
+    async def _prepare(self) -> PreparedTurn:
+        session, engine, before, current = self._session, self._engine, self._prepared, self.current
+        assert current is not None
+        session.apply(head=self._said[-1].id, run=await self._run(current, self._said[-1].id))
         # a run changes its plan with every round
         again = before if before and before.message.id == current.id and not session.run else None
-        resolved = again.context.resolved if again else await engine.resolve(session, self._options)
-        cache = resolved.token_cache
-        self._view = await grown_view(engine.store, engine.store_thread, cache, self._view, said, current.id)
-        session.apply(loaded={cache.root: self._view})
+        resolved = await self._resolve()
+        self._view = await self._grown(current.id)
+        session.apply(loaded={resolved.token_cache.root: self._view})
         if again:
             again.next_round(may_call=True)
             return again
@@ -118,6 +145,12 @@ class Simulation:
         made = await engine.sources.turn_input(session, resolved, current, self._options, is_draft=True)
         self._prepared = await engine.prepare(replace(made, compaction=number), is_continued=True)
         return self._prepared
+
+    async def _grown(self, current: str | None) -> LoadedView:
+        """The view with what was said since the last request."""
+        said, self._said = self._said, []
+        engine, cache = self._engine, (await self._resolve()).token_cache
+        return await grown_view(engine.store, engine.store_thread, cache, self._view, said, current)
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
         """The run that a message belongs to, as far as it had come."""
@@ -134,39 +167,18 @@ class Simulation:
         repeated, first = (round(total * sum(map(len, sent[:end])) / size) for end in (shared, stable))
         return replace(planned, repeated=repeated, stable=first)
 
-    async def revise(self, block: Compaction, said: Sequence[Message], path: Mapping[str, Message]) -> bool:
-        """Follows a clear or a pin of the user, after these messages more; False for any other block, which belongs to
-        a compaction that this way may not have."""
-        if block.action not in (CLEAR, *PINS) or not (said or self._view.view.tail):
-            return False
-        engine = self._engine
-        resolved = await engine.resolve(self._session, self._options)
-        at = (engine.store, engine.store_thread, resolved.token_cache)
-        grown = await grown_view(*at, self._view, said, None)
+    async def _revise(self, block: Compaction) -> None:
+        grown, before, cache = await self._grown(None), self.compaction, (await self._resolve()).token_cache
         if block.action == CLEAR:
-            last = grown.view.tail[-1]
-            made = next_block(
-                self.compaction,
-                WrittenSummary(made_by=CLEAR),
-                action=CLEAR,
-                last=last.id,
-                cleared=last.id,
-                pinned=(),
-                messages_archived=last.said,
-                because=block.because,
-            )
-            self._aside = ()
-            self._view = await view_after_cut(resolved.token_cache, grown, made)
-            return True
-        made = revised_block(
-            self.compaction,
-            block.action,
-            block.because,
-            pinned=block.pinned,
-            lifted=_lifted(self.compaction, block, path),
-        )
-        self._view = await grown_view(*at, replace(grown, view=replace(grown.view, compaction=made)), (), None)
-        return True
+            last, self._aside, told = grown.view.tail[-1], (), WrittenSummary(made_by=CLEAR)
+            made = next_block(before, told, last=last.id, cleared=last.id, pinned=(), action=CLEAR)
+            made = replace(made, messages_archived=last.said, because=block.because)
+            self._view = await view_after_cut(cache, grown, made)
+            return
+        lifted = _lifted(before, block, self._path)
+        made = revised_block(before, block.action, block.because, pinned=block.pinned, lifted=lifted)
+        self._view = replace(grown, view=replace(grown.view, compaction=made))
+        self._view = await self._grown(None)  # reads what is lifted now
 
 
 def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Message]) -> tuple[str, ...]:
@@ -197,3 +209,13 @@ def _summary(turn: Turn, block: Compaction, writer: TurnContext | None) -> Simul
     entries = (*loaded.ahead, *loaded.entries(covered))
     read = turn.preamble.count.tokens + sum(entry.count.tokens for entry in entries)
     return SimulatedSummary(writer, read, block.summary_tokens or 0)
+
+
+def whole_path(store: Store, head: str | None) -> list[Message]:
+    """From the first message to the head, with Compactions."""
+    found: list[Message] = []
+    while head:
+        page = store.tree.page(head, most=PAGE)
+        found += page
+        head = page[-1].parent if len(page) == PAGE else None
+    return found[::-1]

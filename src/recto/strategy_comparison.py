@@ -12,7 +12,7 @@ from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid
 from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
-from recto.simulation import PlannedRequest, Simulation
+from recto.simulation import PlannedRequest, Simulation, whole_path
 from recto.store.sent_requests import sent_requests
 from recto.strategy import STRATEGIES
 from recto.summary.ledger import LedgerEntry
@@ -23,7 +23,8 @@ from recto.turn.spending import priced
 from recto.what_if import TODAY, checked_changes
 
 Progress = Callable[[int, int], object]
-PAGE = 500
+Blocks = list[tuple[int, Compaction | None]]
+"""By the number of each reply, the Compaction that its window was made with."""
 NOTES = (
     "replies and tool results are those that were given",
     "what comes first again counts as read from a cache, as if no cache expired",
@@ -46,7 +47,7 @@ class StrategyPlayer:
         if unknown:
             raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
         names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
-        self._path = await self._engine.store_thread.do(_path, self._engine, self._session.head)
+        self._path = await self._engine.store_thread.do(whole_path, self._engine.store, self._session.head)
         replies = sum(message.role == "assistant" for message in self._path)
         if not replies:
             raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
@@ -75,24 +76,19 @@ class StrategyPlayer:
     async def _play(self, strategy: str, tell: Callable[[int], object]) -> StrategyRun:
         simulation = Simulation(self._engine, self._session, self._options(strategy))
         requests, summaries, too_large, compactions = list[RequestUse](), list[Usage](), list[int](), 0
-        known, done = {message.id: message for message in self._path}, 0
-        said, current = list[Message](), None
+        blocks: Blocks = []
         for message in self._path:
-            if message.compaction:
-                said = [] if await simulation.revise(message.compaction, said, known) else said
-                continue
-            if message.role == "assistant" and current and said:
+            if message.role == "assistant" and (current := simulation.current):
                 try:
-                    planned = await simulation.plan(said, current)
+                    planned = await simulation.answer()
                     requests.append(_use(planned, message, current))
                     summaries += _summary_usage(planned)
                     compactions += planned.block is not None
+                    blocks.append((message.said, planned.turn.loaded.view.compaction))
                 except DoesNotFit:
                     too_large.append(message.said)
-                said = []
-                tell(done := done + 1)
-            said.append(message)
-            current = message if message.role == "user" else current
+                tell(len(requests) + len(too_large))
+            await simulation.add(message)
         costs = [usage.cost_usd for usage in summaries]
         return StrategyRun(
             strategy,
@@ -100,36 +96,30 @@ class StrategyPlayer:
             compactions,
             sum(usage.input + usage.output for usage in summaries),
             None if None in costs else sum(cost for cost in costs if cost is not None),
-            await asyncio.to_thread(_told, simulation.compaction, self._facts, self._path),
-            tuple(too_large),
+            *await asyncio.to_thread(_facts_kept, blocks, self._facts, self._path),
+            too_large=tuple(too_large),
         )
 
     def _recorded(self) -> StrategyRun:
         """What the records of the path say."""
-        store, head = self._engine.store, self._session.head
+        store = self._engine.store
         beside = [each for each in sent_requests(store.database, self._session.conversation) if each.purpose != "reply"]
         costs = [each.cost_usd for each in beside]
-        block = store.tree.compaction_block(head) if head else None
-        blocks = [message.compaction for message in self._path if message.compaction]
+        blocks: Blocks = []
+        made, block = 0, None
+        for message in self._path:
+            made += message.compaction is not None and message.compaction.action == "compact"
+            block = message.compaction or block
+            blocks += [(message.said, block)] if message.role == "assistant" else []
         return StrategyRun(
             AS_IT_WAS,
             tuple(recorded_use(store, self._path)),
-            sum(each.action == "compact" for each in blocks),
+            made,
             sum(each.usage.get("input", 0) + each.usage.get("output", 0) for each in beside),
             None if None in costs else sum(cost for cost in costs if cost is not None),
-            _told(block, self._facts, self._path),
+            *_facts_kept(blocks, self._facts, self._path),
             is_estimate=False,
         )
-
-
-def _path(engine: Engine, head: str | None) -> list[Message]:
-    """From the first message to the head."""
-    found: list[Message] = []
-    while head:
-        page = engine.store.tree.page(head, most=PAGE)
-        found += page
-        head = page[-1].parent if len(page) == PAGE else None
-    return found[::-1]
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Callable[[int], object]:
@@ -176,12 +166,18 @@ def _facts_in(path: Sequence[Message]) -> list[LedgerEntry]:
     return list(found.entries.values())
 
 
-def _told(block: Compaction | None, facts: Sequence[LedgerEntry], path: Sequence[Message]) -> int:
-    """How many of these facts a window with this Compaction tells."""
-    from recto.summary.verification import count_told  # compiles patterns: a tenth of a second
+def _facts_kept(blocks: Blocks, facts: Sequence[LedgerEntry], path: Sequence[Message]) -> tuple[int, float]:
+    """How many facts the last window tells, and the mean share of those stated so far that a window tells."""
+    from recto.summary.verification import count_lost  # compiles patterns: a tenth of a second
 
-    ends = {message.id: message.said for message in path}
-    covered = ends.get(block.last or "", 0) if block else 0
-    lifted = set(block.lifted) if block else set()
-    sent = {message.said for message in path if message.said > covered or message.id in lifted}
-    return count_told(block, facts, sent)
+    numbers = {message.id: message.said for message in path}
+    shares, told, lost, before = list[float](), 0, 0, None
+    for reply, block in blocks:
+        if block is not None and block is not before:
+            covered, lifted = numbers.get(block.last or "", 0), {numbers.get(id) for id in block.lifted}
+            lost = count_lost(block, [each for each in facts if each.number <= covered and each.number not in lifted])
+        before = block
+        stated = sum(each.number < reply for each in facts)
+        told = stated - lost
+        shares.append(told / stated if stated else 1.0)
+    return told, sum(shares) / len(shares) if shares else 0.0

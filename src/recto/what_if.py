@@ -6,6 +6,7 @@ comes of it beside what was recorded.
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from recto.engine import Engine
 from recto.errors import DoesNotFit, Invalid, NotFound
 from recto.providers.registry import format_named
 from recto.reports.what_if import PlanChanges, WhatIf, WindowMessages, WindowPlan, window_messages
-from recto.simulation import PlannedRequest, Simulation
+from recto.simulation import PlannedRequest, Simulation, whole_path
 from recto.store.comparison import compare
 from recto.store.prefix import ComparedRequest, SentMessage
 from recto.store.store import Store
@@ -88,7 +89,7 @@ class TurnPlanner:
         was = await self._do(self._store.records.compared, past.request, format_named) if past.request else None
         options = await self._options(changes, was.account if was else NO_ACCOUNT, past.reply)
         simulation = Simulation(self._engine, self._session, options)
-        await simulation.begin_at(past.current)
+        await self._go_to(past, simulation, from_start=changes.from_start)
         last = past.said[-1].said
         shown = WhatIf(
             self._session.conversation,
@@ -100,7 +101,7 @@ class TurnPlanner:
             None,
         )
         try:
-            planned = await simulation.plan(past.said, past.current)
+            planned = await simulation.answer()
         except DoesNotFit as why:
             return replace(shown, error=why.message)
         would = _compared(planned.turn, self._session.conversation)
@@ -115,6 +116,19 @@ class TurnPlanner:
             because=planned.plan.because,
             notes=(*planned.turn.window.notes, *_notes(planned), TODAY),
         )
+
+    async def _go_to(self, past: PastTurn, simulation: Simulation, *, from_start: bool) -> None:
+        """Up to the request: on what was stored before its turn, or on what is planned again from the first message."""
+        if from_start:
+            for message in await self._do(whole_path, self._store, past.current.parent):
+                if message.role == "assistant" and simulation.current:
+                    with suppress(DoesNotFit):
+                        await simulation.answer()
+                await simulation.add(message)
+        else:
+            await simulation.begin_at(past.current)
+        for message in past.said:
+            await simulation.add(message)
 
     async def _options(self, changes: PlanChanges, was: RequestAccount, reply: Message | None) -> CallOptions:
         """What is not changed is as the record says, as far as it says it."""

@@ -32,6 +32,8 @@ class PlanOptions(TypedDict, total=False):
 
 class TurnPlanOptions(PlanOptions, total=False):
     strategy: str | None
+    from_start: bool
+    """As if it had been so from the first message on; else what was compacted before the turn stays compacted."""
 
 
 class PlanChanges(Struct, frozen=True):
@@ -41,14 +43,17 @@ class PlanChanges(Struct, frozen=True):
     window: int | None = None
     model: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    from_start: bool = False
 
     def to_json(self) -> dict[str, Any]:
         own = {"strategy": self.strategy, "window": self.window, "model": self.model}
-        return {name: value for name, value in own.items() if value is not None} | dict(self.settings)
+        told = {name: value for name, value in own.items() if value is not None} | dict(self.settings)
+        return told | ({"from_start": True} if self.from_start else {})
 
 
 def changes_of(given: PlanOptions | TurnPlanOptions) -> PlanChanges:
-    return PlanChanges(given.get("strategy"), given.get("window"), given.get("model"), given.get("settings") or {})
+    chosen = (given.get("strategy"), given.get("window"), given.get("model"), given.get("settings") or {})
+    return PlanChanges(*chosen, from_start=given.get("from_start", False))
 
 
 class WindowMessages(Struct, frozen=True):
@@ -137,7 +142,9 @@ class StrategyRun(Struct, frozen=True):
     """Read and written for summaries, besides the requests."""
     summary_usd: float | None = 0.0
     facts: int = 0
-    """How many facts the last window tells, of all that were stated."""
+    """How many the last window tells, of all that were stated before it."""
+    facts_share: float = 0.0
+    """The share of the facts stated so far that a window tells, on average: as said, in its summary or ledger."""
     too_large: tuple[int, ...] = ()
     """The replies whose requests would not fit."""
     is_estimate: bool = True
@@ -170,6 +177,7 @@ class StrategyRun(Struct, frozen=True):
             "compactions": self.compactions,
             "summary_tokens": self.summary_tokens,
             "facts": self.facts,
+            "facts_share": round(self.facts_share, 4),
             "too_large": list(self.too_large),
             "is_estimate": self.is_estimate,
             "requests": [each.to_json() for each in self.requests],

@@ -4,7 +4,7 @@ Unsupported facts are marked in the text. Lost ones go into the ledger, as far a
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
@@ -217,11 +217,9 @@ def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, s
     )
 
 
-def count_told(block: Compaction | None, facts: Sequence[LedgerEntry], sent: Container[int]) -> int:
-    """How many of these facts a window tells: in messages with the numbers `sent`, in the summary, or in the ledger."""
-    told = "\n".join([block.summary, *block.ledger]) if block else ""
-    covered = [entry for entry in facts if entry.number not in sent]
-    return len(facts) - len(_split_stated(told, covered)[1])
+def count_lost(block: Compaction, archived: Iterable[LedgerEntry]) -> int:
+    """How many facts of archived messages neither the summary nor the ledger of a Compaction tells."""
+    return len(_split_stated("\n".join([block.summary, *block.ledger]), archived)[1])
 
 
 def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:
