@@ -45,6 +45,7 @@ ORDER = [
     {"strategy_comparison"},
     {"talk_reader"},
     {"talk"},
+    {"desk_reports"},
     {"desk", "loop"},
     {"blocking_reader"},
     {"blocking_talk"},

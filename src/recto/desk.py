@@ -16,6 +16,7 @@ from recto.agents.agents import Agents
 from recto.arguments import checked, checked_door
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import now
+from recto.desk_reports import AsyncDeskReports
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.home_files import private_home
@@ -25,22 +26,19 @@ from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.fact_memory import FactMemory
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.document_stats import DocumentTally, Grouping
-from recto.reports.source_report import SourceReport
 from recto.search.hybrid_index import Progress
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
-from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText, SpentWithin, StoreReader
+from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession
-from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
@@ -58,7 +56,7 @@ class TalkOptions(TypedDict, total=False):
 
 
 @checked_door
-class AsyncDesk:
+class AsyncDesk(AsyncDeskReports):
     """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
 
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
@@ -306,33 +304,6 @@ class AsyncDesk:
     async def sent_source(self, request: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
         return await asyncio.to_thread(self._reader.sent_source, request, source)
-
-    # -- statistics
-
-    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, and what that suggests."""
-        return await asyncio.to_thread(self._reader.source_report, agent, since)
-
-    async def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
-        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
-        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
-
-    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
-        """Which documents of the vault conversations use."""
-        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
-
-    async def unnamed_documents(self) -> list[DocumentTally]:
-        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
-        vault = self._vault()
-        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
-        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
-
-    def _vault(self) -> Vault:
-        if self.vault is None:
-            raise Invalid(NO_VAULT)
-        return self.vault
 
     # -- the end
 

@@ -19,14 +19,23 @@ from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
 from recto.home_files import private_home
 from recto.ids import id_start, is_id
-from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
+from recto.reports.document_stats import (
+    DocumentTally,
+    Grouping,
+    UsedTogether,
+    count_together,
+    tally_documents,
+    unnamed_documents,
+)
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.conversations import IdKind
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.token_use import TokenUse, token_use
 from recto.store.usage_totals import Progress
+from recto.store.use_over_time import Period, SourcePeriod, Together, documents_together, source_periods
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -217,11 +226,35 @@ class StoreReader:
         home = self.conversation(named).id if named is not None else None
         return self._store.spending.by(by, home, _stored_start(since), progress)
 
+    def token_use(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[TokenUse]:
+        """Tokens that requests read and wrote, as reported, and what they cost."""
+        named, since = within.get("conversation"), within.get("since")
+        home = self.conversation(named).id if named is not None else None
+        return token_use(self._store.database, by, home, _stored_start(since), progress)
+
     def document_stats(
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
         return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
+
+    def used_together(self, vault: Path, by: Together = "turn") -> UsedTogether:
+        """Which documents of a vault (its folder) were used together in turns or conversations."""
+        with self._store.database.read() as connection:
+            return count_together(documents_together(connection, str(vault), by))
+
+    def source_periods(
+        self, by: Period = "month", agent: str | None = None, since: str | None = None
+    ) -> list[SourcePeriod]:
+        """How many sources were chosen for replies and how many of them used, by month or day."""
+        from recto.agents.agents import Agents  # as above
+        from recto.reports.source_report import check_agent
+
+        check_agent(self._store, Agents(self._home, self._project), agent)
+        with self._store.database.read() as connection:
+            return source_periods(connection, by, agent, _stored_start(since))
 
     def unnamed_documents(
         self, vault: Path, notes: Collection[str], progress: Progress | None = None

@@ -42,7 +42,7 @@ def checked_changes(changes: PlanChanges) -> PlanChanges:
     return replace(changes, settings={key: configuration.check(key, value, key) for key, value in named.items()})
 
 
-class PastTurn(Struct, frozen=True):
+class AnsweredTurn(Struct, frozen=True):
     """A turn up to one of its requests."""
 
     said: tuple[Message, ...]
@@ -55,7 +55,7 @@ class PastTurn(Struct, frozen=True):
         return self.said[0]
 
 
-def find_past_turn(store: Store, named: Message) -> PastTurn:
+def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
     """The turn that a reply, or a message of the user, belongs to."""
     if named.compaction:
         raise Invalid("this message is a compaction: name a reply, or the message that it answers", id=named.id)
@@ -73,7 +73,7 @@ def find_past_turn(store: Store, named: Message) -> PastTurn:
         end = message.parent
     if not said or said[-1].role != "user":
         raise Invalid(f"no message of the user stands before #{named.said}", id=named.id)
-    return PastTurn(tuple(reversed(said)), reply, request)
+    return AnsweredTurn(tuple(reversed(said)), reply, request)
 
 
 class TurnPlanner:
@@ -117,7 +117,7 @@ class TurnPlanner:
             notes=(*planned.turn.window.notes, *_notes(planned), TODAY),
         )
 
-    async def _go_to(self, past: PastTurn, simulation: Simulation, *, from_start: bool) -> None:
+    async def _go_to(self, past: AnsweredTurn, simulation: Simulation, *, from_start: bool) -> None:
         """Up to the request: on what was stored before its turn, or on what is planned again from the first message."""
         if from_start:
             for message in await self._do(whole_path, self._store, past.current.parent):
@@ -146,7 +146,7 @@ class TurnPlanner:
                 return replace(options, window=was.limit)
         return options
 
-    def _recorded_window(self, was: ComparedRequest, past: PastTurn) -> WindowPlan:
+    def _recorded_window(self, was: ComparedRequest, past: AnsweredTurn) -> WindowPlan:
         at = past.reply.parent if past.reply else past.said[-1].id
         block = self._store.tree.compaction_block(at) if at else None
         return WindowPlan(was.account, self._messages(was, block, past.said[-1].said))

@@ -5,7 +5,7 @@ here plans.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from msgspec import Struct, field
 
@@ -51,7 +51,8 @@ class PlanChanges(Struct, frozen=True):
         return told | ({"from_start": True} if self.from_start else {})
 
 
-def changes_of(given: PlanOptions | TurnPlanOptions) -> PlanChanges:
+def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
+    given = cast(TurnPlanOptions, options)
     chosen = (given.get("strategy"), given.get("window"), given.get("model"), given.get("settings") or {})
     return PlanChanges(*chosen, from_start=given.get("from_start", False))
 
