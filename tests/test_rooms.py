@@ -46,6 +46,7 @@ ORDER = [
     {"blocking_reader"},
     {"blocking_talk"},
     {"blocking"},
+    {"web"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -116,6 +116,9 @@ class TalkReader:
     def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
         return self._loop.run(self._talk.transcript(**wanted))
 
+    def stored_head(self) -> tuple[str | None, bool]:
+        return self._loop.run(self._talk.stored_head())
+
     def archived(self) -> ArchivedPart:
         return self._loop.run(self._talk.archived())
 

@@ -1,0 +1,164 @@
+import { say } from "/assets/shared.js";
+
+// After so long a pause the meter counts what was typed, and completions are looked up.
+const PAUSE_MS = 100;
+const PREFIX = "recto-draft:";
+const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|@[^\s]*|^\/[^\s]*)$/;
+
+export default {
+  template: `<div class="composer" ref="root">
+    <div class="chips" v-if="files.length"><span class="chip" v-for="(file, place) in files" :key="file.id">
+      {{ file.name }}<span v-if="file.error" class="warn"> {{ file.error }}</span>
+      <button type="button" class="mini" :aria-label="'Remove ' + file.name" @click="files.splice(place, 1)">×</button></span></div>
+    <ul class="offers" v-if="offers.length" role="listbox" id="offers">
+      <li v-for="(each, place) in offers" :key="each.insert" :id="'offer-' + place" role="option" :aria-selected="place === chosen"
+        :class="{ chosen: place === chosen }" @mousedown.prevent="take(each)"><span>{{ each.shown }}</span><span class="quiet">{{ each.about }}</span></li></ul>
+    <div class="composer-row">
+      <label class="button quiet attach" title="Attach files"><input type="file" multiple @change="attach($event.target.files); $event.target.value = ''">
+        <span aria-hidden="true">+</span><span class="sr">Attach files</span></label>
+      <textarea ref="text" rows="1" aria-label="Message" data-testid="composer" :placeholder="running ? 'Goes out when the reply is done' : 'Write a message'"
+        role="combobox" aria-autocomplete="list" :aria-expanded="offers.length > 0" aria-controls="offers"
+        :aria-activedescendant="offers.length ? 'offer-' + chosen : undefined"
+        @input="typed" @keydown="key" @paste="paste" @click="look" @blur="offers = []"></textarea>
+      <button type="button" class="button quiet" v-if="running" @click="$emit('do', { do: 'stop' })">Stop</button>
+      <button type="button" class="button" @click="send" :disabled="!text.trim() && !files.length">Send</button>
+    </div></div>`,
+  data: () => ({ text: "", files: [], offers: [], chosen: 0, running: false }),
+  mounted() {
+    this.place = null;
+    this.asked = 0;
+    this.timer = 0;
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.attach(event.dataTransfer?.files ?? []);
+    });
+    addEventListener("storage", (event) => {
+      if (event.key === PREFIX + this.place && document.activeElement !== this.$refs.text) this.load();
+    });
+    this.$nextTick(() => matchMedia("(pointer: fine)").matches && this.$refs.text.focus());
+  },
+  methods: {
+    setPlace(key, running) {
+      this.running = running;
+      if (key === this.place) return;
+      // a new conversation has a number once its first message is stored
+      if (this.place === "new" && this.text.trim() === "") localStorage.removeItem(PREFIX + "new");
+      this.place = key;
+      this.files = [];
+      this.load();
+    },
+    load() {
+      this.set(localStorage.getItem(PREFIX + this.place) ?? "");
+    },
+    set(text) {
+      this.text = text;
+      this.$refs.text.value = text;
+      this.grow();
+      this.changed();
+    },
+    put(text) {
+      this.set(this.text.trim() ? `${text}\n${this.text}` : text);
+      this.$refs.text.focus();
+    },
+    grow() {
+      const field = this.$refs.text;
+      field.style.height = "auto";
+      field.style.height = `${Math.min(field.scrollHeight, innerHeight * 0.4)}px`;
+    },
+    typed() {
+      this.text = this.$refs.text.value;
+      this.grow();
+      this.changed();
+    },
+    changed() {
+      try {
+        this.text ? localStorage.setItem(PREFIX + this.place, this.text) : localStorage.removeItem(PREFIX + this.place);
+      } catch {
+        say("The browser has no room for the draft");
+      }
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        this.$emit("do", { do: "draft", text: this.text });
+        this.look();
+      }, PAUSE_MS);
+    },
+    token() {
+      const field = this.$refs.text;
+      return field.value.slice(0, field.selectionStart).match(TOKEN)?.[1] ?? "";
+    },
+    look() {
+      const token = this.token();
+      this.asked += 1;
+      if (!token) this.offers = [];
+      else this.$emit("do", { do: "complete", request: this.asked, token, behind: this.$refs.text.value.slice(this.$refs.text.selectionStart, this.$refs.text.selectionStart + 2) });
+    },
+    offer(request, found) {
+      if (request !== this.asked || document.activeElement !== this.$refs.text) return;
+      this.offers = found;
+      this.chosen = 0;
+    },
+    take(each) {
+      const field = this.$refs.text;
+      const end = field.selectionStart;
+      const start = end - this.token().length;
+      field.setRangeText(each.insert, start, end, "end");
+      this.offers = [];
+      field.focus();
+      this.typed();
+    },
+    key(event) {
+      if (event.isComposing) return;
+      if (this.offers.length) {
+        if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+          const step = event.key === "ArrowDown" ? 1 : -1;
+          this.chosen = (this.chosen + step + this.offers.length) % this.offers.length;
+          event.preventDefault();
+          return;
+        }
+        if (event.key === "Tab" || event.key === "Enter") {
+          this.take(this.offers[this.chosen]);
+          event.preventDefault();
+          return;
+        }
+        if (event.key === "Escape") {
+          this.offers = [];
+          event.stopPropagation();
+          return;
+        }
+      }
+      if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        this.send();
+      }
+    },
+    send() {
+      const files = this.files.filter((file) => !file.error);
+      if ((!this.text.trim() && !files.length) || this.files.some((file) => file.isComing)) return;
+      this.$emit("do", { do: "send", text: this.text, files: files.map((file) => file.id) });
+      this.files = [];
+      this.set("");
+    },
+    paste(event) {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (files.length) {
+        event.preventDefault();
+        this.attach(files);
+      }
+    },
+    async attach(files) {
+      for (const file of files) {
+        const entry = Vue.reactive({ id: `${Date.now()}-${Math.random()}`, name: file.name || "picture", isComing: true, error: "" });
+        this.files.push(entry);
+        try {
+          const answer = await fetch(`/attach?name=${encodeURIComponent(entry.name)}`, { method: "POST", body: file });
+          if (answer.ok) entry.id = (await answer.json()).id;
+          else entry.error = await answer.text();
+        } catch {
+          entry.error = "could not be sent: is `recto web` still running?";
+        }
+        entry.isComing = false;
+      }
+    },
+  },
+};

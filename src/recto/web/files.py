@@ -1,0 +1,47 @@
+"""Files that come in with messages, and pictures that the page shows: those of a message, and those of the vault."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from recto.ask_options import Attachment
+from recto.desk import AsyncDesk
+from recto.errors import NotFound, RectoError
+from recto.ids import new_id
+from recto.sources.documents import attachment
+from recto.web.security import MAX_BODY, TOO_LARGE
+
+# Attachments that wait for their message; the oldest go first.
+MOST_WAITING = 50
+# Nothing in a picture can run, even where it is opened alone.
+ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-control": "private, max-age=3600"}
+_waiting: OrderedDict[str, Attachment] = OrderedDict()
+
+
+def taken_attachments(ids: Sequence[str]) -> list[Attachment]:
+    """Attachments that were sent before their message. NotFound for one that is gone."""
+    missing = [id for id in ids if id not in _waiting]
+    if missing:
+        raise NotFound("an attachment is gone, as after a restart of the server: attach it again")
+    return [_waiting.pop(id) for id in ids]
+
+
+def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
+    @app.post("/attach")
+    async def attach(request: Request, name: str) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                return PlainTextResponse(TOO_LARGE, 413)
+        try:
+            made = attachment(PurePath(name).name or "file", bytes(body))
+        except RectoError as why:
+            return PlainTextResponse(why.message, 400)
+        _waiting[id := new_id()] = made
+        while len(_waiting) > MOST_WAITING:
+            _waiting.popitem(last=False)
+        return JSONResponse({"id": id})
