@@ -84,7 +84,7 @@ class ChatPage:
                 self.messages = MessageList(self._items(), self._has_more, self.act).classes("grow")
                 self.notice = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
-                self.composer = Composer(self.act)
+                self.composer = Composer(self._key, self.act, running=self.live.is_running)
         self.live.join(self)
         self.all_live.watch_list(self.list.refresh)
         self._client.on_delete(self._leave)
@@ -153,6 +153,8 @@ class ChatPage:
         except RectoError:
             self.composer.put(str(deed.get("text", "")))
             raise
+        finally:
+            self.composer.accept(str(deed.get("place", "")))
 
     async def _stop(self, deed: Deed) -> None:
         self.live.stop()
@@ -235,10 +237,15 @@ class ChatPage:
 
     def _show_place(self) -> None:
         number = self.live.talk.number
-        self.composer.set_place(str(number) if number else NEW, running=self.live.is_running)
+        self.composer.set_place(self._key, running=self.live.is_running)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
         ui.run_javascript(f"rectoPage.setAddress({address!r})")
+
+    @property
+    def _key(self) -> str:
+        """What the browser keeps the draft by."""
+        return str(self.live.talk.number or NEW)
 
     def _head_html(self) -> str:
         talk = self.live.talk

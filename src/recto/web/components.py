@@ -60,13 +60,18 @@ class MessageList(Element, component="assets/messages.js"):
 class Composer(Element, component="assets/composer.js"):
     """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
 
-    def __init__(self, act: Act) -> None:
+    def __init__(self, key: str, act: Act, *, running: bool) -> None:
         super().__init__()
+        self._props["start"], self._props["busy"] = key, running
         self.on("do", _acting(act))
 
     def set_place(self, key: str, *, running: bool) -> None:
         """Which conversation is written to, and whether a reply is coming."""
         self.run_method("setPlace", key, running)
+
+    def accept(self, key: str) -> None:
+        """What was sent from there has arrived; until then the browser keeps it."""
+        self.run_method("accepted", key)
 
     def offer(self, request: int, found: Sequence[dict[str, str]]) -> None:
         """Completions for what was typed."""

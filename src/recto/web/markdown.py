@@ -60,7 +60,7 @@ class StreamedMarkdown:
         first = self._settled
         self._settled += len(parts) - 1
         self._open = parts[-1]
-        return first, [rendered(part) for part in parts]
+        return first, [_markdown().render(part) for part in parts]
 
 
 @cache

@@ -106,7 +106,10 @@ class Access(Struct, frozen=True):
         return port == self.port and (known or (self.is_everywhere and _is_address(name)))
 
     def is_own_origin(self, origin: str) -> bool:
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         return parts.scheme in ("http", "https") and self.is_own(parts.netloc)
 
     def admits(self, given: str) -> bool:

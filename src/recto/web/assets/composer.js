@@ -2,7 +2,9 @@ import { say } from "/assets/shared.js";
 
 // After so long a pause the meter counts what was typed, and completions are looked up.
 const PAUSE_MS = 100;
-const PREFIX = "recto-draft:";
+const DRAFT = "recto-draft:";
+// What was sent and is not known to have arrived: a lost connection must not lose it.
+const SENT = "recto-sent:";
 const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|@[^\s]*|^\/[^\s]*)$/;
 
 export default {
@@ -23,9 +25,11 @@ export default {
       <button type="button" class="button quiet" v-if="running" @click="$emit('do', { do: 'stop' })">Stop</button>
       <button type="button" class="button" @click="send" :disabled="!text.trim() && !files.length">Send</button>
     </div></div>`,
+  props: { start: String, busy: Boolean },
   data: () => ({ text: "", files: [], offers: [], chosen: 0, running: false }),
   mounted() {
     this.place = null;
+    this.setPlace(this.start, this.busy);
     this.asked = 0;
     this.timer = 0;
     addEventListener("dragover", (event) => event.preventDefault());
@@ -34,7 +38,7 @@ export default {
       this.attach(event.dataTransfer?.files ?? []);
     });
     addEventListener("storage", (event) => {
-      if (event.key === PREFIX + this.place && document.activeElement !== this.$refs.text) this.load();
+      if (event.key === DRAFT + this.place && document.activeElement !== this.$refs.text) this.load();
     });
     this.$nextTick(() => matchMedia("(pointer: fine)").matches && this.$refs.text.focus());
   },
@@ -42,14 +46,17 @@ export default {
     setPlace(key, running) {
       this.running = running;
       if (key === this.place) return;
-      // a new conversation has a number once its first message is stored
-      if (this.place === "new" && this.text.trim() === "") localStorage.removeItem(PREFIX + "new");
       this.place = key;
       this.files = [];
       this.load();
     },
     load() {
-      this.set(localStorage.getItem(PREFIX + this.place) ?? "");
+      const found = [SENT, DRAFT].map((prefix) => localStorage.getItem(prefix + this.place)).filter(Boolean);
+      localStorage.removeItem(SENT + this.place);
+      this.set(found.join("\n"));
+    },
+    accepted(place) {
+      localStorage.removeItem(SENT + place);
     },
     set(text) {
       this.text = text;
@@ -73,7 +80,7 @@ export default {
     },
     changed() {
       try {
-        this.text ? localStorage.setItem(PREFIX + this.place, this.text) : localStorage.removeItem(PREFIX + this.place);
+        this.text ? localStorage.setItem(DRAFT + this.place, this.text) : localStorage.removeItem(DRAFT + this.place);
       } catch {
         say("The browser has no room for the draft");
       }
@@ -135,7 +142,8 @@ export default {
     send() {
       const files = this.files.filter((file) => !file.error);
       if ((!this.text.trim() && !files.length) || this.files.some((file) => file.isComing)) return;
-      this.$emit("do", { do: "send", text: this.text, files: files.map((file) => file.id) });
+      localStorage.setItem(SENT + this.place, this.text);
+      this.$emit("do", { do: "send", text: this.text, place: this.place, files: files.map((file) => file.id) });
       this.files = [];
       this.set("");
     },
