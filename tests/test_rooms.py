@@ -38,7 +38,7 @@ ORDER = [
     {"turn"},
     {"compaction", "recall"},
     {"engine"},
-    {"ask_options", "source_changes"},
+    {"ask_options", "session_start", "source_changes"},
     {"talk_reader"},
     {"goal_run"},
     {"talk"},

@@ -173,6 +173,17 @@ class StoreReader:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
 
+    def sent_pick(self, named: str | None, section: str, place: int) -> SentText:
+        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        record = self.record(named)
+        picks = tuple(record.account.picks(section))
+        if not 0 <= place < len(picks):
+            raise NotFound(f"the {section} of this request hold {len(picks)} parts, not {place + 1}", request=record.id)
+        pick = picks[place]
+        if not pick.sha256:
+            raise NotFound(f"the text of {pick.name} is not kept alone: the exact request holds it", request=record.id)
+        return SentText(pick, self._store.blobs.get(pick.sha256).decode(errors="replace"))
+
     # -- exports
 
     def export(self, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Iterator[bytes]:

@@ -5,13 +5,14 @@ It only passes on: deeds of the user to the talk, and what changed to the parts 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from nicegui import Client, ui
 
 from recto.desk import AsyncDesk
-from recto.errors import RectoError
+from recto.errors import Invalid, RectoError
 from recto.reports.transcript import ArchivedPart, TranscriptEntry
+from recto.talk import AsyncTalk
 from recto.web.components import Composer, Deed, Fragment, MessageList
 from recto.web.conversation_view import ConversationView
 from recto.web.files import taken_attachments
@@ -19,14 +20,19 @@ from recto.web.frame import VIEWS, page_frame, place
 from recto.web.live import LiveConversation, LiveConversations
 from recto.web.live_turn import TurnChange
 from recto.web.message_view import items
+from recto.web.meter import Meter, WindowView
+from recto.web.panel import Handler, Panel, PanelView
+from recto.web.reference_view import NoteView, ReferenceView
+from recto.web.reply_view import ReplyView
 from recto.web.templates import fill
 
 # Messages that are loaded at once.
 PAGE = 60
+# So many messages are loaded to show one further back.
+MOST_JUMPED = 2000
 NEW = "new"
 
 log = logging.getLogger(__name__)
-Handler = Callable[[Deed], Awaitable[None]]
 
 
 def add_chat_page(desk: AsyncDesk, live: LiveConversations) -> None:
@@ -71,6 +77,17 @@ class ChatPage:
             "answer": self._answer,
             "take-back": self._take_back,
             "send-waiting": self._send_waiting,
+            "draft": self._draft,
+            "edit": self._edit,
+            "save-edit": self._save_edit,
+            "edit-summary": self._edit_summary,
+            "switch": self._switch,
+            "jump": self._jump,
+            "pin": self._pin,
+            "unpin": self._unpin,
+            "compact": self._compact,
+            "uncompact": self._uncompact,
+            "clear": self._clear,
         }
 
     async def build(self) -> None:
@@ -84,13 +101,28 @@ class ChatPage:
                 self.messages = MessageList(self._items(), self._has_more, self.act).classes("grow")
                 self.notice = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
+                self.meter = Meter(self._talk, self.act)
                 self.composer = Composer(self._key, self.act, running=self.live.is_running)
+            self.panel = Panel(self._views(), Fragment("", self.act, tag="aside"))
+        self._handlers |= self.panel.handlers
         self.live.join(self)
         self.all_live.watch_list(self.list.refresh)
         self._client.on_delete(self._leave)
         self._set_turn()
         self._show_place()
         await self._show_waiting()
+        self.meter.refresh()
+
+    def _talk(self) -> AsyncTalk:
+        return self.live.talk
+
+    def _views(self) -> list[PanelView]:
+        return [
+            WindowView(self._talk, self.meter),
+            ReplyView(self.desk, self._talk),
+            ReferenceView(self._talk),
+            NoteView(self._talk),
+        ]
 
     def _leave(self) -> None:
         self.live.leave(self)
@@ -134,6 +166,8 @@ class ChatPage:
         self._set_turn()
         self._show_place()
         await self._show_waiting()
+        self.meter.refresh()
+        await self.panel.refresh()
 
     async def _load_older(self, deed: Deed) -> None:
         if not self._shown or not self._has_more:
@@ -173,6 +207,63 @@ class ChatPage:
     async def _send_waiting(self, deed: Deed) -> None:
         self.live.send_waiting()
 
+    async def _draft(self, deed: Deed) -> None:
+        self.meter.type(str(deed.get("text", "")))
+
+    async def _edit(self, deed: Deed) -> None:
+        message = await self.live.talk.message(str(deed["id"]))
+        self.composer.edit("message", message.id, f"message #{message.said}", message.text)
+
+    async def _edit_summary(self, deed: Deed) -> None:
+        self.composer.edit("summary", "", "the summary", (await self.live.talk.summary_block()).summary)
+
+    async def _save_edit(self, deed: Deed) -> None:
+        text = str(deed.get("text", ""))
+        if deed.get("kind") == "summary":
+            await self.live.talk.edit_summary(text)
+            self.live.refresh()
+        else:
+            self.live.edit(str(deed["id"]), text)
+
+    async def _switch(self, deed: Deed) -> None:
+        self.live.check_idle()
+        await self.live.talk.switch(str(deed["id"]))
+        self.live.refresh()
+
+    async def _jump(self, deed: Deed) -> None:
+        """Shows a message by its number, wherever it is on the path."""
+        named = f"#{deed['number']}"
+        message = await self.live.talk.message(named)
+        if message.id not in self._shown:
+            entries = await self.live.talk.transcript(limit=MOST_JUMPED, since=named)
+            if not entries or entries[0].message.id != message.id:
+                raise Invalid(f"{named} is too far back to scroll to: search for its words instead")
+            self._shown = await self._rendered(entries)
+            self._has_more = message.said > 1
+            self.messages.patch(list(self._shown), self._items(), more=self._has_more)
+        self.messages.jump(message.id)
+
+    async def _pin(self, deed: Deed) -> None:
+        await self.live.talk.pin(str(deed["id"]))
+        self.live.refresh()
+
+    async def _unpin(self, deed: Deed) -> None:
+        await self.live.talk.unpin(str(deed["id"]))
+        self.live.refresh()
+
+    async def _compact(self, deed: Deed) -> None:
+        self.live.compact()
+
+    async def _uncompact(self, deed: Deed) -> None:
+        self.live.check_idle()
+        await self.live.talk.uncompact()
+        self.live.refresh()
+
+    async def _clear(self, deed: Deed) -> None:
+        self.live.check_idle()
+        await self.live.talk.clear()
+        self.live.refresh()
+
     # -- what changed
 
     def draw_turn(self, changes: Sequence[TurnChange]) -> None:
@@ -207,6 +298,10 @@ class ChatPage:
         self.head.show(self._head_html())
         self._show_place()
         await self._show_waiting()
+        if not self.live.is_running:
+            self.meter.refresh()
+            await self.meter.settled()
+            await self.panel.refresh()
 
     async def _read(self, *, limit: int = PAGE, keep: bool = False) -> None:
         """The last messages; with `keep` behind the older ones that are shown already."""
@@ -225,7 +320,8 @@ class ChatPage:
         self._shown, self._has_more = fresh, len(entries) >= limit
 
     async def _rendered(self, entries: list[TranscriptEntry]) -> dict[str, str]:
-        made = await asyncio.to_thread(items, entries)
+        alternatives = await self.live.talk.alternatives([entry.message.id for entry in entries]) if entries else {}
+        made = await asyncio.to_thread(items, entries, alternatives)
         return {item["id"]: item["html"] for item in made}
 
     def _items(self) -> list[dict[str, str]]:

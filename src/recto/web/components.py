@@ -77,6 +77,10 @@ class Composer(Element, component="assets/composer.js"):
         """Completions for what was typed."""
         self.run_method("offer", request, list(found))
 
+    def edit(self, kind: str, id: str, words: str, text: str) -> None:
+        """Another text for something that was said; what was being written comes back afterwards."""
+        self.run_method("edit", kind, id, words, text)
+
     def put(self, text: str) -> None:
         """A text to go on from; nothing that was typed is lost."""
         self.run_method("put", text)

@@ -1,5 +1,7 @@
 """Files that come in with messages, and pictures that the page shows: those of a message, and those of the vault."""
 
+import asyncio
+import base64
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -8,10 +10,14 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from recto.ask_options import Attachment
+from recto.chat.blocks import Image
 from recto.desk import AsyncDesk
-from recto.errors import NotFound, RectoError
+from recto.errors import Invalid, NotFound, RectoError
 from recto.ids import new_id
 from recto.sources.documents import attachment
+from recto.vault.links import Link, split_link
+from recto.vault.vault import NO_VAULT, Vault
+from recto.web.message_view import SHOWN_TYPES
 from recto.web.security import MAX_BODY, TOO_LARGE
 
 # Attachments that wait for their message; the oldest go first.
@@ -45,3 +51,24 @@ def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
         while len(_waiting) > MOST_WAITING:
             _waiting.popitem(last=False)
         return JSONResponse({"id": id})
+
+    @app.get("/vault-image")
+    async def vault_image(path: str) -> Response:
+        """A picture of the vault, by its path or its name as links name it."""
+        try:
+            if desk.vault is None:
+                raise NotFound(NO_VAULT)
+            return await asyncio.to_thread(_picture, desk.vault, path)
+        except RectoError as why:
+            return PlainTextResponse(why.message, 404)
+
+
+def _picture(vault: Vault, path: str) -> Response:
+    at = vault.find_existing(path) or vault.resolve(Link(f"[[{path}]]", *split_link(path)))
+    if at is None:
+        raise NotFound(f"there is no picture {path[:80]} in the vault", path=path)
+    vault.folder.check_ignored(at)
+    found = attachment(PurePath(at).name, vault.folder.read(at))
+    if not isinstance(found, Image) or found.media_type not in SHOWN_TYPES:
+        raise Invalid(f"{at} is not a picture", path=at)
+    return Response(base64.b64decode(found.base64), media_type=found.media_type, headers=ALONE)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from recto.ask_options import Attachment
 from recto.chat.conversation import Conversation
 from recto.desk import AsyncDesk
-from recto.errors import RectoError
+from recto.errors import Invalid, RectoError
 from recto.events import Appended, Event, Question, Replied
 from recto.talk import AsyncTalk
 from recto.web.live_turn import LiveTurn, TurnChange
@@ -107,9 +107,13 @@ class LiveConversation:
             self.turn.answer(part, answer)
             self._draw()
 
-    def _run(self, events: AsyncGenerator[Event, None]) -> None:
+    def check_idle(self) -> None:
+        """Refuses what cannot be done while a reply comes."""
         if self.is_running:
-            raise RectoError("a reply is on its way: wait for it, or stop it first")
+            raise Invalid("a reply is on its way: wait for it, or stop it first")
+
+    def _run(self, events: AsyncGenerator[Event, None]) -> None:
+        self.check_idle()
         self.turn, self.failure = LiveTurn(), ""
         self._task = asyncio.create_task(self._follow(events))
         self._drawing = asyncio.create_task(self._keep_drawing(self.turn))

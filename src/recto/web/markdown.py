@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -25,6 +25,7 @@ from pygments.util import ClassNotFound
 MOST_COLOURED = 20_000
 OUTSIDE = ("http", "https", "mailto")
 LONGEST_LINK = 200
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 IN_NOTE = "in_note"
 """Set in the environment of a note: pictures of the vault are shown, and blocks say their line."""
 
@@ -91,15 +92,19 @@ def _set_places(state: StateCore) -> None:
 
 
 def _note_link(state: StateInline, silent: bool) -> bool:
-    """`[[note]]`, `[[note#heading|words]]`."""
-    if not state.src.startswith("[[", state.pos):
+    """`[[note]]`, `[[note#heading|words]]`, and `![[picture.png]]`."""
+    start = state.pos + (state.src[state.pos] == "!")
+    if not state.src.startswith("[[", start):
         return False
-    end = state.src.find("]]", state.pos, state.pos + LONGEST_LINK)
-    inside = state.src[state.pos + 2 : end]
+    end = state.src.find("]]", start, start + LONGEST_LINK)
+    inside = state.src[start + 2 : end]
     if end < 0 or not inside.strip() or "\n" in inside or "[" in inside:
         return False
-    if not silent:
-        target, _, words = inside.partition("|")
+    target, _, words = inside.partition("|")
+    if not silent and start > state.pos and IN_NOTE in state.env and target.lower().endswith(PICTURES):
+        token = state.push("image", "img", 0)
+        token.attrs, token.content = {"src": target.strip()}, target.strip()
+    elif not silent:
         token = state.push("link_open", "a", 1)
         token.meta = {"note": target.strip()}
         state.push("text", "", 0).content = words.strip() or target.strip()
@@ -133,7 +138,7 @@ def _image(renderer: RendererHTML, tokens: Sequence[Token], place: int, options:
     token = tokens[place]
     source, words = str(token.attrGet("src") or ""), escape(token.content)
     if IN_NOTE in env and not _scheme(source) and not source.startswith(("/", "\\")):
-        return f'<img src="/vault-image?path={escape(source)}" alt="{words}" loading="lazy">'
+        return f'<img src="/vault-image?path={escape(quote(unquote(source)))}" alt="{words}" loading="lazy">'
     named = f"picture: {words or 'without a name'}"
     if _scheme(source) in ("http", "https"):
         return f'<a href="{escape(source)}" target="_blank" rel="noopener noreferrer nofollow">[{named}]</a>'

@@ -20,7 +20,7 @@ APPROVALS = {
     "forbidden": "forbidden by its settings",
 }
 # Pictures that a browser shows without running anything in them.
-PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 WRITERS = {
     "extractive": "sentences of the originals",
     "truncated": "beginnings only",
@@ -104,7 +104,7 @@ def _block(message: Message, number: int) -> dict[str, object]:
             told = filter(None, (counted(len(block.text), "character"), APPROVALS.get(block.approval, "")))
             return {"kind": "result", "name": tool_name(block.name), "result": block, "about": ", ".join(told)}
         case Image():
-            is_shown = block.media_type in PICTURES and bool(block.sha256 or block.base64)
+            is_shown = block.media_type in SHOWN_TYPES and bool(block.sha256 or block.base64)
             address = f"/attached?message={message.id}&block={number}" if is_shown else ""
             return {"kind": "image", "name": block.name or block.media_type, "address": address}
         case File():

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+from markupsafe import Markup
+
 from recto.errors import RectoError
 from recto.web.components import Deed, Fragment
 from recto.web.templates import fill
@@ -69,9 +71,5 @@ class Panel:
         except RectoError as why:
             body, failure = "", why.message
         tabs = {name: each.title for name, each in self._views.items()}
-        html = fill("panel", tabs=tabs, open=self._open, failure=failure)
         self._shown.classes(remove="closed")
-        self._shown.show(html.replace(BODY, body))
-
-
-BODY = "<!--body-->"
+        self._shown.show(fill("panel", tabs=tabs, open=self._open, failure=failure, body=Markup(body)))

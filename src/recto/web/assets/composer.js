@@ -9,6 +9,8 @@ const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|@[^\s]*|^\/[^\s]*)$/;
 
 export default {
   template: `<div class="composer" ref="root">
+    <div class="chips" v-if="editing"><span class="chip">Editing {{ editing.words }}
+      <button type="button" class="mini" @click="endEdit">Cancel</button></span></div>
     <div class="chips" v-if="files.length"><span class="chip" v-for="(file, place) in files" :key="file.id">
       {{ file.name }}<span v-if="file.error" class="warn"> {{ file.error }}</span>
       <button type="button" class="mini" :aria-label="'Remove ' + file.name" @click="files.splice(place, 1)">×</button></span></div>
@@ -26,7 +28,7 @@ export default {
       <button type="button" class="button" @click="send" :disabled="!text.trim() && !files.length">Send</button>
     </div></div>`,
   props: { start: String, busy: Boolean },
-  data: () => ({ text: "", files: [], offers: [], chosen: 0, running: false }),
+  data: () => ({ editing: null, text: "", files: [], offers: [], chosen: 0, running: false }),
   mounted() {
     this.place = null;
     this.setPlace(this.start, this.busy);
@@ -47,6 +49,7 @@ export default {
       this.running = running;
       if (key === this.place) return;
       this.place = key;
+      this.editing = null;
       this.files = [];
       this.load();
     },
@@ -59,10 +62,22 @@ export default {
       localStorage.removeItem(SENT + place);
     },
     set(text) {
+      this.show(text);
+      this.changed();
+    },
+    show(text) {
       this.text = text;
       this.$refs.text.value = text;
       this.grow();
-      this.changed();
+    },
+    edit(kind, id, words, text) {
+      this.editing = { kind, id, words };
+      this.show(text);
+      this.$refs.text.focus();
+    },
+    endEdit() {
+      this.editing = null;
+      this.load();
     },
     put(text) {
       this.set(this.text.trim() ? `${text}\n${this.text}` : text);
@@ -80,7 +95,7 @@ export default {
     },
     changed() {
       try {
-        this.text ? localStorage.setItem(DRAFT + this.place, this.text) : localStorage.removeItem(DRAFT + this.place);
+        if (!this.editing) this.text ? localStorage.setItem(DRAFT + this.place, this.text) : localStorage.removeItem(DRAFT + this.place);
       } catch {
         say("The browser has no room for the draft");
       }
@@ -140,6 +155,12 @@ export default {
       }
     },
     send() {
+      if (this.editing) {
+        if (!this.text.trim()) return;
+        this.$emit("do", { do: "save-edit", ...this.editing, text: this.text });
+        this.endEdit();
+        return;
+      }
       const files = this.files.filter((file) => !file.error);
       if ((!this.text.trim() && !files.length) || this.files.some((file) => file.isComing)) return;
       localStorage.setItem(SENT + this.place, this.text);

@@ -1,4 +1,4 @@
-import { listen, setHtml } from "/assets/shared.js";
+import { listen, markNote, setHtml } from "/assets/shared.js";
 
 export default {
   template: `<component :is="tag" ref="root"></component>`,
@@ -21,6 +21,7 @@ export default {
       if (this.html === this.shown) return;
       this.shown = this.html;
       setHtml(this.$el, this.html);
+      markNote(this.$el);
     },
   },
 };

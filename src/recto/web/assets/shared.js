@@ -87,3 +87,19 @@ export function say(words) {
   const place = document.getElementById("announcer");
   if (place) place.textContent = words;
 }
+
+// A note shows the passages that were used, and begins where the link leads.
+export function markNote(root) {
+  const note = root.querySelector(".note");
+  if (!note) return;
+  const lines = (note.dataset.marked || "").split(" ").filter(Boolean).map(Number);
+  const blocks = [...note.querySelectorAll("[data-line]")];
+  const holding = (line) =>
+    blocks.filter((each) => +each.dataset.line <= line && line <= +(each.dataset.end ?? each.dataset.line)).at(-1);
+  for (const line of lines) holding(line)?.classList.add("marked");
+  const at = +note.dataset.at;
+  if (at && note.dataset.shown !== note.dataset.at) {
+    note.dataset.shown = note.dataset.at;
+    holding(at)?.scrollIntoView({ block: "center" });
+  }
+}
