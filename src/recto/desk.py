@@ -310,6 +310,10 @@ class AsyncDesk:
         """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
         return await asyncio.to_thread(self._reader.sent_pick, request, section, place)
 
+    async def attached(self, message: str, block: int) -> tuple[str, bytes]:
+        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        return await asyncio.to_thread(self._reader.attached, message, block)
+
     # -- statistics
 
     async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:

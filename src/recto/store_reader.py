@@ -3,6 +3,7 @@
 A desk answers the same questions through its own StoreReader, so that both give the same answers.
 """
 
+import base64
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from recto import locations
 from recto.arguments import checked_door, shown
-from recto.chat.blocks import ToolResult
+from recto.chat.blocks import File, Image, ToolResult
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
@@ -122,6 +123,15 @@ class StoreReader:
         if media > len(found.media):
             raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {media}")
         return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
+
+    def attached(self, named: str, block: int) -> tuple[str, bytes]:
+        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        message = self.message(named)[1]
+        found = message.blocks[block] if 0 <= block < len(message.blocks) else None
+        if not isinstance(found, Image | File) or not (found.sha256 or found.base64):
+            raise NotFound(f"message #{message.said} has no attachment in block {block}", id=message.id)
+        data = self._store.blobs.get(found.sha256) if found.sha256 else base64.b64decode(found.base64)
+        return found.media_type, data
 
     # -- requests
 

@@ -27,7 +27,9 @@ class Served:
     """A running `recto web`."""
 
     def __init__(self, home: Path, *options: str, port: int | None = None) -> None:
-        self.home, self._options = home, options
+        self.options = options
+        settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
+        self.environment = os.environ | settings
         self.link = self._start(port)
 
     @property
@@ -38,10 +40,9 @@ class Served:
 
     def _start(self, port: int | None) -> str:
         at = ("--port", str(port)) if port else ()
-        command = [sys.executable, "-m", "recto", "web", "--no-open", *at, *self._options]
-        settings = {"RECTO_HOME": str(self.home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
+        command = [sys.executable, "-m", "recto", "web", "--no-open", *at, *self.options]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | settings
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )
         assert self.process.stdout
         told = []

@@ -10,26 +10,23 @@ from collections.abc import Sequence
 from nicegui import Client, ui
 
 from recto.desk import AsyncDesk
-from recto.errors import Invalid, RectoError
-from recto.reports.transcript import ArchivedPart, TranscriptEntry
+from recto.errors import RectoError
 from recto.talk import AsyncTalk
-from recto.web.components import Composer, Deed, Fragment, MessageList
+from recto.web.commands import command_in, run_command
+from recto.web.completions import Completions
+from recto.web.components import Composer, Deed, Fragment
 from recto.web.conversation_view import ConversationView
 from recto.web.files import taken_attachments
 from recto.web.frame import VIEWS, page_frame, place
 from recto.web.live import LiveConversation, LiveConversations
 from recto.web.live_turn import TurnChange
-from recto.web.message_view import items
 from recto.web.meter import Meter, WindowView
 from recto.web.panel import Handler, Panel, PanelView
 from recto.web.reference_view import NoteView, ReferenceView
 from recto.web.reply_view import ReplyView
 from recto.web.templates import fill
+from recto.web.transcript_view import TranscriptView
 
-# Messages that are loaded at once.
-PAGE = 60
-# So many messages are loaded to show one further back.
-MOST_JUMPED = 2000
 NEW = "new"
 
 log = logging.getLogger(__name__)
@@ -37,7 +34,7 @@ log = logging.getLogger(__name__)
 
 def add_chat_page(desk: AsyncDesk, live: LiveConversations) -> None:
     @ui.page("/")
-    async def latest(client: Client) -> None:
+    async def fresh(client: Client) -> None:
         await _open_page(desk, live, client, None)
 
     @ui.page("/c/{number}")
@@ -61,10 +58,7 @@ class ChatPage:
     def __init__(self, desk: AsyncDesk, all_live: LiveConversations, live: LiveConversation, client: Client) -> None:
         self.desk, self.all_live, self.live = desk, all_live, live
         self._client = client
-        self._shown: dict[str, str] = {}
-        """The HTML of each message that the tab shows, oldest first."""
-        self._has_more = False
-        self._archived = ArchivedPart()
+        self.transcript = TranscriptView(lambda: self.live)
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._handlers: dict[str, Handler] = {
@@ -78,6 +72,8 @@ class ChatPage:
             "take-back": self._take_back,
             "send-waiting": self._send_waiting,
             "draft": self._draft,
+            "complete": self._complete,
+            "try": self._try,
             "edit": self._edit,
             "save-edit": self._save_edit,
             "edit-summary": self._edit_summary,
@@ -91,24 +87,24 @@ class ChatPage:
         }
 
     async def build(self) -> None:
-        await self._read()
+        self._completions = Completions(self.desk, self._talk)
         with page_frame():
             with place("list", "nav", "Conversations"):
                 self.list = ConversationView(self.desk, self.all_live, self.act)
                 await self.list.build()
             with place("chat", "main"):
                 self.head = Fragment(self._head_html(), self.act, tag="header").classes("chat-head")
-                self.messages = MessageList(self._items(), self._has_more, self.act).classes("grow")
+                await self.transcript.build(self.act)
                 self.notice = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
                 self.composer = Composer(self._key, self.act, running=self.live.is_running)
             self.panel = Panel(self._views(), Fragment("", self.act, tag="aside"))
-        self._handlers |= self.panel.handlers
+        self._handlers |= {**self.panel.handlers, **self.list.handlers, "delete": self._delete}
         self.live.join(self)
         self.all_live.watch_list(self.list.refresh)
         self._client.on_delete(self._leave)
-        self._set_turn()
+        self.transcript.show_turn()
         self._show_place()
         await self._show_waiting()
         self.meter.refresh()
@@ -146,13 +142,21 @@ class ChatPage:
         """A failure, where it can be seen, until the next deed."""
         self.notice.show(fill("failure", text=words) if words else "")
 
+    def _note(self, words: str) -> None:
+        self.notice.show(fill("notice", text=words) if words else "")
+
     async def _open(self, deed: Deed) -> None:
         await self._move(await self.all_live.open(str(deed["id"])))
         if message := deed.get("message"):
-            self.messages.jump(str(message))
+            await self._show_message(str(message))
 
     async def _new(self, deed: Deed) -> None:
         await self._move(await self.all_live.open())
+
+    async def _delete(self, deed: Deed) -> None:
+        await self.list.handlers["delete"](deed)
+        if str(deed["id"]) == self.live.talk.id:
+            await self._move(await self.all_live.open())
 
     async def _move(self, live: LiveConversation) -> None:
         """Shows another conversation in this tab."""
@@ -160,32 +164,26 @@ class ChatPage:
         self.live = live
         live.join(self)
         self.tell("")
-        await self._read()
-        self.messages.show(self._items(), more=self._has_more)
+        await self.transcript.show()
         self.head.show(self._head_html())
-        self._set_turn()
         self._show_place()
         await self._show_waiting()
         self.meter.refresh()
         await self.panel.refresh()
 
     async def _load_older(self, deed: Deed) -> None:
-        if not self._shown or not self._has_more:
-            return
-        first = next(iter(self._shown))
-        entries = await self.live.talk.transcript(limit=PAGE, before=first)
-        older = await self._rendered(entries)
-        self._has_more = len(entries) == PAGE
-        self._shown = older | self._shown
-        self.messages.patch(list(self._shown), _as_items(older), more=self._has_more)
+        await self.transcript.load_older()
 
     async def _send(self, deed: Deed) -> None:
         self.tell("")
-        files = [str(each) for each in deed.get("files") or ()]
+        text, files = str(deed.get("text", "")), [str(each) for each in deed.get("files") or ()]
         try:
-            await self.live.send(str(deed.get("text", "")), taken_attachments(files))
+            if command := command_in(text):
+                self._note(await run_command(self.desk, self.live, *command))
+            else:
+                await self.live.send(text, taken_attachments(files))
         except RectoError:
-            self.composer.put(str(deed.get("text", "")))
+            self.composer.put(text)
             raise
         finally:
             self.composer.accept(str(deed.get("place", "")))
@@ -210,6 +208,13 @@ class ChatPage:
     async def _draft(self, deed: Deed) -> None:
         self.meter.type(str(deed.get("text", "")))
 
+    async def _complete(self, deed: Deed) -> None:
+        found = await self._completions.find(str(deed.get("token", "")), str(deed.get("behind", "")))
+        self.composer.offer(int(deed["request"]), found)
+
+    async def _try(self, deed: Deed) -> None:
+        self.composer.put(str(deed.get("text", "")))
+
     async def _edit(self, deed: Deed) -> None:
         message = await self.live.talk.message(str(deed["id"]))
         self.composer.edit("message", message.id, f"message #{message.said}", message.text)
@@ -231,17 +236,11 @@ class ChatPage:
         self.live.refresh()
 
     async def _jump(self, deed: Deed) -> None:
-        """Shows a message by its number, wherever it is on the path."""
-        named = f"#{deed['number']}"
-        message = await self.live.talk.message(named)
-        if message.id not in self._shown:
-            entries = await self.live.talk.transcript(limit=MOST_JUMPED, since=named)
-            if not entries or entries[0].message.id != message.id:
-                raise Invalid(f"{named} is too far back to scroll to: search for its words instead")
-            self._shown = await self._rendered(entries)
-            self._has_more = message.said > 1
-            self.messages.patch(list(self._shown), self._items(), more=self._has_more)
-        self.messages.jump(message.id)
+        await self._show_message(f"#{deed['number']}")
+
+    async def _show_message(self, named: str) -> None:
+        if await self.transcript.show_message(named):
+            self._note("This message is on another branch of the conversation, which you are on now.")
 
     async def _pin(self, deed: Deed) -> None:
         await self.live.talk.pin(str(deed["id"]))
@@ -267,7 +266,7 @@ class ChatPage:
     # -- what changed
 
     def draw_turn(self, changes: Sequence[TurnChange]) -> None:
-        self.messages.draw(changes)
+        self.transcript.draw_turn(changes)
 
     def refresh(self) -> None:
         """Reads the end of the conversation again; several calls at once read it once."""
@@ -287,14 +286,7 @@ class ChatPage:
                 log.exception("the page could not be brought up to date")
 
     async def _refresh_once(self) -> None:
-        before, archived = dict(self._shown), self._archived
-        await self._read(keep=True)
-        if archived != self._archived and len(self._shown) > PAGE:
-            await self._read(limit=len(self._shown))
-        changed = {id: html for id, html in self._shown.items() if before.get(id) != html}
-        if changed or list(before) != list(self._shown):
-            self.messages.patch(list(self._shown), _as_items(changed), more=self._has_more)
-        self._set_turn()
+        await self.transcript.refresh()
         self.head.show(self._head_html())
         self._show_place()
         await self._show_waiting()
@@ -302,34 +294,6 @@ class ChatPage:
             self.meter.refresh()
             await self.meter.settled()
             await self.panel.refresh()
-
-    async def _read(self, *, limit: int = PAGE, keep: bool = False) -> None:
-        """The last messages; with `keep` behind the older ones that are shown already."""
-        talk = self.live.talk
-        entries = await talk.transcript(limit=limit) if talk.id else []
-        self._archived = await talk.archived() if talk.id else ArchivedPart()
-        if self.live.is_running:
-            while entries and entries[-1].message.status == "unfinished":
-                entries.pop()  # the running turn shows it
-        fresh = await self._rendered(entries)
-        first, shown = next(iter(fresh), None), list(self._shown)
-        if keep and first in self._shown:
-            older = shown[: shown.index(first)]
-            self._shown = {id: self._shown[id] for id in older} | fresh
-            return
-        self._shown, self._has_more = fresh, len(entries) >= limit
-
-    async def _rendered(self, entries: list[TranscriptEntry]) -> dict[str, str]:
-        alternatives = await self.live.talk.alternatives([entry.message.id for entry in entries]) if entries else {}
-        made = await asyncio.to_thread(items, entries, alternatives)
-        return {item["id"]: item["html"] for item in made}
-
-    def _items(self) -> list[dict[str, str]]:
-        return _as_items(self._shown)
-
-    def _set_turn(self) -> None:
-        turn = self.live.turn
-        self.messages.set_turn(turn.all_parts() if turn else None, self.live.failure)
 
     def _show_place(self) -> None:
         number = self.live.talk.number
@@ -352,7 +316,3 @@ class ChatPage:
     async def _show_waiting(self) -> None:
         waiting = await self.live.talk.waiting()
         self.waiting.show(fill("waiting", waiting=waiting, running=self.live.is_running) if waiting else "")
-
-
-def _as_items(shown: dict[str, str]) -> list[dict[str, str]]:
-    return [{"id": id, "html": html} for id, html in shown.items()]

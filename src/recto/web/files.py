@@ -52,6 +52,17 @@ def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
             _waiting.popitem(last=False)
         return JSONResponse({"id": id})
 
+    @app.get("/attached")
+    async def attached(message: str, block: int) -> Response:
+        """A picture that came with a message."""
+        try:
+            media_type, data = await desk.attached(message, block)
+        except RectoError as why:
+            return PlainTextResponse(why.message, 404)
+        if media_type not in SHOWN_TYPES:
+            return PlainTextResponse("this is not a picture", 404)
+        return Response(data, media_type=media_type, headers=ALONE)
+
     @app.get("/vault-image")
     async def vault_image(path: str) -> Response:
         """A picture of the vault, by its path or its name as links name it."""

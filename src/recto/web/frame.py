@@ -30,6 +30,7 @@ def page_frame() -> Iterator[None]:
     add_head()
     with ui.element("div").classes("page"):
         Fragment('<p id="announcer" role="status" aria-live="polite"></p>').classes("sr")
+        Fragment(fill("shortcuts")).classes("keys")
         yield
 
 

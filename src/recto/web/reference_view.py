@@ -21,6 +21,11 @@ from recto.web.templates import fill
 
 # Messages whose documents are listed.
 MOST_MESSAGES = 400
+OTHER_QUESTIONS = (
+    "What have I decided lately?",
+    "What is a context window, in three sentences?",
+    "Help me plan a weekend: ask me what you need to know.",
+)
 
 
 class OpenNote(Struct, frozen=True):
@@ -127,3 +132,11 @@ def _heading_line(document: Document, heading: str) -> int:
     if not wanted or section_text(document, heading) is None:
         return 0
     return next((each.line for each in document.parsed.headings if each.text.strip().casefold() == wanted), 0)
+
+
+def questions_to_try(vault: Vault | None) -> list[str]:
+    """Three questions for an empty conversation: about the notes that changed last, or about nothing in particular."""
+    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns) if vault else []
+    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2] if vault else []
+    asked = [f"What is in {name}?" for name in names[:1]] + [f"What do {name} and its links say?" for name in names[1:]]
+    return [*asked, *OTHER_QUESTIONS][:3]

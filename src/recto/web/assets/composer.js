@@ -24,7 +24,7 @@ export default {
         role="combobox" aria-autocomplete="list" :aria-expanded="offers.length > 0" aria-controls="offers"
         :aria-activedescendant="offers.length ? 'offer-' + chosen : undefined"
         @input="typed" @keydown="key" @paste="paste" @click="look" @blur="offers = []"></textarea>
-      <button type="button" class="button quiet" v-if="running" @click="$emit('do', { do: 'stop' })">Stop</button>
+      <button type="button" class="button quiet" v-if="running" data-stop @click="$emit('do', { do: 'stop' })">Stop</button>
       <button type="button" class="button" @click="send" :disabled="!text.trim() && !files.length">Send</button>
     </div></div>`,
   props: { start: String, busy: Boolean },

@@ -22,6 +22,8 @@ export default {
       this.shown = this.html;
       setHtml(this.$el, this.html);
       markNote(this.$el);
+      const title = this.$el.querySelector("[data-page-title]");
+      if (title) document.title = `${title.textContent} · Recto`;
     },
   },
 };
