@@ -168,6 +168,12 @@ class Desk:
     def sent_source(self, request: str | None, source: str) -> SentText:
         return self._loop.run(self._desk.sent_source(request, source))
 
+    def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
+        return self._loop.run(self._desk.sent_pick(request, section, place))
+
+    def attached(self, message: str, block: int) -> tuple[str, bytes]:
+        return self._loop.run(self._desk.attached(message, block))
+
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         return self._loop.run(self._desk.source_report(agent, since))
 

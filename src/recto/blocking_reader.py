@@ -129,6 +129,9 @@ class TalkReader:
     def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
         return self._loop.run(self._talk.transcript(**wanted))
 
+    def stored_head(self) -> tuple[str | None, bool]:
+        return self._loop.run(self._talk.stored_head())
+
     def archived(self) -> ArchivedPart:
         return self._loop.run(self._talk.archived())
 
@@ -137,6 +140,9 @@ class TalkReader:
 
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         return self._loop.run(self._talk.tool_result(message, call=call, media=media))
+
+    def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
+        return self._loop.run(self._talk.alternatives(messages))
 
     def branches(self) -> list[BranchEnd]:
         return self._loop.run(self._talk.branches())

@@ -3,6 +3,7 @@
 A desk answers the same questions through its own StoreReader, so that both give the same answers.
 """
 
+import base64
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from recto import locations
 from recto.arguments import checked_door, shown
-from recto.chat.blocks import ToolResult
+from recto.chat.blocks import File, Image, ToolResult
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
@@ -132,6 +133,15 @@ class StoreReader:
             raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {media}")
         return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
 
+    def attached(self, named: str, block: int) -> tuple[str, bytes]:
+        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        message = self.message(named)[1]
+        found = message.blocks[block] if 0 <= block < len(message.blocks) else None
+        if not isinstance(found, Image | File) or not (found.sha256 or found.base64):
+            raise NotFound(f"message #{message.said} has no attachment in block {block}", id=message.id)
+        data = self._store.blobs.get(found.sha256) if found.sha256 else base64.b64decode(found.base64)
+        return found.media_type, data
+
     # -- requests
 
     def request_id(self, named: str | None = None) -> str:
@@ -181,6 +191,17 @@ class StoreReader:
         if not sent.sha256:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
+
+    def sent_pick(self, named: str | None, section: str, place: int) -> SentText:
+        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        record = self.record(named)
+        picks = tuple(record.account.picks(section))
+        if not 0 <= place < len(picks):
+            raise NotFound(f"the {section} of this request hold {len(picks)} parts, not {place + 1}", request=record.id)
+        pick = picks[place]
+        if not pick.sha256:
+            raise NotFound(f"the text of {pick.name} is not kept alone: the exact request holds it", request=record.id)
+        return SentText(pick, self._store.blobs.get(pick.sha256).decode(errors="replace"))
 
     # -- exports
 

@@ -21,7 +21,6 @@ from recto.ids import id_start, is_id
 from recto.memory.memory_files import notes_file
 from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
-from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.transcript import (
     ArchivedPart,
     BranchEnd,
@@ -32,7 +31,6 @@ from recto.reports.transcript import (
     stands_for_something,
     transcript,
 )
-from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
@@ -147,26 +145,6 @@ class AsyncTalkReader:
         """What would be sent for this message, without sending or changing anything."""
         given = await with_attachments(given, options.get("attachments", ()))
         return (await self._engine.draft(self.session, given, call_options(**options))).window
-
-    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
-        """The window of a past turn, named by its reply or its message, as it was and as it would be with these
-        changes. No model is asked, and nothing is stored."""
-        from recto.what_if import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
-
-        return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
-
-    async def compare_strategies(
-        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
-    ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (by default with all), side by side."""
-        from recto.strategy_comparison import StrategyPlayer  # compiles patterns too
-
-        return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
-
-    async def request_use(self) -> list[RequestUse]:
-        """How full the window of each reply on the path was and what it cost, oldest first."""
-        path = [message async for message in self.path()]
-        return await self._engine.store_thread.do(lambda: list(recorded_use(self._engine.store, path[::-1])))
 
     @property
     def memory_file(self) -> Path:
@@ -288,6 +266,15 @@ class AsyncTalkReader:
             words = "neither a time such as 2026-01-31T18:00 nor a message such as #12"
             raise Invalid(f"{shown(named)} is {words}") from why
 
+    async def stored_head(self) -> tuple[str | None, bool]:
+        """The conversation's head in the store, which another client may have moved, and whether that message is still
+        being written."""
+        return await self._engine.store_thread.do(self._stored_head)
+
+    def _stored_head(self) -> tuple[str | None, bool]:
+        head = self._tree.conversation(self.id).head if self.id else None
+        return head, head is not None and self._tree.message(head).status == "unfinished"
+
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""
         return await self._engine.store_thread.do(archived_part, self._tree, self.head)
@@ -311,6 +298,10 @@ class AsyncTalkReader:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
         found = await self.message(message)
         return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
+
+    async def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
+        return await self._engine.store_thread.do(self._tree.alternatives, messages)
 
     async def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""
