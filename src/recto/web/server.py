@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
 from recto.errors import RectoError
+from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
 from recto.web.live import LiveConversations
@@ -58,6 +59,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIAp
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     add_file_routes(app, desk)
     add_chat_page(desk, live)
+    add_views(desk)
     ui.run_with(
         app,
         title="Recto",
