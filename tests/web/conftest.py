@@ -120,7 +120,8 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         )
         page.on("request", lambda asked: wrong.append(asked.url) if not _is_local(asked.url, served) else None)
         page.goto(served.link.replace("/?", f"{path or '/'}?"))
-        page.get_by_label("Message", exact=True).wait_for()
+        is_chat = path in ("", "/") or path.startswith("/c/")
+        (page.get_by_label("Message", exact=True) if is_chat else page.locator("main h1")).wait_for()
         return page
 
     yield open

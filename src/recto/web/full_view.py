@@ -29,6 +29,8 @@ class FullView:
     def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
         self.desk, self.asked = desk, asked
         self.handlers: dict[str, Handler] = {}
+        self.quiet: dict[str, Handler] = {}
+        """Handlers after which nothing is drawn again."""
         self.failure = Fragment("")
 
     def build(self) -> None:
@@ -44,8 +46,10 @@ class FullView:
         await self._try(self.draw())
 
     async def act(self, deed: Deed) -> None:
-        handler = self.handlers.get(str(deed.get("do")))
-        if handler is not None:
+        name = str(deed.get("do"))
+        if quiet := self.quiet.get(name):
+            await self._try(quiet(deed))
+        elif handler := self.handlers.get(name):
             self.failure.show("")
             await self._try(self._handled(handler, deed))
 

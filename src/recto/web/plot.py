@@ -4,14 +4,16 @@ Texts reach the browser as data: the plot writes them on a canvas, never as HTML
 """
 
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
-from nicegui import ui
 from nicegui.element import Element
+from nicegui.elements import echart
 from nicegui.events import GenericEventArguments
 
-assert ui.echart, "registers the library that assets/plot.js imports"
+LIBRARY = Path(echart.__file__ or "").parent / "dist"
+"""ECharts, as NiceGUI brings it."""
 Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
 
 
@@ -57,7 +59,7 @@ class GraphData(Struct, frozen=True):
 Chosen = Callable[[str], Coroutine[Any, Any, None]]
 
 
-class Plot(Element, component="assets/plot.js"):
+class Plot(Element, component="assets/plot.js", esm={"nicegui-echart": str(LIBRARY)}):
     def __init__(self, chosen: Chosen | None = None) -> None:
         super().__init__()
         self._props["plot"], self._props["graph"] = None, None

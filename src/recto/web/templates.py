@@ -29,7 +29,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"markdown": rendered, "number": number, "clock": clock, "day": day, "dollars": dollars}
+    made.filters |= {
+        "markdown": rendered,
+        "number": number,
+        "clock": clock,
+        "day": day,
+        "dollars": dollars,
+        "counted": counted,
+    }
     made.tests["html"] = lambda value: isinstance(value, Markup)
     return made
 
