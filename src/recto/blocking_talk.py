@@ -124,6 +124,9 @@ class Talk(TalkReader):
     def fork(self, message: str) -> Message:
         return self._loop.run(self._talk.fork(message))
 
+    def switch(self, message: str) -> str:
+        return self._loop.run(self._talk.switch(message))
+
     def set_priority(self, message: str, priority: int) -> Message:
         return self._loop.run(self._talk.set_priority(message, priority))
 

@@ -16,8 +16,9 @@ from recto.agents.agents import Agents
 from recto.arguments import checked, checked_door
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import now
+from recto.desk_reports import AsyncDeskReports
 from recto.engine import Engine
-from recto.errors import Invalid, NotFound, RectoError
+from recto.errors import Invalid, NotFound
 from recto.home_files import private_home
 from recto.mcp.server_files import Trust
 from recto.mcp.servers import McpServers
@@ -25,22 +26,18 @@ from recto.providers.model import Model
 from recto.recall.archive import IndexStatus
 from recto.recall.fact_memory import FactMemory
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.document_stats import DocumentTally, Grouping
-from recto.reports.source_report import SourceReport
 from recto.search.hybrid_index import Progress
+from recto.session_start import new_session, stored_session
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.store.comparison import Difference
 from recto.store.records import Record
-from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
-from recto.store_reader import SentText, SpentWithin, StoreReader
+from recto.store_reader import SentText, StoreReader
 from recto.talk import AsyncTalk
 from recto.text import clean
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
-from recto.turn.messages import pending_reply
-from recto.turn.session import PROJECT, SETTINGS, ChatSession
-from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault import Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
@@ -58,7 +55,7 @@ class TalkOptions(TypedDict, total=False):
 
 
 @checked_door
-class AsyncDesk:
+class AsyncDesk(AsyncDeskReports):
     """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
 
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
@@ -83,7 +80,7 @@ class AsyncDesk:
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
-            talk = AsyncTalk(self.engine, _new_session(self.engine, self.vault, agent), self._reader)
+            talk = AsyncTalk(self.engine, new_session(self.engine, self.vault, agent), self._reader)
         else:
             found = await self.engine.store_thread.do(self._reader.conversation, id)
             talk = await self._talk(found, as_left=options.get("as_left", False))
@@ -99,7 +96,7 @@ class AsyncDesk:
 
     async def _talk(self, conversation: Conversation, *, as_left: bool = False) -> AsyncTalk:
         settings = await asyncio.to_thread(configuration.load, self.home, self.project) if as_left else self.settings
-        session = await asyncio.to_thread(_stored_session, self.engine, settings, conversation)
+        session = await asyncio.to_thread(stored_session, self.engine, settings, conversation)
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
@@ -307,32 +304,13 @@ class AsyncDesk:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
         return await asyncio.to_thread(self._reader.sent_source, request, source)
 
-    # -- statistics
+    async def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
+        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        return await asyncio.to_thread(self._reader.sent_pick, request, section, place)
 
-    async def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, and what that suggests."""
-        return await asyncio.to_thread(self._reader.source_report, agent, since)
-
-    async def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
-        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
-        return await asyncio.to_thread(lambda: self._reader.spending(by, progress, **within))
-
-    async def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
-        """Which documents of the vault conversations use."""
-        return await asyncio.to_thread(self._reader.document_stats, self._vault().root, by)
-
-    async def unnamed_documents(self) -> list[DocumentTally]:
-        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
-        vault = self._vault()
-        notes = await asyncio.to_thread(lambda: [note.path for note in vault.documents()])
-        return await asyncio.to_thread(self._reader.unnamed_documents, vault.root, notes)
-
-    def _vault(self) -> Vault:
-        if self.vault is None:
-            raise Invalid(NO_VAULT)
-        return self.vault
+    async def attached(self, message: str, block: int) -> tuple[str, bytes]:
+        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        return await asyncio.to_thread(self._reader.attached, message, block)
 
     # -- the end
 
@@ -347,33 +325,6 @@ class AsyncDesk:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _new_session(engine: Engine, vault: Vault | None, agent: str) -> ChatSession:
-    return ChatSession("", None, _named_model(engine.settings), vault, agent=agent, project=engine.folder)
-
-
-def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
-    """A session at the head of a stored conversation, as it was left but for model and vault that an option names."""
-    details, agent = conversation.details, conversation.agent
-    model = _named_model(settings) or str(details.get("model") or "")
-    if not model and settings is not engine.settings and settings.origin("model") != "default":
-        model = engine.agents.read_or_last(agent).model or settings.model  # else the desk's option would answer
-    project = Path(details[PROJECT]) if details.get(PROJECT) else engine.folder
-    session = ChatSession(conversation.id, conversation.head, model, agent=agent, project=project)
-    session.apply(chosen=details.get(SETTINGS) or {}, pending=pending_reply(engine.store, conversation.head))
-    own = str(details.get("vault") or "") if settings.origin("vault") != "option" else ""
-    for place in filter(None, (settings.vault, own)):
-        try:
-            session.apply(vault=engine.vaults.open(Path(place)))
-        except RectoError as why:
-            session.note_later(f"the vault of this conversation cannot be used: {why.message}")
-    return session
-
-
-def _named_model(settings: configuration.Settings) -> str:
-    """A model that was asked for by name stays with the conversation; one from the settings may change with them."""
-    return settings.model if settings.origin("model") == "option" else ""
 
 
 class DeskOptions(TypedDict, total=False):

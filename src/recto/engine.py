@@ -4,7 +4,6 @@ Whoever reads `_walk` knows the product; each step is a paragraph below it, or a
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
@@ -74,8 +73,6 @@ from recto.window.planner import compact_now
 if TYPE_CHECKING:
     from recto.compaction.run import CompactionRun
 
-# without a handler Python would print our logged tracebacks to stderr
-logging.getLogger("recto").addHandler(logging.NullHandler())
 # Soon: a log that begins anew is written over, and writing over a file takes a tenth of the time of making it longer.
 CHECKPOINT_IN_S = 0.02
 
@@ -224,7 +221,7 @@ class Engine:
         turn_input = resolving.result
         if turn_input.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
-        preparing = SlowStep(self._prepare(turn_input, is_continued=started.is_continued), choosing)
+        preparing = SlowStep(self.prepare(turn_input, is_continued=started.is_continued), choosing)
         async for event in preparing.events():
             yield event
         prepared = preparing.result
@@ -260,7 +257,7 @@ class Engine:
         blocks = user_message(given, may_be_empty=True).blocks
         message = Message(DRAFT, "user", blocks, parent=session.head)
         with FOREGROUND.begin():
-            prepared = await self._prepare(await self._input(session, message, options, is_draft=True))
+            prepared = await self.prepare(await self._input(session, message, options, is_draft=True))
             turn = await prepared.next_plan()
             if turn.plan.cut is None:
                 return await prepared.fill(turn)
@@ -326,8 +323,9 @@ class Engine:
         made = await self.sources.turn_input(session, resolved, message, options, is_draft=is_draft, state=state)
         return replace(made, memory=reads.memory, has_facts=reads.has_facts) if reads else made
 
-    async def _prepare(self, turn: TurnInput, *, is_continued: bool = False) -> PreparedTurn:
-        """Finds what the message names and picks what goes in with it; the same for `send` and `draft`."""
+    async def prepare(self, turn: TurnInput, *, is_continued: bool = False) -> PreparedTurn:
+        """Finds what the message names and picks what goes in with it; the same for `send`, `draft` and a turn of the
+        past that is planned again. `is_continued`: the message stays as it was stored."""
         suspended, message = turn.session.suspended, turn.message
         assert message is not None
         if is_continued and isinstance(suspended, PreparedTurn) and suspended.is_for(turn):

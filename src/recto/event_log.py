@@ -25,6 +25,8 @@ from recto.events import (
     ToolStarted,
 )
 
+# without a handler Python would print our logged tracebacks to stderr
+logging.getLogger("recto").addHandler(logging.NullHandler())
 log = logging.getLogger("recto.events")
 
 

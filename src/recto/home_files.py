@@ -16,9 +16,10 @@ from recto.locations import FACTS_FILE, RUNS_FOLDER, SEARCH_FILE, SOURCES_FILE, 
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"
 """Sections of the file. That of the servers was there first, and keeps its name."""
-HISTORY_FILE, CRASH_FILE, KEYS_FILE, TOLD_FILE = "history", "crash.log", "keys.json", "told.json"
+HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
+TOLD_FILE, PAGE_FILE = "told.json", "page.json"
 
-_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, "config.toml", "models.toml", ".mcp.json"}
+_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE, "config.toml", "models.toml", ".mcp.json"}
 _FOLDERS = ("agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -3,6 +3,7 @@
 A desk answers the same questions through its own StoreReader, so that both give the same answers.
 """
 
+import base64
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -13,20 +14,29 @@ from msgspec import Struct
 
 from recto import locations
 from recto.arguments import checked_door, shown
-from recto.chat.blocks import ToolResult
+from recto.chat.blocks import File, Image, ToolResult
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
 from recto.home_files import private_home
 from recto.ids import id_start, is_id
-from recto.reports.document_stats import DocumentTally, Grouping, tally_documents, unnamed_documents
+from recto.reports.document_stats import (
+    DocumentTally,
+    Grouping,
+    UsedTogether,
+    count_together,
+    tally_documents,
+    unnamed_documents,
+)
 from recto.reports.transcript import ids_in, number_in, with_short_names
 from recto.sources.source import Pick, SourceId
 from recto.store.conversations import IdKind
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy
 from recto.store.store import Store
+from recto.store.token_use import TokenUse, token_use
 from recto.store.usage_totals import Progress
+from recto.store.use_over_time import Period, SourcePeriod, Together, documents_together, source_periods
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -123,6 +133,15 @@ class StoreReader:
             raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {media}")
         return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
 
+    def attached(self, named: str, block: int) -> tuple[str, bytes]:
+        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        message = self.message(named)[1]
+        found = message.blocks[block] if 0 <= block < len(message.blocks) else None
+        if not isinstance(found, Image | File) or not (found.sha256 or found.base64):
+            raise NotFound(f"message #{message.said} has no attachment in block {block}", id=message.id)
+        data = self._store.blobs.get(found.sha256) if found.sha256 else base64.b64decode(found.base64)
+        return found.media_type, data
+
     # -- requests
 
     def request_id(self, named: str | None = None) -> str:
@@ -173,6 +192,17 @@ class StoreReader:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
 
+    def sent_pick(self, named: str | None, section: str, place: int) -> SentText:
+        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        record = self.record(named)
+        picks = tuple(record.account.picks(section))
+        if not 0 <= place < len(picks):
+            raise NotFound(f"the {section} of this request hold {len(picks)} parts, not {place + 1}", request=record.id)
+        pick = picks[place]
+        if not pick.sha256:
+            raise NotFound(f"the text of {pick.name} is not kept alone: the exact request holds it", request=record.id)
+        return SentText(pick, self._store.blobs.get(pick.sha256).decode(errors="replace"))
+
     # -- exports
 
     def export(self, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Iterator[bytes]:
@@ -217,11 +247,35 @@ class StoreReader:
         home = self.conversation(named).id if named is not None else None
         return self._store.spending.by(by, home, _stored_start(since), progress)
 
+    def token_use(
+        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
+    ) -> list[TokenUse]:
+        """Tokens that requests read and wrote, as reported, and what they cost."""
+        named, since = within.get("conversation"), within.get("since")
+        home = self.conversation(named).id if named is not None else None
+        return token_use(self._store.database, by, home, _stored_start(since), progress)
+
     def document_stats(
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
     ) -> list[DocumentTally]:
         """Which documents of a vault (its folder) conversations use."""
         return tally_documents(self._store.document_uses.totals(str(vault), progress), by)
+
+    def used_together(self, vault: Path, by: Together = "turn") -> UsedTogether:
+        """Which documents of a vault (its folder) were used together in turns or conversations."""
+        with self._store.database.read() as connection:
+            return count_together(documents_together(connection, str(vault), by))
+
+    def source_periods(
+        self, by: Period = "month", agent: str | None = None, since: str | None = None
+    ) -> list[SourcePeriod]:
+        """How many sources were chosen for replies and how many of them used, by month or day."""
+        from recto.agents.agents import Agents  # as above
+        from recto.reports.source_report import check_agent
+
+        check_agent(self._store, Agents(self._home, self._project), agent)
+        with self._store.database.read() as connection:
+            return source_periods(connection, by, agent, _stored_start(since))
 
     def unnamed_documents(
         self, vault: Path, notes: Collection[str], progress: Progress | None = None

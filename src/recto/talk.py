@@ -10,7 +10,7 @@ from recto import goal_run, source_changes
 from recto import settings as configuration
 from recto.agents.agent import apply_agent
 from recto.arguments import checked_door
-from recto.ask_options import AskOptions, Attachment, Reply, call_options, reply_of, with_attachments
+from recto.ask_options import AskOptions, Attachment, Reply, call_options, named_agent, reply_of, with_attachments
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
@@ -20,7 +20,7 @@ from recto.memory.memory_files import add_note
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
-from recto.talk_reader import AsyncTalkReader
+from recto.talk_reports import AsyncTalkReports
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
 from recto.text import clean
@@ -30,7 +30,7 @@ from recto.turn.session import PROJECT, SETTINGS, ChatSession
 
 
 @checked_door
-class AsyncTalk(AsyncTalkReader):
+class AsyncTalk(AsyncTalkReports):
     """One conversation, from one client's place in it. It is stored with its first message."""
 
     # -- what the conversation uses
@@ -237,18 +237,15 @@ class AsyncTalk(AsyncTalkReader):
 
     async def _addressed(self, given: Given) -> Given:
         """The message without the agent that its first word names (`@reviewer`): a new conversation belongs to it."""
-        if not isinstance(given, str | bytes) or given[:1] not in ("@", b"@"):
-            return given
-        text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given
-        name, rest = text[1:].split(maxsplit=1) if len(text.split()) > 1 else (text[1:], "")
-        if not rest or name not in await asyncio.to_thread(self._engine.agents.names):
+        name, rest = named_agent(given)
+        if not name or name not in await asyncio.to_thread(self._engine.agents.names):
             return given
         if self.id is not None and name != self.session.agent:
             raise Invalid(
                 f"this conversation belongs to the agent {self.session.agent}: a new one can go to @{name}", name=name
             )
         self.session.apply(agent=name)
-        return rest.encode("utf-8", "surrogateescape") if isinstance(given, bytes) else rest
+        return rest
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
         """The whole reply. Nobody is asked about tools or compactions meanwhile."""
@@ -352,6 +349,12 @@ class AsyncTalk(AsyncTalkReader):
         found = await self.message(message)
         await self._engine.revisions.fork(self.session, found.id)
         return found
+
+    async def switch(self, message: str) -> str:
+        """Goes to the newest end of the branches that run through a message, and gives the id of that."""
+        end = await self._engine.store_thread.do(self._tree.newest_end, (await self.message(message)).id)
+        await self._engine.revisions.return_to(self.session, end)
+        return end
 
     async def set_priority(self, message: str, priority: int) -> Message:
         """How much a message matters to `hybrid`, from 1 to 10, in place of the priority that Recto gave it."""

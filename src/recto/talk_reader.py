@@ -278,6 +278,15 @@ class AsyncTalkReader:
             words = "neither a time such as 2026-01-31T18:00 nor a message such as #12"
             raise Invalid(f"{shown(named)} is {words}") from why
 
+    async def stored_head(self) -> tuple[str | None, bool]:
+        """The conversation's head in the store, which another client may have moved, and whether that message is still
+        being written."""
+        return await self._engine.store_thread.do(self._stored_head)
+
+    def _stored_head(self) -> tuple[str | None, bool]:
+        head = self._tree.conversation(self.id).head if self.id else None
+        return head, head is not None and self._tree.message(head).status == "unfinished"
+
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""
         return await self._engine.store_thread.do(archived_part, self._tree, self.head)
@@ -301,6 +310,10 @@ class AsyncTalkReader:
         """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
         found = await self.message(message)
         return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
+
+    async def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
+        return await self._engine.store_thread.do(self._tree.alternatives, messages)
 
     async def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""

@@ -22,14 +22,13 @@ from recto.cli.completers import (
     LinkCompleter,
     SlashCompleter,
     SourceCompleter,
-    file_paths,
-    note_names,
 )
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
 from recto.sources.mentions import mentioned_sources
 from recto.sources.overrides import SourceOverrides, SourceStatus
 from recto.sources.source import Reference, Rule, Source, SourceKind, Tool
+from recto.suggested_names import file_paths, note_names
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 

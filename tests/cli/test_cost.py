@@ -1,6 +1,7 @@
 """What was spent, as the command line tells it: after a reply, for a conversation, a day and a model."""
 
 import io
+import json
 from datetime import date
 from pathlib import Path
 
@@ -145,3 +146,26 @@ def test_another_model_shows_its_window_at_once(desk: Open, script: Script) -> N
     assert "of 4,000 tokens" in shown(chat)
     COMMANDS["model"].run(chat, script({"text": "Yes."}, limit=9000))
     assert "of 9,000 tokens" in shown(chat)
+
+
+def test_costs_come_with_their_tokens(run: Run, script: Script) -> None:
+    cached = {"text": "Yes.", "usage": {"input": 100, "output": 10, "cache_read": 40}}
+    run("ask", "-m", script(cached, prices=DEAR), "hello")
+    found = one(run("context", "cost", "--all", "--by", "model", "--json"))
+    (group,) = found["groups"]
+    assert (group["input"], group["output"], group["cache_read"]) == (100, 10, 40)
+    assert found["total"]["input"] == 100
+    assert "100 tokens in (40% from a cache), 10 out" in run("context", "cost", "--all").stdout
+
+
+def test_stats_by_turn_tell_how_full_each_window_was(run: Run, script: Script) -> None:
+    model = script(REPLY, prices=DEAR, limit=5000)
+    run("ask", "-m", model, "hello")
+    run("ask", "--continue", "-m", model, "again")
+    first, second = [json.loads(line) for line in run("context", "stats", "--by", "turn", "--json").stdout.splitlines()]
+    assert (first["number"], second["number"], second["answers"]) == (2, 4, 3)
+    assert second["tokens"] > first["tokens"] > 0
+    assert (first["limit"], first["usage"]["cost_usd"]) == (5000, pytest.approx(0.2))
+    told = run("context", "stats", "--by", "turn").stdout.splitlines()
+    assert told[0].startswith("#2 ")
+    assert told[0].endswith("$0.20")

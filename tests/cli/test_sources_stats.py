@@ -233,3 +233,14 @@ def test_a_damaged_record_is_left_out_and_said(kept: Store) -> None:
     result = run("export")
     assert rows(result) == []
     assert f"left out: the account of request {request} cannot be read" in result.stderr
+
+
+def test_stats_over_time_tell_how_many_were_chosen_and_used(talked: Store) -> None:
+    first, second, third = rows(run("stats", "--by", "day", "--json"))
+    assert list(first) == ["name", "replies", "included", "chosen", "looked", "used", "score", "tokens"]
+    assert (first["name"], first["replies"], first["included"], first["chosen"]) == ("2026-03-01", 25, 50, 0)
+    assert (second["chosen"], second["used"], third["name"]) == (1, 1, "2026-03-03")
+    told = run("stats", "--by", "month").stdout
+    assert told == "2026-03     27 replies, 52 sources included: 2 chosen, 2 of them used (100%)\n"
+    assert "nothing was recorded" in run("stats", "--by", "month", "--since", "2999-01-01").stderr
+    assert "nobody" in failure(run("stats", "--by", "month", "--agent", "nobody"))

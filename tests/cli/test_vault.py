@@ -299,3 +299,23 @@ def test_a_vault_that_nobody_used_yet(run: Run, boat: Path) -> None:
     done = run("vault", "stats", *at(boat))
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == "note: no document of this vault was used in a conversation yet\n"
+
+
+def test_the_graph_of_what_was_used_together(run: Run, talked: Path, tmp_path: Path) -> None:
+    told = run("vault", "graph", *at(talked), "--used").stdout
+    assert told == "     3  Budget.md\n     1  parts/Engine.md\n\n     1  Budget.md + parts/Engine.md\n"
+    found = one(run("vault", "graph", *at(talked), "--used", "--by", "conversation", "--json"))
+    assert [(node["path"], node["weight"]) for node in found["nodes"]] == [("Budget.md", 3), ("parts/Engine.md", 1)]
+    assert found["edges"] == [{"source": "Budget.md", "target": "parts/Engine.md", "count": 1}]
+    (talked / "parts/Engine.md").unlink()
+    assert "parts/Engine.md  no longer there" in run("vault", "graph", *at(talked), "--used").stdout
+    file = tmp_path / "used.html"
+    assert run("vault", "graph", *at(talked), "--used", "-o", str(file)).exit_code == 0
+    assert "Budget.md" in file.read_text("utf-8")
+    assert "leave out --tag" in failure(run("vault", "graph", *at(talked), "--used", "--tag", "x"), 2)
+
+
+def test_the_graph_of_a_vault_that_nobody_used(run: Run, boat: Path) -> None:
+    done = run("vault", "graph", *at(boat), "--used")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "no document of this vault was used" in done.stderr

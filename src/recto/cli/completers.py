@@ -6,9 +6,7 @@ When a vault or an agent cannot be read, they complete nothing, and typing goes 
 
 import logging
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,32 +14,25 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from recto.cli.show import shortened, visible
 from recto.cli.slash_commands import NAMED
-from recto.cli.suggestions import CachedSuggestions, Suggestion, Suggestions
 from recto.errors import RectoError
 from recto.sources.mentions import mentioned_sources
 from recto.sources.source import INCLUDES, Reference, Rule, SourceKind
-from recto.vault.document import note_name
-from recto.vault.folder import Enters, Folder, is_note
+from recto.suggested_names import NEEDS_QUOTES, UNTYPED_SOURCE, file_paths, note_headings, note_names, note_paths
+from recto.suggestions import CachedSuggestions, Suggestion, Suggestions
 from recto.vault.link_resolver import fold_name
-from recto.vault.links import Link, find_links, split_link
 
 if TYPE_CHECKING:
     from recto.sources.overrides import SourceStatus
-    from recto.vault.folder import FolderEntry
     from recto.vault.vault import Vault
 
-# Of a larger folder only the first files are offered.
-MOST_FILES = 200_000
-# Folders that programs fill: by their name, or by a file that the program puts there. pip, venv and most caches write
-# one of these files; npm and Python do not.
-GENERATED_NAMES = {"node_modules", "bower_components", "__pycache__", "site-packages"}
-GENERATED_MARKS = {"pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"}
 MENTIONS: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference"}
 # Offered for the beginning of a mention.
 BEGINNINGS = ("rule", "ref")
 # Typing does not wait longer for a server that is starting.
 PATIENCE_S = 0.5
+META_WIDTH = 40
 
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n])*)$")
 _OPENED = re.compile(r"/document +(\S[^\n]*)?")
@@ -53,15 +44,7 @@ _SOURCE_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\
 _MENTION_BEGUN = re.compile(r"(?<![\w@/.\\])@(r[a-z]*)$", re.IGNORECASE)
 # Mentions a rule or a reference, not a file.
 _MENTIONS_SOURCE = re.compile(r"@(rule|ref|reference):", re.IGNORECASE)
-_NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 _PLAIN = re.compile(r"\w[\w -]*\w|\w")
-# Characters that would end or divide a link; headings are found without them.
-_DIVIDERS = re.compile(r"[\[\]#^|]+")
-# Cannot be typed on one line; cannot be in a linked name; must be tried in a link.
-_UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
-_UNLINKED = re.compile(r"[|^]")
-_ODD = re.compile(r"[\[\]#`%<\\]|\s$")
 
 OpenVault = Callable[[], "Vault | None"]
 LookUp = Callable[["Vault"], Iterable[Suggestion]]
@@ -69,6 +52,16 @@ SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
 """Name of a slash command -> its help, and the words that may follow it."""
 
 log = logging.getLogger(__name__)
+
+
+def completion(suggestion: Suggestion, typed: str, closing: str = "") -> Completion:
+    """A completion that replaces what was typed."""
+    return Completion(
+        suggestion.insert + closing,
+        start_position=-len(typed),
+        display=visible(suggestion.shown),
+        display_meta=shortened(suggestion.meta, META_WIDTH),
+    )
 
 
 class SlashCompleter(Completer):
@@ -111,7 +104,7 @@ class LinkCompleter(Completer):
         vault = self._vault() if is_typed else None
         if vault and opened:
             typed = opened[1] or ""
-            yield from (each.completion(typed) for each in self._best(note_paths, vault, typed))
+            yield from (completion(each, typed) for each in self._best(note_paths, vault, typed))
         elif vault and link:
             yield from self._linked(vault, link[1], _closing(document.text_after_cursor))
 
@@ -119,66 +112,15 @@ class LinkCompleter(Completer):
         name, sign, heading = typed.rpartition("#")
         for each in self._best(note_names, vault, typed.lstrip()):
             if not sign or "#" in each.key:
-                yield each.completion(typed, closing)
-        for each in _headings(vault, name, heading) if sign else ():
-            yield each.completion(heading, closing)
+                yield completion(each, typed, closing)
+        for each in note_headings(vault, name, heading) if sign else ():
+            yield completion(each, heading, closing)
 
     def _best(self, look_up: LookUp, vault: "Vault", typed: str) -> list[Suggestion]:
         key = (vault.root, look_up)
         if key not in self._cached:
             self._cached[key] = CachedSuggestions(lambda: look_up(vault))
         return self._cached[key].best(typed)
-
-
-def note_names(vault: "Vault") -> Iterator[Suggestion]:
-    """Every file by the shortest link that leads to it, latest change first; then notes by their aliases."""
-    paths = [entry.path for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns)]
-    names = {path: note_name(path) if is_note(path) else path.rpartition("/")[2] for path in paths}
-    bearers = Counter(fold_name(name) for name in names.values())
-    links = {path: name if bearers[fold_name(name)] == 1 else path.removesuffix(".md") for path, name in names.items()}
-    links = {path: link for path, link in links.items() if not _UNLINKED.search(link) and _leads(vault, link, path)}
-    for path, link in links.items():
-        folder = path.rpartition("/")[0]
-        yield Suggestion(fold_name(link), link, link, f"{folder}/" if folder else "")
-    for note in vault.documents():
-        for alias in note.aliases if note.path in links else ():
-            link, caption = links[note.path], " ".join(_DIVIDERS.sub(" ", alias).split())
-            if caption and _leads(vault, insert := f"{link}|{caption}", note.path):
-                yield Suggestion(fold_name(alias), insert, alias, f"→ {link}")
-
-
-def _leads(vault: "Vault", inside: str, path: str) -> bool:
-    """Whether `[[inside]]` is a link that leads to this path."""
-    if _UNTYPED.search(inside):
-        return False
-    if not _ODD.search(inside):
-        return True
-    found = find_links(f"[[{inside}]]")
-    return [each.inner for each in found] == [inside] and vault.resolve(found[0]) == path
-
-
-def note_paths(vault: "Vault") -> Iterator[Suggestion]:
-    """Notes by their paths, latest change first."""
-    for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns):
-        if is_note(entry.path) and not _UNTYPED.search(entry.path):
-            yield Suggestion(fold_name(entry.path), entry.path, entry.path)
-
-
-def _headings(vault: "Vault", name: str, typed: str) -> list[Suggestion]:
-    """The headings of the named note; in document order while nothing is typed."""
-    try:
-        path = vault.resolve(Link(f"[[{name}]]", *split_link(name))) if name.strip("# ") else None
-        headings = vault.read(path).parsed.headings if path and is_note(path) else ()
-    except RectoError:
-        log.debug("the headings of a note could not be read", exc_info=True)
-        return []
-    plain = [" ".join(_DIVIDERS.sub(" ", heading.text).split()) for heading in headings]
-    found = [
-        Suggestion(fold_name(text), text, text, "#" * heading.level)
-        for text, heading in zip(plain, headings, strict=True)
-        if text
-    ]
-    return Suggestions(found).best(typed.lstrip())
 
 
 def _closing(after: str) -> str:
@@ -204,7 +146,7 @@ class FileCompleter(Completer):
         said = quoted if bare is None else bare
         is_begun = said[:1].isalpha() or typed[0] == "@"
         for each in self._suggestions().best(said) if is_begun else ():
-            yield each.completion(typed[0][1:])
+            yield completion(each, typed[0][1:])
 
     def start(self) -> None:
         """Begins to read the folders, before anybody types an `@`."""
@@ -220,30 +162,6 @@ class FileCompleter(Completer):
         vault = self._vault()
         found = (self._project, vault.root if vault else None)
         return tuple(dict.fromkeys(root.resolve() for root in found if root))
-
-
-def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
-    """Files below the roots as an `@` takes them, latest change first; a file below two roots is named from the nearer
-    one."""
-    known: dict[str, tuple[str, int]] = {}
-    for root in roots:
-        start = f"{root}/"
-        for path, _, changed in _files(Folder(root), enters=_is_written_by_people):
-            place = start + path
-            if place not in known or len(path) < len(known[place][0]):
-                known[place] = (path, changed)
-    latest = sorted(known.values(), key=lambda each: -each[1])
-    for path in dict.fromkeys(path for path, _ in latest):
-        if not _UNTYPED_SOURCE.search(path):
-            yield Suggestion(fold_name(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
-
-
-def _is_written_by_people(folder: str, names: Set[str]) -> bool:
-    return folder.rpartition("/")[2] not in GENERATED_NAMES and names.isdisjoint(GENERATED_MARKS)
-
-
-def _files(folder: Folder, enters: Enters | None = None) -> Iterator["FolderEntry"]:
-    return islice(folder.walk(enters=enters), MOST_FILES)
 
 
 class AgentCompleter(Completer):
@@ -301,7 +219,7 @@ class SourceCompleter(Completer):
         if verb == "mode" and any(each.insert == name.strip() for each in best(name.strip())):
             yield from (Completion(each, start_position=-len(mode)) for each in INCLUDES if each.startswith(mode))
         else:
-            yield from (each.completion(typed) for each in best(typed))
+            yield from (completion(each, typed) for each in best(typed))
 
     def _mentioned(self, kind: SourceKind, typed: str, after: str) -> Iterator[Completion]:
         some = (each for each in self._mentionable() if each.kind == kind and _can_be_mentioned(each))
@@ -310,7 +228,7 @@ class SourceCompleter(Completer):
         ]
         for each in Suggestions(found).best(typed.removeprefix('"')):
             # a closing quote that is already behind the cursor is not written again
-            yield (replace(each, insert=each.insert[:-1]) if after == '"' else each).completion(typed)
+            yield completion(replace(each, insert=each.insert[:-1]) if after == '"' else each, typed)
 
     def _mentionable(self) -> list[Rule | Reference]:
         try:
@@ -330,12 +248,12 @@ def source_names(listed: Iterable["SourceStatus"], verb: str) -> Iterator[Sugges
         id = each.source.id
         fits = {"add": each.mode is None and each.source.enabled, "remove": each.mode is not None}.get(verb, True)
         name = f"{id.server}/{id.name}" if id.server else id.name
-        if fits and not _UNTYPED_SOURCE.search(name):
+        if fits and not UNTYPED_SOURCE.search(name):
             yield Suggestion(fold_name(name), name, name, each.source.description)
 
 
 def _quoted(name: str, typed: str) -> str:
-    return f'"{name}"' if typed.startswith('"') or _NEEDS_QUOTES.search(name) else name
+    return f'"{name}"' if typed.startswith('"') or NEEDS_QUOTES.search(name) else name
 
 
 def _can_be_mentioned(source: Rule | Reference) -> bool:

@@ -34,6 +34,7 @@ from recto.cli.listener import follow
 from recto.cli.memory import context_memory
 from recto.cli.terminal import SUMMING, bar
 from recto.cli.transfer import export_command, import_command
+from recto.cli.what_if import what_if
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
 from recto.settings import conversation_key
@@ -97,16 +98,23 @@ def _planned(desk: "Desk", id: str | None, agent: str | None, new: bool) -> "Tal
 
 @command.command("stats")
 @options.conversation_argument
+@click.option("--by", type=click.Choice(["turn"]), help="How full each reply's window was, and what it cost.")
 @options.as_json_option
-def stats(id: str | None, as_json: bool) -> None:
+def stats(id: str | None, by: str | None, as_json: bool) -> None:
     """Show statistics of a conversation: messages, tokens, window, compactions, requests, cost.
 
     Example: recto context stats
     """
     from recto.cli.drawing.picks import stats_in_words  # statistics: other commands do without
+    from recto.cli.drawing.what_if import use_in_lines
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
+        if by:
+            uses = talk.request_use()
+            for each, line in zip(uses, use_in_lines(uses), strict=True):
+                show.emit(each.to_json()) if as_json else show.say(line)
+            return
         found = talk.stats()
         if as_json:
             show.emit(found.to_json())
@@ -122,7 +130,7 @@ def stats(id: str | None, as_json: bool) -> None:
 @click.option("--since", type=options.Moment(), metavar="TIME", help="From this time on.")
 @options.as_json_option
 def cost(id: str | None, everything: bool, by: str | None, since: str | None, as_json: bool) -> None:
-    """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars.
+    """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars and tokens.
 
     Example: recto context cost --all --by model
     """
@@ -138,10 +146,12 @@ def cost(id: str | None, everything: bool, by: str | None, since: str | None, as
         else:
             with bar(SUMMING) as tell:
                 groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
+            tokens = [*desk.token_use(group, **wanted), *desk.token_use("total", **wanted)]
             if as_json:
-                show.emit({"conversation": talk.id if talk else None} | costs_to_json(group, groups, total, limits))
+                told = costs_to_json(group, groups, total, limits, tokens)
+                show.emit({"conversation": talk.id if talk else None} | told)
                 return
-            lines = cost_table(desk, group, groups, total)
+            lines = cost_table(desk, group, groups, total, tokens)
         for name, value in lines:
             show.say(f"{name:<24}  {value}")
 
@@ -392,5 +402,6 @@ def clear(id: str | None, as_json: bool) -> None:
 
 
 command.add_command(context_memory)
+command.add_command(what_if)
 command.add_command(export_command)
 command.add_command(import_command)

@@ -24,6 +24,7 @@ from recto.errors import RectoError
 # Name -> its line of help. The command itself is `command` in the module of the same name in this package.
 COMMANDS = {
     "chat": "Talk with a model, in the terminal or line by line.",
+    "web": "Chat in the browser, and see beside every reply what went into it.",
     "ask": "Ask one question and print the answer.",
     "conversations": "List, read, search, rename, branch, archive and delete conversations; pin messages.",
     "context": "See and steer what the model is sent: windows, summaries, strategies.",

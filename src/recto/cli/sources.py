@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.sources.overrides import SourceStatus
     from recto.sources.server_config import ServerConfig
+    from recto.store.use_over_time import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
 
@@ -222,12 +223,21 @@ def _tell_server(config: "ServerConfig", said: str, as_json: bool, *, trusted: b
 @command.command("stats")
 @agent_option
 @since_option
+@click.option("--by", type=click.Choice(["month", "day"]), help="How many were chosen and used, over time.")
 @options.as_json_option
-def stats(agent: str | None, since: str | None, as_json: bool) -> None:
+def stats(agent: str | None, since: str | None, by: "Period | None", as_json: bool) -> None:
     """Show which sources replies use, how many tokens they take, and what could be changed.
 
-    Example: recto sources stats --since 2026-01-01
+    Example: recto sources stats --by month --since 2026-01-01
     """
+    if by:
+        with options.open_reader() as reader:
+            periods = reader.source_periods(by, agent, since)
+        for period in periods:
+            show.emit(period.to_json()) if as_json else show.say(_period_in_words(period))
+        if not periods:
+            show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
+        return
     with options.open_reader() as reader, bar(SUMMING) as tell:
         report = reader.source_report(agent, since, tell)
     if not report.stats:
@@ -240,6 +250,14 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
             show.emit(stats_to_json(stat, report.advice_for(stat)))
     else:
         draw_source_report(show.console(), report)
+
+
+def _period_in_words(period: "SourcePeriod") -> str:
+    share = f" ({period.used / period.looked:.0%})" if period.looked else ""
+    score = "" if period.score is None else f", mean score {period.score:.2f}"
+    chosen = f"{period.chosen:,} chosen, {period.used:,} of them used{share}{score}" if period.chosen else "none chosen"
+    replies = f"{period.replies:,} {'reply' if period.replies == 1 else 'replies'}"
+    return f"{period.name:<10}  {replies}, {show.counted(period.included, 'source')} included: {chosen}"
 
 
 def _which(agent: str | None, since: str | None) -> str:

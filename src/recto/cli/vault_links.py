@@ -15,6 +15,7 @@ from recto.cli.terminal import to_file
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
+    from recto.store.use_over_time import Together
     from recto.vault.graph import Graph
     from recto.vault.vault import ResolvedLink
     from recto.vault_reader import VaultReader
@@ -130,6 +131,7 @@ def _whole_words(found: "ResolvedLink") -> str:
 
 
 FORMATS = ("html", "dot", "json")
+MOST_USED = 20
 ENDINGS = {".html": "html", ".dot": "dot", ".gv": "dot", ".json": "json"}
 NO_SVG = "Recto writes no SVG: write a .dot file and run Graphviz on it (dot -Tsvg), or write .html."
 
@@ -149,6 +151,14 @@ class _Format(click.Choice[str]):
 @click.option("--from", "source", metavar="DOC", help="Only notes that are linked with this document.")
 @click.option("--depth", type=click.IntRange(1), default=2, show_default=True, help="At most so many links from it.")
 @click.option("--tag", metavar="TAG", help="Only notes with this tag.")
+@click.option("--used", "together", is_flag=True, help="Notes that conversations used, and which were used together.")
+@click.option(
+    "--by",
+    type=click.Choice(["turn", "conversation"]),
+    default="turn",
+    show_default=True,
+    help="With --used: together in what.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @options.vault_options
 def graph(
@@ -157,23 +167,34 @@ def graph(
     source: str | None,
     depth: int,
     tag: str | None,
+    together: bool,
+    by: "Together",
     opens: bool,
     flags: dict[str, str],
     as_json: bool,
 ) -> None:
     """Draw the notes of a vault and the links between them.
 
+    With --used the lines are not links: they tell how often two notes were used in one turn or conversation. It is
+    printed as text, or with --json as data, unless -o or --format asks for a file.
+
     Example: recto vault graph --from Welcome --depth 1 --open
     """
     if opens and output == "-":
         raise click.UsageError("--open needs a file: leave out -o -.")
+    if together and (tag or source):
+        raise click.UsageError("--used is about all notes: leave out --tag and --from.")
     if output:
         _check(output)
+    is_told = together and not (output or kind or opens)
     kind = kind or _kind_of(output or "-")
     with options.open_vault(flags) as reader:
         options.read_notes(reader)
-        drawn = reader.graph(tag=tag, source=source, depth=depth)
-        text = _written(drawn, kind, reader.vault.root)
+        drawn = _used(reader, by) if together else reader.graph(tag=tag, source=source, depth=depth)
+        text = _written(drawn, "json" if is_told else kind, reader.vault.root)
+    if is_told:
+        show.hand_over(text) if as_json else _tell_used(drawn, by)
+        return
     shown = _shown(drawn, kind)
     if output == "-":
         show.hand_over(text)
@@ -187,6 +208,33 @@ def graph(
         _tell_graph(drawn, shown, file)
     if opens:
         click.launch(file.resolve().as_uri())
+
+
+def _used(reader: "VaultReader", by: "Together") -> "Graph":
+    from recto.vault.graph import used_graph
+
+    with options.open_reader() as store:
+        found = store.used_together(reader.vault.root, by)
+    titles = {note.path: note.title for note in reader.vault.documents()}
+    return used_graph(titles, found.uses, found.pairs)
+
+
+def _tell_used(graph: "Graph", by: "Together") -> None:
+    if not graph.nodes:
+        show.note("no document of this vault was used in a conversation yet")
+        return
+    gone = {node.path for node in graph.nodes if node.is_broken}
+    for node in graph.nodes[:MOST_USED]:
+        mark = "  no longer there" if node.path in gone else ""
+        show.say(f"{node.weight:>6,.0f}  {node.path}{mark}")
+    show.say("")
+    for one, other, count in graph.edges[:MOST_USED]:
+        show.say(f"{count:>6,}  {one} + {other}")
+    if not graph.edges:
+        show.say(f"no two of them were used in one {by}", dim=True)
+    rest = max(0, len(graph.nodes) - MOST_USED), max(0, len(graph.edges) - MOST_USED)
+    if any(rest):
+        show.note(f"and {show.counted(rest[0], 'note')} and {show.counted(rest[1], 'pair')} more: --json has them all")
 
 
 def _kind_of(output: str) -> str:

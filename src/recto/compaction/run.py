@@ -1,7 +1,7 @@
 """CompactionRun: carries out a cut: excerpts, summary, one Compaction block, stored in one step or not at all."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -26,7 +26,14 @@ from recto.turn.context import TurnContext
 from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.prepared import PreparedTurn
 from recto.turn.session import ChatSession, SessionChanges, moved
-from recto.window.compaction_block import PASSING, WrittenSummary, compaction_message, next_block, previous_summary
+from recto.window.compaction_block import (
+    PASSING,
+    WrittenSummary,
+    compaction_message,
+    left_out_in_words,
+    next_block,
+    previous_summary,
+)
 from recto.window.count import SMALLEST_SUMMARY, SUMMARY
 from recto.window.plan import Cut, Plan
 from recto.window.planner import LITTLE, plan_ahead, plan_window
@@ -151,7 +158,9 @@ class CompactionRun:
         if self._stores and self.context.settings.confirm and not self.is_requested:
             proposed = CompactionProposed(block)
             yield proposed
-            summary = await _answer(proposed)
+            summary = None
+            with suppress(Unanswered):
+                summary = await proposed.answered()
             if summary is None:
                 self.session.apply(declined=self.turn.window.total)
                 return
@@ -164,7 +173,7 @@ class CompactionRun:
             self.turn = await self.prepared.plan(await self.prepared.load(), self.context)
             return
         self.block, self._is_kept = block, self._stores
-        yield ContextCompacted.of(block) if self._stores else _left_out(block, before)
+        yield ContextCompacted.of(block) if self._stores else Noticed(left_out_in_words(block, before))
         self.turn = await self.prepared.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -357,9 +366,11 @@ class CompactionRun:
         turn, head = self.turn, self.session.head
         assert head is not None
         unread = UnreadMessages(self.store, self.prepared.store_thread, head, unread_ranges(turn.loaded))
-        before, tree = turn.loaded.view.compaction, self.store.tree
-        aside = await self.prepared.store_thread.do(tree.set_aside, head, before) if before else ()
+        aside = await self._set_aside(head, turn.loaded.view.compaction)
         return summary_input(turn, self._cut, unread, instructions_text(turn.preamble), aside)
+
+    async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
+        return await self.prepared.store_thread.do(self.store.tree.set_aside, head, before) if before else ()
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
         """The user's own summary, with as much of the ledger as fits."""
@@ -383,18 +394,3 @@ class CompactionRun:
         while text and await as_sent(self.turn.token_cache, text, archived) > most:
             text = cut_to_fit(text, len(text) * 9 // 10, len)
         return text
-
-
-async def _answer(proposed: CompactionProposed) -> str | None:
-    try:
-        return await proposed.answered()
-    except Unanswered:
-        return None
-
-
-def _left_out(block: Compaction, before: Compaction | None) -> Noticed:
-    fewer = block.messages_archived - (before.messages_archived if before else 0)
-    if fewer < 1:
-        return Noticed(f"the window was cut for this request alone: {block.because}")
-    older = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
-    return Noticed(f"{older} left out of this request: {block.because}")

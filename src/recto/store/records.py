@@ -205,9 +205,15 @@ class Records:
         with self._database.read() as connection:
             again = Rebuilder()
             one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
-        return compare(one, other, self._text)
+        return compare(one, other, self.text)
 
-    def _text(self, sha256: str) -> bytes | None:
+    def compared(self, id: str, formats: Formats) -> ComparedRequest:
+        """A request as one side of a comparison."""
+        with self._database.read() as connection:
+            return _side(connection, Rebuilder(), _request_row(connection, id), formats)
+
+    def text(self, sha256: str) -> bytes | None:
+        """The text of this hash; None where it is not kept."""
         with suppress(NotFound, Altered):
             return Blobs(self._database).get(sha256)
         return None

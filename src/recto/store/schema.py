@@ -250,6 +250,10 @@ spending_totals = Table(
     Column("cost", Float, nullable=False),
     Column("unpriced", Integer, nullable=False),
     Column("open", Float, nullable=False),
+    # As providers reported them.
+    Column("input", BigInteger, nullable=False),
+    Column("output", BigInteger, nullable=False),
+    Column("cache_read", BigInteger, nullable=False),
     Column("first", TEXT, nullable=False),
     Column("last", TEXT, nullable=False),
     sqlite_with_rowid=False,

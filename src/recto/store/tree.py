@@ -238,6 +238,53 @@ class Tree(Conversations):
         with self._database.read() as connection:
             return list(connection.execute(query.where(parents.c.id == id, messages.c.role == role)).scalars())
 
+    def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """For each message the messages of its role that follow the same one on other branches, itself included, oldest
+        first. Compactions between them do not count: nobody said them."""
+        rows = select(messages.c.n, messages.c.id, messages.c.parent, messages.c.conversation, messages.c.role)
+        with self._database.read() as connection:
+            asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
+            after = {row.n: self._said_before(connection, row.parent) for row in asked}
+            found: dict[tuple[int, int | None, str], list[AnyRow]] = {}
+            for row in asked:
+                key = (row.conversation, after[row.n], row.role)
+                if key not in found:
+                    found[key] = self._followers(connection, *key)
+        kin = {row.n: found[row.conversation, after[row.n], row.role] for row in asked}
+        return {row.id: tuple(each.id for each in kin[row.n]) for row in asked}
+
+    def _said_before(self, connection: Connection, parent: int | None) -> int | None:
+        """The number of the nearest message up from here that somebody said."""
+        query = select(messages.c.parent, messages.c.compaction)
+        while parent is not None:
+            row = connection.execute(query.where(messages.c.n == parent)).one()
+            if row.compaction != parent:
+                break
+            parent = row.parent
+        return parent
+
+    def _followers(self, connection: Connection, home: int, after: int | None, role: str) -> list[AnyRow]:
+        query = select(messages.c.n, messages.c.id, messages.c.role, messages.c.compaction)
+        query = query.where(messages.c.conversation == home)
+        level = [after]
+        found: list[AnyRow] = []
+        while level:
+            is_next = messages.c.parent.is_(None) if level == [None] else messages.c.parent.in_(level)
+            rows = connection.execute(query.where(is_next)).all()
+            found += [row for row in rows if row.role == role and row.compaction != row.n]
+            level = [row.n for row in rows if row.compaction == row.n]
+        return sorted(found, key=lambda row: row.n)
+
+    def newest_end(self, id: str) -> str:
+        """The last message of the newest branch that runs through this one."""
+        with self._database.read() as connection:
+            target = message_row(connection, id)
+            children = messages.alias("children")
+            childless = ~select(children.c.n).where(children.c.parent == messages.c.n).exists()
+            query = select(messages.c.id).where(messages.c.conversation == target.conversation, childless)
+            ends = connection.execute(query.order_by(messages.c.n.desc())).scalars().all()
+            return next((end for end in ends if is_on_path(connection, end, target)), id)
+
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
         children = messages.alias("children")

@@ -4,6 +4,7 @@ A large store has too many requests to read them for every report. What changes 
 forgets its sums in the same transaction; the next report sums that conversation again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
@@ -13,10 +14,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, case, delete, distinct, func, insert, select
 
+from recto import wire
 from recto.errors import StoreError
 from recto.store.database import Database
 from recto.store.dialect import in_list
 from recto.store.prepared_statement import Statement
+from recto.store.rows import read_details
 from recto.store.schema import (
     conversations,
     document_totals,
@@ -37,6 +40,7 @@ BATCH = 20
 # So much of a stored time tells its minute: 2026-01-31T23:30. No zone is off by less.
 MINUTE = 16
 DAY = 10
+TOKENS = ("input", "output", "cache_read")
 
 IS_REPLY = (requests.c.purpose == "reply", WAS_SENT)
 # All rounds of a turn are one reply, because they answer one message.
@@ -144,12 +148,14 @@ _ADD_DOCUMENTS = Statement(
         **{name: bindparam(name) for name in _COLUMNS},
     )
 )
-_SPENDING = Statement(
-    select(
-        requests.c.conversation,
-        *(requests.c[name] for name in ("created", "model", "purpose", "cost", "cost_bound")),
-    ).where(_IN_HOMES)
+# A request with several replies has the usage of its first one.
+_REPLY_DETAILS = select(messages.c.details).where(messages.c.request == requests.c.n).order_by(messages.c.n).limit(1)
+SPENDING = select(
+    requests.c.conversation,
+    *(requests.c[name] for name in ("created", "model", "purpose", "cost", "cost_bound", "outcome")),
+    _REPLY_DETAILS.scalar_subquery().label("details"),
 )
+_SPENDING = Statement(SPENDING.where(_IN_HOMES))
 _ADD_SPENDING = Statement(
     insert(spending_totals).values({each.name: bindparam(each.name) for each in spending_totals.c})
 )
@@ -250,16 +256,19 @@ def _document_total(key: tuple[str, str, str, str], group: Sequence[tuple[int, s
     return DocumentTotal(*key, len(group), sum(direct for direct, _ in group), min(times), max(times))
 
 
-def _sum_spending(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """Rows of `spending_totals`, of requests."""
+def sum_spending(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Rows of `spending_totals`, from rows of `SPENDING`."""
     groups: dict[tuple[int, str, str, str], list[Any]] = {}
+    tokens: dict[tuple[int, str, str, str], Counter[str]] = {}
     day = cache(local_day)
     for row in rows:
         key = (row.conversation, day(row.created[:MINUTE]), row.model or "", row.purpose)
         groups.setdefault(key, []).append(row)
+        tokens.setdefault(key, Counter(dict.fromkeys(TOKENS, 0))).update(_usage_of(row))
     return [
         {
             **dict(zip(("conversation", "day", "model", "purpose"), key, strict=True)),
+            **tokens[key],
             "requests": len(group),
             "cost": sum(row.cost or 0.0 for row in group),
             "unpriced": sum(row.cost is None and row.cost_bound is None for row in group),
@@ -269,6 +278,15 @@ def _sum_spending(rows: Iterable[Any]) -> list[dict[str, Any]]:
         }
         for key, group in groups.items()
     ]
+
+
+def _usage_of(row: Any) -> dict[str, int]:
+    """As reported with the reply, or with a request that has none."""
+    found = wire.loads(row.outcome).get("usage")
+    if found is None and row.details:
+        usage = read_details(row.details).get("usage")
+        found = asdict(usage) if usage else None
+    return {name: int((found or {}).get(name) or 0) for name in TOKENS}
 
 
 def local_day(stored: str) -> str:
@@ -300,6 +318,6 @@ def _sum_up(connection: Connection, homes: Sequence[int]) -> None:
     _ADD_DOCUMENTS.many(
         connection, [asdict(each) for each in sum_documents(_DOCUMENTS_IN_HOMES(connection, homes=homes))]
     )
-    _ADD_SPENDING.many(connection, _sum_spending(_SPENDING(connection, homes=homes)))
+    _ADD_SPENDING.many(connection, sum_spending(_SPENDING(connection, homes=homes)))
     replies = dict(_REPLIES(connection, homes=homes))
     _ADD_SUMMED.many(connection, [{"conversation": home, "replies": replies.get(home, 0)} for home in homes])

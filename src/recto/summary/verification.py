@@ -217,6 +217,11 @@ def only_archived(block: Compaction, covered: CoveredFacts) -> list[tuple[int, s
     )
 
 
+def count_lost(block: Compaction, archived: Iterable[LedgerEntry]) -> int:
+    """How many facts of archived messages neither the summary nor the ledger of a Compaction tells."""
+    return len(_split_stated("\n".join([block.summary, *block.ledger]), archived)[1])
+
+
 def _listed(ledger: Iterable[str]) -> set[tuple[str, str]]:
     return {entry.key for entry in parse_ledger(ledger)}
 

@@ -80,6 +80,11 @@ class TurnBuilder:
         settings, notes = self._in_force(model, agent, chosen, options.strategy)
         asked = with_parameters(self._parameters(model, provider), options.parameters)
         parameters, left_out = accepted(asked, model)
+        if options.settings:
+            settings = configuration.changed(settings, options.settings, "option")
+        if options.window is not None:
+            token_cache = token_cache.with_window(options.window)
+            settings = configuration.changed(settings, {"context.max_prompt_tokens": 0}, "window")
         about = (agent, self._prompt(agent), left_out, settings.spend, notes)
         return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
 

@@ -6,8 +6,10 @@ CallOptions: what one call asks for besides its message.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.agents.agent import Agent
@@ -218,6 +220,10 @@ class CallOptions(Struct, frozen=True):
     """Fields that are not None are sent in place of the settings' own."""
     tools: tuple[Tool, ...] = ()
     """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
+    window: int | None = None
+    """To see what would be sent: the size of the window in place of the model's own."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """To see what would be sent: settings of context, by key, over all others."""
 
 
 NO_OPTIONS = CallOptions()

@@ -144,18 +144,35 @@ async def extend_view(
     known: LoadedView | None,
 ) -> LoadedView | None:
     """A view that was loaded before, with the messages since; None when something else happened too."""
-    if head is None or known is None or not known.view.tail or known.view.older:
+    if head is None or known is None or not known.view.tail:
         return None
     last = known.view.tail[-1].id
+    if head == last and known.view.current == current:
+        return known.rescaled(token_cache.factor)
+    if known.view.older:
+        return None
     page = await store_thread.do(store.tree.bare_page, head, most=FIRST_PAGE, until=last)
     if not page or page[-1].parent != last:
         return None
     if any(message.compaction not in (None, known.view.compaction) for message in page):
         return None
-    view = replace(known.view, tail=(*known.view.tail, *_said_of(page)), current=current)
+    said = _said_of(page)
     # what another process may still be writing must be read again
-    if any(message.status == "unfinished" for message in view.tail):
+    if any(message.status == "unfinished" for message in (*known.view.tail, *said)):
         return None
+    return await grown_view(store, store_thread, token_cache, known, said, current)
+
+
+async def grown_view(
+    store: Store,
+    store_thread: StoreThread,
+    token_cache: TokenCache,
+    known: LoadedView,
+    said: Sequence[Message],
+    current: str | None,
+) -> LoadedView:
+    """A view with these messages more at its end."""
+    view = replace(known.view, tail=(*known.view.tail, *said), current=current)
     known = known.rescaled(token_cache.factor)
     # the same Compaction tells the same
     summary = known.summary if view.compaction and view.compaction.summary else None

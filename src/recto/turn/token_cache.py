@@ -70,6 +70,12 @@ class TokenCache:
         made.calibration = calibration
         return made
 
+    def with_window(self, window: int) -> Self:
+        """The same counts, for a model with a window of this size."""
+        made = copy.copy(self)
+        made.model = replace(self.model, window=window, window_from="chosen for this plan")
+        return made
+
     @property
     def factor(self) -> float:
         return self.calibration.factor

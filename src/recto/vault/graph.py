@@ -138,6 +138,19 @@ def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]
     return Graph(tuple(nodes), tuple((source, target, count) for (source, target), count in edges.items()))
 
 
+def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mapping[tuple[str, str], int]) -> Graph:
+    """Notes by how often they were used, and between two notes how often they were used together. What is not among
+    the titles is gone from the vault."""
+    nodes = [
+        Node(path, titles.get(path, path), count, path not in titles, _folder(path)) for path, count in uses.items()
+    ]
+    nodes.sort(key=lambda node: (-node.weight, node.path))
+    edges = sorted(
+        ((one, other, count) for (one, other), count in pairs.items()), key=lambda edge: (-edge[2], edge[:2])
+    )
+    return Graph(tuple(nodes), tuple(edges))
+
+
 def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
     """`2 notes`, `1 attachment`: the kinds that occur, `excluding` one."""
     counts = {noun: kinds.get(kind, 0) for kind, noun in _NOUNS.items() if kind != excluding}

@@ -138,6 +138,15 @@ def next_block(
     )
 
 
+def left_out_in_words(block: Compaction, before: Compaction | None) -> str:
+    """What a Compaction for one request alone leaves out."""
+    fewer = block.messages_archived - (before.messages_archived if before else 0)
+    if fewer < 1:
+        return f"the window was cut for this request alone: {block.because}"
+    older = "1 older message was" if fewer == 1 else f"{fewer} older messages were"
+    return f"{older} left out of this request: {block.because}"
+
+
 GROWN = 1.1
 
 

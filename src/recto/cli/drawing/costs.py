@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from recto.blocking import Desk, Talk
     from recto.settings import SpendSettings
     from recto.store.spending import Spent, SpentBy
+    from recto.store.token_use import TokenUse
 
 
 # Conversations that are named by number and title; older ones by their ids.
@@ -69,20 +70,35 @@ def status_of_cost(talk: "Talk", desk: "Desk") -> str:
     return ", ".join(told)
 
 
-def cost_table(desk: "Desk", by: "SpentBy", groups: "Sequence[Spent]", total: "Spent") -> Iterator[tuple[str, str]]:
+def cost_table(
+    desk: "Desk", by: "SpentBy", groups: "Sequence[Spent]", total: "Spent", tokens: "Sequence[TokenUse]"
+) -> Iterator[tuple[str, str]]:
+    used = {each.name: tokens_in_words(each) for each in tokens}
     titles = {each.id: each for each in desk.conversations(limit=LISTED)} if by == "conversation" else {}
     for each in groups:
         known = titles.get(each.name)
         name = (
             shortened(f"#{known.number} {known.title}", LONGEST_TITLE) if known else PURPOSES.get(each.name, each.name)
         )
-        yield name, spent_in_words(each)
-    yield "in all", spent_in_words(total)
+        yield name, "; ".join(filter(None, (spent_in_words(each), used.get(each.name, ""))))
+    yield "in all", "; ".join(filter(None, (spent_in_words(total), used.get("", ""))))
 
 
-def costs_to_json(by: "SpentBy", groups: "Sequence[Spent]", total: "Spent", limits: "SpendSettings") -> dict[str, Any]:
+def tokens_in_words(used: "TokenUse") -> str:
+    """12,000 tokens in (40 % from a cache), 800 out"""
+    if not used.input and not used.output:
+        return ""
+    cached = f" ({used.cache_read / used.input:.0%} from a cache)" if used.cache_read and used.input else ""
+    return f"{used.input:,} tokens in{cached}, {used.output:,} out"
+
+
+def costs_to_json(
+    by: "SpentBy", groups: "Sequence[Spent]", total: "Spent", limits: "SpendSettings", tokens: "Sequence[TokenUse]"
+) -> dict[str, Any]:
     caps = {"conversation": limits.conversation, "day": limits.day}
-    return {"by": by, "total": total.to_json(), "groups": [each.to_json() for each in groups], "limits": caps}
+    used = {each.name: {"input": each.input, "output": each.output, "cache_read": each.cache_read} for each in tokens}
+    told = [each.to_json() | used.get(each.name, {}) for each in groups]
+    return {"by": by, "total": total.to_json() | used.get("", {}), "groups": told, "limits": caps}
 
 
 PURPOSES = {

@@ -135,16 +135,16 @@ def draw_difference(
         one, other = (names.get(str(id), str(id)) for id in (shift.before, shift.after))
         console.print(Text(f"two conversations: {one} and {other}", "yellow"))
     most = sys.maxsize - 1 if whole else MOST
-    _draw_moved(console, "came in", "+", found.came_in, found.said_in, most)
-    _draw_moved(console, "went out", "-", found.went_out, found.said_out, most)
-    _draw_changes(console, found.changed, most, whole=whole)
+    draw_moved(console, "came in", "+", found.came_in, found.said_in, most)
+    draw_moved(console, "went out", "-", found.went_out, found.said_out, most)
+    draw_changes(console, found.changed, most, whole=whole)
     _draw_tokens(console, found)
     for shift in (each for each in found.facts if each not in apart):
         console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
     _draw_prefix(console, found.prefix)
 
 
-def _draw_moved(
+def draw_moved(
     console: Console, heading: str, sign: str, items: Sequence["ComparedPick"], said: Sequence["SentMessage"], most: int
 ) -> None:
     if not items and not said:
@@ -190,7 +190,7 @@ def _json(item: "ComparedPick") -> dict[str, Any]:
 # -- what changed
 
 
-def _draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *, whole: bool) -> None:
+def draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *, whole: bool) -> None:
     if not changes:
         return
     console.print(Text("changed", "bold"))

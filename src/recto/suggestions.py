@@ -14,9 +14,7 @@ from heapq import nsmallest
 from itertools import accumulate
 
 from msgspec import Struct
-from prompt_toolkit.completion import Completion
 
-from recto.cli.show import shortened, visible
 from recto.errors import RectoError
 from recto.vault.link_resolver import fold_name
 
@@ -24,7 +22,6 @@ from recto.vault.link_resolver import fold_name
 MOST = 50
 # After this time names are looked up again in the background; the old ones serve until then.
 FRESH_S = 3.0
-META_WIDTH = 40
 # Typed text beyond this length is ignored: nobody types more without a mistake.
 _LONGEST = 60
 _BOUNDS = " /-_.("
@@ -40,15 +37,6 @@ class Suggestion(Struct, frozen=True):
     insert: str
     shown: str
     meta: str = ""
-
-    def completion(self, typed: str, closing: str = "") -> Completion:
-        """A completion that replaces what was typed."""
-        return Completion(
-            self.insert + closing,
-            start_position=-len(typed),
-            display=visible(self.shown),
-            display_meta=shortened(self.meta, META_WIDTH),
-        )
 
 
 class Suggestions:

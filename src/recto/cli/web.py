@@ -1,0 +1,79 @@
+"""`recto web`: the page, in the browser or in a window of its own."""
+
+import asyncio
+import os
+import sys
+import webbrowser
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from recto.cli import options, show
+from recto.errors import Invalid
+
+if TYPE_CHECKING:
+    from recto.web.security import Access
+
+NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
+NEEDS_WINDOW = (
+    "--native needs a display and pywebview: pip install pywebview; without --native the page opens in a browser"
+)
+
+
+@click.command()
+@options.settings_options
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="The port to listen on (default: 8642).")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="NAME",
+    help="The address to listen on; others need the key.",
+)
+@click.option("--no-open", "stays_closed", is_flag=True, help="Print the link, and open no browser.")
+@click.option("--native", is_flag=True, help="Open a window of its own instead of a browser.")
+def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, native: bool) -> None:
+    """Chat in the browser, and see beside every reply what went into it.
+
+    The link holds the key to the page: without it nobody gets in, other users of this machine included.
+
+    Example: recto web --vault notes --no-open
+    """
+    if find_spec("nicegui") is None:
+        raise Invalid(NEEDS_EXTRA)
+    if native and (find_spec("webview") is None or not _has_display()):
+        raise Invalid(NEEDS_WINDOW)
+
+    def started(access: "Access") -> None:
+        show.say(f"Recto listens on {access.link}")
+        if access.host not in ("127.0.0.1", "localhost", "::1"):
+            show.note("others on the network reach it too, over an unencrypted connection; they need the key")
+        if native:
+            _open_window(access.one_time_link())
+        elif not stays_closed and _has_display():
+            webbrowser.open(access.one_time_link())
+
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how the page ends
+        asyncio.run(_serve(flags, host, port, started))
+
+
+async def _serve(flags: dict[str, str], host: str, port: int | None, started: "object") -> None:
+    from recto.desk import open_async  # the store: a third of a second
+    from recto.web.server import Address, serve_page  # NiceGUI: a second
+
+    async with await open_async(settings=dict(flags)) as desk:
+        await serve_page(desk, Address(host, port), started)  # type: ignore[arg-type]
+
+
+def _has_display() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open_window(link: str) -> None:
+    """A window in a process of its own: its loop needs the main thread. Closing it ends nothing here."""
+    import subprocess  # only for a window
+
+    code = "import sys, webview; webview.create_window('Recto', sys.argv[1]); webview.start()"
+    subprocess.Popen([sys.executable, "-c", code, link])

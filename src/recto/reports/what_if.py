@@ -1,0 +1,210 @@
+"""WhatIf: the window of a past turn as it was, and as it would be with another strategy, window, model or setting.
+
+StrategyComparison: the same for all turns of a conversation, a way through it for each strategy. Values only; nothing
+here plans.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+from msgspec import Struct, field
+
+from recto import wire
+from recto.chat.blocks import Compaction, MessageRange
+from recto.chat.conversation import ranges_of
+from recto.reports.request_use import RequestUse
+from recto.store.comparison import Difference
+from recto.store.prefix import SentMessage
+from recto.window.account import RequestAccount
+
+AS_IT_WAS = "as it was"
+
+
+class PlanOptions(TypedDict, total=False):
+    """How the past is planned again; what is left out stays as it was."""
+
+    window: int | None
+    """In tokens, in place of the model's own."""
+    model: str | None
+    settings: dict[str, Any] | None
+    """Of context, by key."""
+
+
+class TurnPlanOptions(PlanOptions, total=False):
+    strategy: str | None
+    from_start: bool
+    """As if it had been so from the first message on; else what was compacted before the turn stays compacted."""
+
+
+class PlanChanges(Struct, frozen=True):
+    """What is planned otherwise; what is left out stays as it was."""
+
+    strategy: str | None = None
+    window: int | None = None
+    model: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    from_start: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"strategy": self.strategy, "window": self.window, "model": self.model}
+        told = {name: value for name, value in own.items() if value is not None} | dict(self.settings)
+        return told | ({"from_start": True} if self.from_start else {})
+
+
+def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
+    given = cast(TurnPlanOptions, options)
+    chosen = (given.get("strategy"), given.get("window"), given.get("model"), given.get("settings") or {})
+    return PlanChanges(*chosen, from_start=given.get("from_start", False))
+
+
+class WindowMessages(Struct, frozen=True):
+    """What became of the messages before a reply in its window, by their numbers."""
+
+    verbatim: tuple[MessageRange, ...] = ()
+    condensed: tuple[MessageRange, ...] = ()
+    """Sent as an excerpt, or with lines in place of tool results."""
+    summarised: tuple[MessageRange, ...] = ()
+    left_out: tuple[MessageRange, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: [list(each) for each in getattr(self, name)] for name in self.__struct_fields__}
+
+
+def window_messages(
+    sent: Sequence[SentMessage], excerpts: Iterable[str], block: Compaction | None, last: int, cleared: int = 0
+) -> WindowMessages:
+    """Of the messages 1 to `last`. `block` is the Compaction in force; nothing up to `cleared` is in its summary."""
+    shortened = {key.partition("/")[0] for key in excerpts}
+    condensed = {each.number for each in sent if each.id in shortened}
+    whole = {each.number for each in sent} - condensed
+    rest = set(range(1, last + 1)) - whole - condensed
+    covered = block.messages_archived + len(block.lifted) if block and block.last and block.summary else 0
+    told = {number for number in rest if cleared < number <= covered}
+    return WindowMessages(ranges_of(whole), ranges_of(condensed), ranges_of(told), ranges_of(rest - told))
+
+
+class WindowPlan(Struct, frozen=True):
+    """One side of a what-if: a window by its account, and what became of the messages."""
+
+    account: RequestAccount
+    messages: WindowMessages
+
+    def to_json(self) -> dict[str, Any]:
+        return self.account.to_json() | {"messages": self.messages.to_json()}
+
+
+class WhatIf(Struct, frozen=True):
+    conversation: str
+    message: str
+    """The message of the user that was answered."""
+    number: int
+    reply: str | None
+    changes: PlanChanges
+    was: WindowPlan | None
+    """None where no request is recorded."""
+    would: WindowPlan | None
+    """None where nothing would fit: `error` says why."""
+    difference: Difference | None = None
+    compaction: Compaction | None = None
+    """The one that would be made for this turn."""
+    is_estimate: bool = False
+    """Chosen sentences stand in for a summary that a model would write."""
+    because: str = ""
+    """What the plan says."""
+    notes: tuple[str, ...] = ()
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation,
+            "message": self.message,
+            "number": self.number,
+            "reply": self.reply,
+            "changes": self.changes.to_json(),
+            "was": self.was.to_json() if self.was else None,
+            "would": self.would.to_json() if self.would else None,
+            "compaction": wire.block_to_json(self.compaction) if self.compaction else None,
+            "because": self.because,
+            "is_estimate": self.is_estimate,
+            "difference": self.difference.to_json() if self.difference else None,
+            "notes": list(self.notes),
+            "error": self.error or None,
+        }
+
+
+class StrategyRun(Struct, frozen=True):
+    """One way through a conversation."""
+
+    name: str
+    """The strategy, or `as it was`."""
+    requests: tuple[RequestUse, ...]
+    compactions: int = 0
+    summary_tokens: int = 0
+    """Read and written for summaries, besides the requests."""
+    summary_usd: float | None = 0.0
+    facts: int = 0
+    """How many the last window tells, of all that were stated before it."""
+    facts_share: float = 0.0
+    """The share of the facts stated so far that a window tells, on average: as said, in its summary or ledger."""
+    too_large: tuple[int, ...] = ()
+    """The replies whose requests would not fit."""
+    is_estimate: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """All that was sent for replies."""
+        return sum(each.tokens for each in self.requests)
+
+    @property
+    def cached_share(self) -> float:
+        """Of the prompt tokens, what came first again in the next request and could be read from a cache."""
+        read = sum(each.usage.input for each in self.requests)
+        return sum(each.usage.cache_read for each in self.requests) / read if read else 0.0
+
+    @property
+    def cost_usd(self) -> float | None:
+        """With summaries; None where a price is not known."""
+        costs = [self.summary_usd, *(each.usage.cost_usd for each in self.requests)]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    def to_json(self) -> dict[str, Any]:
+        cost = self.cost_usd
+        return {
+            "name": self.name,
+            "tokens": self.tokens,
+            "cost_usd": None if cost is None else round(cost, 9),
+            "cached_share": round(self.cached_share, 4),
+            "compactions": self.compactions,
+            "summary_tokens": self.summary_tokens,
+            "facts": self.facts,
+            "facts_share": round(self.facts_share, 4),
+            "too_large": list(self.too_large),
+            "is_estimate": self.is_estimate,
+            "requests": [each.to_json() for each in self.requests],
+        }
+
+
+class StrategyComparison(Struct, frozen=True):
+    conversation: str
+    model: str
+    limit: int
+    changes: PlanChanges
+    facts: int
+    """All that was stated in the conversation, as far as it is recognised."""
+    runs: tuple[StrategyRun, ...]
+    recorded: StrategyRun | None = None
+    """As it was; None where no request is recorded."""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation,
+            "model": self.model,
+            "limit": self.limit,
+            "changes": self.changes.to_json(),
+            "facts": self.facts,
+            "recorded": self.recorded.to_json() if self.recorded else None,
+            "strategies": [each.to_json() for each in self.runs],
+            "notes": list(self.notes),
+        }

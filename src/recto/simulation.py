@@ -1,0 +1,221 @@
+"""Simulation: the requests of a stored conversation planned once more, with another strategy, window or model.
+
+The engine's own pickers, planner and compaction decide, as for a draft; nothing is sent or stored. What was said is
+what was said: the replies are those of the stored conversation. Sources, memory and notes are those of today.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise, takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.chat.blocks import Compaction
+from recto.chat.conversation import View
+from recto.chat.message import Message
+from recto.compaction.simulated_compaction import SimulatedCompaction
+from recto.engine import Engine
+from recto.goal_run import read_run
+from recto.store.store import Store
+from recto.tasks.history import run_entry
+from recto.tasks.run import TaskRun
+from recto.turn.assembly import Turn
+from recto.turn.context import CallOptions, ResolvedModel, TurnContext
+from recto.turn.loaded_view import LoadedView, grown_view, load_view, view_after_cut
+from recto.turn.prepared import PreparedTurn
+from recto.turn.session import ChatSession
+from recto.turn.source_uses import tools_of
+from recto.window.compaction_block import WrittenSummary, next_block, revised_block
+from recto.window.plan import Plan
+
+NOTHING_SAID = LoadedView(View(()), {})
+CLEAR, PINS = "clear", ("pin", "unpin")
+PAGE = 500
+
+
+class SimulatedSummary(Struct, frozen=True):
+    """What a model would read and write for a summary, in tokens. It reads the beginning of the request before it."""
+
+    writer: TurnContext
+    input: int
+    output: int
+
+
+class PlannedRequest(Struct, frozen=True):
+    turn: Turn
+    """As it would be sent."""
+    plan: Plan
+    """What was decided for it, before its compaction was carried out."""
+    block: Compaction | None = None
+    """The Compaction that would be made for it."""
+    summary: SimulatedSummary | None = None
+    """What a model would write for that; chosen sentences stand in."""
+    repeated: int = 0
+    """Tokens at its beginning that the request before it had too."""
+    stable: int = 0
+    """Tokens before what changes with every message."""
+
+
+class Simulation:
+    """One way through a conversation: its messages are added one by one, and each request is planned on what the
+    simulation has made of those before it."""
+
+    def __init__(self, engine: Engine, session: ChatSession, options: CallOptions) -> None:
+        self._engine, self._options = engine, options
+        self._session = ChatSession(
+            session.conversation,
+            model=session.model,
+            vault=session.vault,
+            agent=session.agent,
+            project=session.project,
+            chosen=session.chosen,
+        )
+        self._view, self._said, self._path = NOTHING_SAID, list[Message](), dict[str, Message]()
+        self._current: Message | None = None
+        self._prepared: PreparedTurn | None = None
+        self._resolved: ResolvedModel | None = None
+        self._aside: tuple[str, ...] = ()
+        self._sent: tuple[bytes, ...] = ()
+
+    @property
+    def compaction(self) -> Compaction | None:
+        """The Compaction in force."""
+        return self._view.view.compaction
+
+    async def _resolve(self) -> ResolvedModel:
+        """Once for all turns: neither the agent's files nor what is learned of the model changes meanwhile."""
+        if self._resolved is None:
+            self._resolved = await self._engine.resolve(self._session, self._options)
+        return self._resolved
+
+    async def begin_at(self, message: Message) -> None:
+        """Begins before a message of the user, with the compactions that the stored conversation has there."""
+        resolved, store = await self._resolve(), self._engine.store
+        at = (store, self._engine.store_thread, resolved.token_cache, message.parent, None, resolved.room)
+        self._view = await load_view(*at)
+        if message.parent and self.compaction:
+            self._aside = await self._engine.store_thread.do(store.tree.set_aside, message.parent, self.compaction)
+
+    async def add(self, message: Message) -> None:
+        """The next message of the path. Of what the user did by hand it follows clears and pins; other Compactions
+        belong to a way that this one may not go."""
+        self._path[message.id] = message
+        if block := message.compaction:
+            if block.action in (CLEAR, *PINS) and (self._said or self._view.view.tail):
+                await self._revise(block)
+            return
+        self._said.append(message)
+        self._current = message if message.role == "user" else self._current
+
+    @property
+    def current(self) -> Message | None:
+        """The message of the user that the next request answers; None where nothing new was said."""
+        return self._current if self._said else None
+
+    async def answer(self) -> PlannedRequest:
+        """The next request, as it would be sent. Raises DoesNotFit where nothing makes it fit."""
+        prepared = await self._prepare()
+        first = turn = await prepared.next_plan()
+        kept, summary = None, None
+        if turn.needs_compaction:
+            run = SimulatedCompaction(self._engine.builder, prepared, turn, aside=self._aside)
+            await run.carry_out()
+            turn, kept = run.turn, run.kept
+            summary = _summary(first, kept, run.writer) if kept else None
+        if kept:
+            self._view, self._aside = turn.loaded, tuple(dict.fromkeys((*self._aside, *kept.set_aside)))
+        self._session.apply(last_tools=tools_of(turn))
+        filled = await prepared.fill(turn)
+        plan = first.plan if first.plan.cut else filled.plan
+        return self._repeating(PlannedRequest(filled, plan, kept, summary))
+
+    async def _prepare(self) -> PreparedTurn:
+        session, engine, before, current = self._session, self._engine, self._prepared, self.current
+        assert current is not None
+        session.apply(head=self._said[-1].id, run=await self._run(current, self._said[-1].id))
+        # a run changes its plan with every round
+        again = before if before and before.message.id == current.id and not session.run else None
+        resolved = await self._resolve()
+        self._view = await self._grown(current.id)
+        session.apply(loaded={resolved.token_cache.root: self._view})
+        if again:
+            again.next_round(may_call=True)
+            return again
+        number = self.compaction.compaction_number if self.compaction else None
+        made = await engine.sources.turn_input(session, resolved, current, self._options, is_draft=True)
+        self._prepared = await engine.prepare(replace(made, compaction=number), is_continued=True)
+        return self._prepared
+
+    async def _grown(self, current: str | None) -> LoadedView:
+        """The view with what was said since the last request."""
+        said, self._said = self._said, []
+        engine, cache = self._engine, (await self._resolve()).token_cache
+        return await grown_view(engine.store, engine.store_thread, cache, self._view, said, current)
+
+    async def _run(self, current: Message, head: str) -> TaskRun | None:
+        """The run that a message belongs to, as far as it had come."""
+        found = await self._engine.store_thread.do(read_run, self._engine.store, head) if run_entry(current) else None
+        return found.run if found else None
+
+    def _repeating(self, planned: PlannedRequest) -> PlannedRequest:
+        """With what a provider's cache could serve, by the bytes that come first again."""
+        pieces, stable = planned.turn.pieces()
+        sent = tuple(piece.data for piece in pieces)
+        shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(self._sent, sent, strict=False))))
+        total, size = planned.turn.window.total, sum(map(len, sent))
+        self._sent = sent
+        repeated, first = (round(total * sum(map(len, sent[:end])) / size) for end in (shared, stable))
+        return replace(planned, repeated=repeated, stable=first)
+
+    async def _revise(self, block: Compaction) -> None:
+        grown, before, cache = await self._grown(None), self.compaction, (await self._resolve()).token_cache
+        if block.action == CLEAR:
+            last, self._aside, told = grown.view.tail[-1], (), WrittenSummary(made_by=CLEAR)
+            made = next_block(before, told, last=last.id, cleared=last.id, pinned=(), action=CLEAR)
+            made = replace(made, messages_archived=last.said, because=block.because)
+            self._view = await view_after_cut(cache, grown, made)
+            return
+        lifted = _lifted(before, block, self._path)
+        made = revised_block(before, block.action, block.because, pinned=block.pinned, lifted=lifted)
+        self._view = replace(grown, view=replace(grown.view, compaction=made))
+        self._view = await self._grown(None)  # reads what is lifted now
+
+
+def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Message]) -> tuple[str, ...]:
+    """What is lifted after a pin or an unpin: the pinned messages that are covered, calls with their results."""
+    if force is None or force.last is None:
+        return ()
+    end, before = path[force.last].depth, set(force.pinned)
+    after = set(block.pinned) & path.keys()
+    order = sorted(path.values(), key=lambda message: message.depth)
+    follows = {one.id: other for one, other in pairwise(order)}
+    units: dict[str, set[str]] = {}
+    for id in before | after:
+        message = path[id]
+        call = path.get(message.parent or "", message) if message.role == "tool" else message
+        result = follows.get(call.id)
+        units[id] = {call.id, result.id} if call.calls and result and result.role == "tool" else {id}
+    gone = set().union(*(units[id] for id in before - after)) - set(force.unsummarized)
+    came = set().union(*(units[id] for id in after if path[id].depth <= end))
+    lifted = (set(force.lifted) - gone) | came
+    return tuple(message.id for message in order if message.id in lifted)
+
+
+def _summary(turn: Turn, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
+    """A model reads the beginning of the window up to where the covered part ends."""
+    if writer is None or not block.summary:
+        return None
+    covered, loaded = turn.loaded.view.split(block.last)[0], turn.loaded
+    entries = (*loaded.ahead, *loaded.entries(covered))
+    read = turn.preamble.count.tokens + sum(entry.count.tokens for entry in entries)
+    return SimulatedSummary(writer, read, block.summary_tokens or 0)
+
+
+def whole_path(store: Store, head: str | None) -> list[Message]:
+    """From the first message to the head, with Compactions."""
+    found: list[Message] = []
+    while head:
+        page = store.tree.page(head, most=PAGE)
+        found += page
+        head = page[-1].parent if len(page) == PAGE else None
+    return found[::-1]

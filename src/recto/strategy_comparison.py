@@ -1,0 +1,183 @@
+"""Strategies played over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, facts.
+
+No model is asked and nothing is stored: `Simulation` plans each request, and the replies are those that were given.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message, Usage
+from recto.engine import Engine
+from recto.errors import DoesNotFit, Invalid
+from recto.reports.request_use import RequestUse, recorded_use
+from recto.reports.what_if import AS_IT_WAS, PlanChanges, StrategyComparison, StrategyRun
+from recto.simulation import PlannedRequest, Simulation, whole_path
+from recto.store.sent_requests import sent_requests
+from recto.strategy import STRATEGIES
+from recto.summary.ledger import LedgerEntry
+from recto.turn.assembly import LEAST_CACHED
+from recto.turn.context import CallOptions
+from recto.turn.session import ChatSession
+from recto.turn.spending import priced
+from recto.what_if import TODAY, checked_changes
+
+Progress = Callable[[int, int], object]
+Blocks = list[tuple[int, Compaction | None]]
+"""By the number of each reply, the Compaction that its window was made with."""
+NOTES = (
+    "replies and tool results are those that were given",
+    "what comes first again counts as read from a cache, as if no cache expired",
+    TODAY,
+)
+STANDS_IN = "chosen sentences stand in for summaries that a model would write"
+
+
+class StrategyPlayer:
+    """Plays the path of one conversation."""
+
+    def __init__(self, engine: Engine, session: ChatSession, changes: PlanChanges) -> None:
+        self._engine, self._session, self._changes = engine, session, checked_changes(changes)
+        self._path: list[Message] = []
+        self._facts: list[LedgerEntry] = []
+
+    async def compare(self, strategies: Collection[str], progress: Progress | None = None) -> StrategyComparison:
+        """`progress` takes how many requests are planned, and of how many."""
+        unknown = [name for name in strategies if name not in STRATEGIES]
+        if unknown:
+            raise Invalid(f"there is no strategy {unknown[0]}; there are: {', '.join(STRATEGIES)}", name=unknown[0])
+        names = list(dict.fromkeys(strategies)) or list(STRATEGIES)
+        self._path = await self._engine.store_thread.do(whole_path, self._engine.store, self._session.head)
+        replies = sum(message.role == "assistant" for message in self._path)
+        if not replies:
+            raise Invalid("nothing was answered in this conversation yet: there is no turn to plan again")
+        self._facts = await asyncio.to_thread(_facts_in, self._path)
+        runs, resolved = [], await self._engine.resolve(self._session, self._options(names[0]))
+        for place, name in enumerate(names):
+            tell = _shifted(progress, place * replies, len(names) * replies)
+            runs.append(await self._play(name, tell))
+        recorded = await self._engine.store_thread.do(self._recorded)
+        estimates = [STANDS_IN] if any(run.summary_tokens for run in runs) else []
+        return StrategyComparison(
+            self._session.conversation,
+            resolved.model.name,
+            resolved.limit,
+            self._changes,
+            len(self._facts),
+            tuple(runs),
+            recorded if recorded.requests else None,
+            (*resolved.notes, *estimates, *NOTES),
+        )
+
+    def _options(self, strategy: str) -> CallOptions:
+        changes = self._changes
+        return CallOptions(model=changes.model, strategy=strategy, window=changes.window, settings=changes.settings)
+
+    async def _play(self, strategy: str, tell: Callable[[int], object]) -> StrategyRun:
+        simulation = Simulation(self._engine, self._session, self._options(strategy))
+        requests, summaries, too_large, compactions = list[RequestUse](), list[Usage](), list[int](), 0
+        blocks: Blocks = []
+        for message in self._path:
+            if message.role == "assistant" and (current := simulation.current):
+                try:
+                    planned = await simulation.answer()
+                    requests.append(_use(planned, message, current))
+                    summaries += _summary_usage(planned)
+                    compactions += planned.block is not None
+                    blocks.append((message.said, planned.turn.loaded.view.compaction))
+                except DoesNotFit:
+                    too_large.append(message.said)
+                tell(len(requests) + len(too_large))
+            await simulation.add(message)
+        costs = [usage.cost_usd for usage in summaries]
+        return StrategyRun(
+            strategy,
+            tuple(requests),
+            compactions,
+            sum(usage.input + usage.output for usage in summaries),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+            *await asyncio.to_thread(_facts_kept, blocks, self._facts, self._path),
+            too_large=tuple(too_large),
+        )
+
+    def _recorded(self) -> StrategyRun:
+        """What the records of the path say."""
+        store = self._engine.store
+        beside = [each for each in sent_requests(store.database, self._session.conversation) if each.purpose != "reply"]
+        costs = [each.cost_usd for each in beside]
+        blocks: Blocks = []
+        made, block = 0, None
+        for message in self._path:
+            made += message.compaction is not None and message.compaction.action == "compact"
+            block = message.compaction or block
+            blocks += [(message.said, block)] if message.role == "assistant" else []
+        return StrategyRun(
+            AS_IT_WAS,
+            tuple(recorded_use(store, self._path)),
+            made,
+            sum(each.usage.get("input", 0) + each.usage.get("output", 0) for each in beside),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+            *_facts_kept(blocks, self._facts, self._path),
+            is_estimate=False,
+        )
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Callable[[int], object]:
+    return lambda done: progress(before + done, total) if progress else None
+
+
+def _use(planned: PlannedRequest, reply: Message, current: Message) -> RequestUse:
+    window, model = planned.turn.window, planned.turn.context.model
+    block = planned.block
+    return RequestUse(
+        reply.said,
+        reply.id,
+        model.name,
+        reply.created,
+        window.total,
+        window.limit,
+        priced(model, _usage(planned, reply)),
+        block.compaction_number if block else None,
+        current.said,
+    )
+
+
+def _usage(planned: PlannedRequest, reply: Message) -> Usage:
+    """What a provider would report: where it has a price for writing to its cache, what is marked is written."""
+    total, prices = planned.turn.window.total, planned.turn.context.model.prices
+    read = planned.repeated if planned.repeated >= LEAST_CACHED else 0
+    writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
+    output = reply.usage.output if reply.usage else reply.tokens.own or 0
+    return Usage(total, output, read, max(0, planned.stable - read) if writes else 0, reported=False)
+
+
+def _summary_usage(planned: PlannedRequest) -> Iterator[Usage]:
+    if summary := planned.summary:
+        same = summary.writer.model.name == planned.turn.context.model.name
+        read = summary.input if same and summary.input >= LEAST_CACHED else 0
+        yield priced(summary.writer.model, Usage(summary.input, summary.output, read, reported=False))
+
+
+def _facts_in(path: Sequence[Message]) -> list[LedgerEntry]:
+    from recto.summary.verification import CoveredFacts  # compiles patterns: a tenth of a second
+
+    found = CoveredFacts()
+    found.add(message for message in path if message.compaction is None)
+    return list(found.entries.values())
+
+
+def _facts_kept(blocks: Blocks, facts: Sequence[LedgerEntry], path: Sequence[Message]) -> tuple[int, float]:
+    """How many facts the last window tells, and the mean share of those stated so far that a window tells."""
+    from recto.summary.verification import count_lost  # compiles patterns: a tenth of a second
+
+    numbers = {message.id: message.said for message in path}
+    shares, told, lost, before = list[float](), 0, 0, None
+    for reply, block in blocks:
+        if block is not None and block is not before:
+            covered, lifted = numbers.get(block.last or "", 0), {numbers.get(id) for id in block.lifted}
+            lost = count_lost(block, [each for each in facts if each.number <= covered and each.number not in lifted])
+        before = block
+        stated = sum(each.number < reply for each in facts)
+        told = stated - lost
+        shares.append(told / stated if stated else 1.0)
+    return told, sum(shares) / len(shares) if shares else 0.0

@@ -1,0 +1,33 @@
+"""AsyncTalkReports: reports on one conversation that read its past: what if, strategies compared, use turn by turn."""
+
+from collections.abc import Collection
+from typing import Unpack
+
+from recto.arguments import checked_door
+from recto.reports.request_use import RequestUse, recorded_use
+from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
+from recto.search.hybrid_index import Progress
+from recto.talk_reader import AsyncTalkReader
+
+
+@checked_door
+class AsyncTalkReports(AsyncTalkReader):
+    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+        """The window of a past turn, named by its reply or its message, as it was and as it would be with these
+        changes. No model is asked, and nothing is stored."""
+        from recto.what_if import TurnPlanner  # compiles the patterns of summaries: a tenth of a second
+
+        return await TurnPlanner(self._engine, self.session).plan(await self.message(message), changes_of(changes))
+
+    async def compare_strategies(
+        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
+    ) -> StrategyComparison:
+        """All turns of the path planned again with each of these strategies (by default with all), side by side."""
+        from recto.strategy_comparison import StrategyPlayer  # compiles patterns too
+
+        return await StrategyPlayer(self._engine, self.session, changes_of(changes)).compare(names, progress)
+
+    async def request_use(self) -> list[RequestUse]:
+        """How full the window of each reply on the path was and what it cost, oldest first."""
+        path = [message async for message in self.path()]
+        return await self._engine.store_thread.do(lambda: list(recorded_use(self._engine.store, path[::-1])))

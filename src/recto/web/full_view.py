@@ -1,0 +1,89 @@
+"""FullView: a page besides the chat, such as /stats: its deeds, and what it shows after each of them."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from nicegui import Client, ui
+
+from recto.desk import AsyncDesk
+from recto.errors import RectoError
+from recto.talk import AsyncTalk
+from recto.web.components import Deed, Fragment
+from recto.web.frame import VIEWS, full_page
+from recto.web.panel import Handler
+from recto.web.templates import fill
+
+WENT_WRONG = "something went wrong in Recto itself; the log says more"
+LISTED = 200
+
+log = logging.getLogger(__name__)
+Asked = Mapping[str, str]
+"""The query of the address, by name."""
+
+
+class FullView:
+    """`build` makes the parts of the page once, `draw` fills them. A handler changes what the view tells."""
+
+    title = ""
+
+    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
+        self.desk, self.asked = desk, asked
+        self.handlers: dict[str, Handler] = {}
+        self.quiet: dict[str, Handler] = {}
+        """Handlers after which nothing is drawn again."""
+        self.failure = Fragment("")
+
+    def build(self) -> None:
+        raise NotImplementedError
+
+    async def draw(self) -> None:
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        with full_page(self.title, self.act):
+            self.failure = Fragment("", self.act).classes("notices")
+            self.build()
+        await self._try(self.draw())
+
+    async def act(self, deed: Deed) -> None:
+        name = str(deed.get("do"))
+        if quiet := self.quiet.get(name):
+            await self._try(quiet(deed))
+        elif handler := self.handlers.get(name):
+            self.failure.show("")
+            await self._try(self._handled(handler, deed))
+
+    async def _handled(self, handler: Handler, deed: Deed) -> None:
+        try:
+            await handler(deed)
+        finally:
+            await self.draw()
+
+    async def _try(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except RectoError as why:
+            self.failure.show(fill("failure", text=why.message))
+        except Exception:
+            log.exception("the page %s failed", self.title)
+            self.failure.show(fill("failure", text=WENT_WRONG))
+
+
+def add_view(address: str, view: type[FullView], desk: AsyncDesk, make: Callable[..., FullView] | None = None) -> None:
+    """Serves a view at an address, and puts it into the menu."""
+    VIEWS[address] = view.title
+
+    @ui.page(address)
+    async def opened(client: Client) -> None:
+        asked = dict(client.request.query_params) if client.request else {}
+        await (make or view)(desk, asked).open()
+
+
+async def conversation_choices(desk: AsyncDesk) -> list[tuple[int, str]]:
+    """Conversations by number and title, the latest first."""
+    return [(each.number, each.title) for each in await desk.conversations(limit=LISTED)]
+
+
+async def chosen_talk(desk: AsyncDesk, number: str) -> AsyncTalk | None:
+    """The conversation of this number, else the latest; None where there is none."""
+    return await desk.conversation(number) if number else await desk.latest()

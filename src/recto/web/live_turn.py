@@ -1,0 +1,217 @@
+"""LiveTurn: a turn as it comes, in parts: text, thinking, tools, notices, questions. It gives the HTML that changed."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from recto.chat.blocks import ToolCall, ToolResult
+from recto.events import (
+    Appended,
+    ApprovalAsked,
+    Branched,
+    CompactionProposed,
+    ContextCompacted,
+    Event,
+    FactLearned,
+    FactProposed,
+    NotesQuoted,
+    Noticed,
+    Referenced,
+    Replied,
+    Retrying,
+    Sent,
+    SummaryProgress,
+    SummaryRequested,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolStarted,
+    Working,
+)
+from recto.web.markdown import StreamedMarkdown
+from recto.web.message_view import pretty, tool_name
+from recto.web.templates import counted, fill
+
+Asked = ApprovalAsked | CompactionProposed | FactProposed
+PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]
+
+
+class TurnChange(Struct, frozen=True):
+    """Blocks of a part from number `first` on; those behind the last one are gone."""
+
+    part: int
+    kind: PartKind
+    first: int
+    blocks: Sequence[str]
+
+
+class _Part:
+    def __init__(self, kind: PartKind, html: str = "", *, call: str = "", question: Asked | None = None) -> None:
+        self.kind, self.html, self.call, self.question = kind, html, call, question
+        self.text = StreamedMarkdown() if kind in ("text", "thinking") else None
+        self.blocks: list[str] = [html] if html else []
+
+    def change(self, number: int) -> TurnChange:
+        if self.text is None:
+            self.blocks = [self.html]
+            return TurnChange(number, self.kind, 0, self.blocks)
+        first, blocks = self.text.changes()
+        self.blocks[first:] = blocks
+        return TurnChange(number, self.kind, first, blocks)
+
+
+class LiveTurn:
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+        self._parts: list[_Part] = []
+        self._dirty: set[int] = set()
+        self._cleared = False
+
+    def hear(self, event: Event) -> bool:
+        """Takes an event in. True where what was shown so far is stored now, so that the messages show it."""
+        match event:
+            case TextDelta(text=text):
+                self._grow("text", text)
+            case ThinkingDelta(text=text):
+                self._grow("thinking", text)
+            case ToolStarted(call=call):
+                self._add("tool", _tool(call), call=call.id)
+            case ToolFinished():
+                self._finish_tool(event)
+            case NotesQuoted(quotes=quotes) if quotes:
+                self._add("quotes", fill("quotes", quotes=quotes))
+            case Working() | SummaryRequested() | SummaryProgress() | Retrying():
+                self._set_status(_status(event))
+            case Noticed(text=text) | Branched(text=text):
+                self._add("notice", fill("notice", text=text))
+            case FactLearned(number=number, text=text):
+                self._add("notice", fill("notice", text=f"Remembered as fact {number}: {text}"))
+            case ApprovalAsked() | CompactionProposed() | FactProposed():
+                self._ask(event)
+            case Sent():
+                self._set_status("")
+            case _:
+                pass
+        is_next_round = isinstance(event, Sent) and any(part.kind == "tool" for part in self._parts)
+        return is_next_round or isinstance(event, Appended | Referenced | Replied | ContextCompacted)
+
+    def answer(self, part: int, answer: str) -> None:
+        asked = self._parts[part].question if 0 <= part < len(self._parts) else None
+        match asked, answer:
+            case ApprovalAsked(), "allow":
+                asked.allow()
+            case ApprovalAsked(), "always":
+                asked.allow_always()
+            case ApprovalAsked(), _:
+                asked.deny()
+            case CompactionProposed() | FactProposed(), "accept":
+                asked.accept()
+            case CompactionProposed() | FactProposed(), _:
+                asked.refuse()
+            case _:
+                return
+        self._parts[part] = _Part("notice", fill("notice", text=_answered(answer)))
+        self._mark(part)
+
+    def clear(self) -> None:
+        """Everything so far is stored, but for notices, which nobody stores."""
+        self._parts = [part for part in self._parts if part.kind in ("notice", "question")]
+        self._dirty, self._cleared = set(range(len(self._parts))), True
+        self.changed.set()
+
+    def take_changes(self) -> list[TurnChange]:
+        self.changed.clear()
+        changes = [self._parts[number].change(number) for number in sorted(self._dirty)]
+        if self._cleared:
+            changes.append(TurnChange(len(self._parts), "status", 0, ()))
+        self._dirty, self._cleared = set(), False
+        return changes
+
+    def all_parts(self) -> list[TurnChange]:
+        """For a page that comes in later. Text that is not drawn yet follows with the next change."""
+        return [TurnChange(number, part.kind, 0, list(part.blocks)) for number, part in enumerate(self._parts)]
+
+    def _grow(self, kind: PartKind, text: str) -> None:
+        self._set_status("")
+        if not self._parts or self._parts[-1].kind != kind:
+            self._parts.append(_Part(kind))
+        grown = self._parts[-1].text
+        assert grown is not None
+        grown.add(text)
+        self._mark(len(self._parts) - 1)
+
+    def _add(self, kind: PartKind, html: str, *, call: str = "", question: Asked | None = None) -> None:
+        self._set_status("")
+        self._parts.append(_Part(kind, html, call=call, question=question))
+        self._mark(len(self._parts) - 1)
+
+    def _set_status(self, words: str) -> None:
+        """What goes on now, as the last part; it is gone when something comes."""
+        is_last = bool(self._parts) and self._parts[-1].kind == "status"
+        if words:
+            if not is_last:
+                self._parts.append(_Part("status"))
+            self._parts[-1].html = fill("status", text=words)
+            self._mark(len(self._parts) - 1)
+        elif is_last:
+            self._parts.pop()
+            self._dirty.discard(len(self._parts))
+            self._cleared = True
+            self.changed.set()
+
+    def _finish_tool(self, event: ToolFinished) -> None:
+        html = _tool(event.call, event.result)
+        place = next((at for at, part in enumerate(self._parts) if part.call == event.call.id), None)
+        if place is None:
+            self._add("tool", html, call=event.call.id)
+            return
+        self._parts[place].html = html
+        self._mark(place)
+
+    def _ask(self, event: Asked) -> None:
+        self._set_status("")
+        part = len(self._parts)
+        if isinstance(event, ApprovalAsked):
+            name = f"{event.tool.server}:{event.tool.own_name or event.tool.name}"
+            html = fill("question_tool", part=part, name=name, given=pretty(event.call.arguments))
+        elif isinstance(event, CompactionProposed):
+            html = fill("question_compaction", part=part, block=event.block)
+        else:
+            html = fill("question_fact", part=part, text=event.text)
+        self._add("question", html, question=event)
+
+    def _mark(self, part: int) -> None:
+        self._dirty.add(part)
+        self.changed.set()
+
+
+def _tool(call: ToolCall, result: ToolResult | None = None) -> str:
+    return fill("live_tool", name=tool_name(call.name), given=pretty(call.arguments), result=result)
+
+
+def _status(event: Working | SummaryRequested | SummaryProgress | Retrying) -> str:
+    match event:
+        case Working(stage="model", model=model):
+            return f"Loading {model}"
+        case Working(stage="notes", notes=notes):
+            return f"Indexing {counted(notes, 'note')}"
+        case Working(stage="sources"):
+            return "Choosing sources"
+        case Working():
+            return "Searching earlier messages"
+        case SummaryRequested(size=size, model=model):
+            return f"Summing up {size:,} tokens with {model}"
+        case SummaryProgress(read=read, of=of):
+            return f"Summing up {of:,} messages, {read:,} read so far"
+        case Retrying(error=error, wait_s=wait_s):
+            return f"{error.rstrip('.')}; trying again in {wait_s:.1f} s"
+
+
+def _answered(answer: str) -> str:
+    return {
+        "allow": "You allowed it.",
+        "always": "You allowed it, and later calls of it.",
+        "accept": "You agreed.",
+    }.get(answer, "You said no.")

@@ -1,0 +1,63 @@
+"""Models: which can be asked, their windows and prices, and whether a key of their provider is set. No key is shown."""
+
+import os
+
+from recto.desk import AsyncDesk
+from recto.keys import KeyStore
+from recto.providers.model import Model
+from recto.providers.registry import ModelOverview, key_variables, model_overview
+from recto.web.components import Deed, Fragment
+from recto.web.full_view import Asked, FullView
+from recto.web.templates import fill
+
+MOST = 200
+
+
+class ModelsView(FullView):
+    title = "Models"
+
+    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
+        super().__init__(desk, asked)
+        self._search, self._everything = "", False
+        self._known: ModelOverview | None = None
+        self.handlers = {"look": self._look, "everything": self._choose}
+
+    async def _look(self, deed: Deed) -> None:
+        self._search = str(deed.get("value", ""))
+
+    async def _choose(self, deed: Deed) -> None:
+        self._everything = bool(deed.get("checked"))
+
+    def build(self) -> None:
+        self._head = Fragment("", self.act)
+        self._list = Fragment("", self.act)
+
+    async def draw(self) -> None:
+        if self._known is None:
+            self._known = await model_overview(self.desk.home, self.desk.project, os.environ)
+        found, part = self._known, self._search.strip().lower()
+        models = [*found.usable, *(found.others if self._everything or part else [])]
+        shown = [model for model in models if part in model.name.lower()]
+        current = self.desk.settings.model
+        told = {"search": self._search, "everything": self._everything, "current": current, "found": len(shown)}
+        self._head.show(fill("models", keys=self._keys(), others=len(found.others), **told))
+        usable = {model.name for model in found.usable}
+        self._list.show(fill("models_list", models=shown[:MOST], usable=usable, price=_price, more=len(shown) - MOST))
+
+    def _keys(self) -> list[tuple[str, str, str]]:
+        """Providers, the variable of their key, and where it comes from; empty where there is none."""
+        places = KeyStore(self.desk.home).places()
+        rows = []
+        for provider, variable in key_variables(os.environ).items():
+            is_set = any(os.environ.get(name, "").strip() for name in (f"RECTO_{variable}", variable))
+            rows.append((provider, variable, "environment" if is_set else places.get(variable, "")))
+        return sorted(rows, key=lambda row: (not row[2], row[0]))
+
+
+def _price(model: Model) -> str:
+    """US dollars for a million tokens, in and out."""
+    prices = model.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return "unknown"
+    cached = f", {prices.cache_read:g} from a cache" if prices.cache_read is not None else ""
+    return f"${prices.input:g} in{cached}, ${prices.output:g} out"

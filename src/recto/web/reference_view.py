@@ -1,0 +1,142 @@
+"""Documents of a conversation and what they say; a note as it is, at its heading, with the used passages marked."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from recto.chat.blocks import DocumentReference, Quote, unique_references
+from recto.errors import Invalid, NotFound
+from recto.talk import AsyncTalk
+from recto.vault.document import Document, section_text
+from recto.vault.folder import is_note
+from recto.vault.links import Link, split_link
+from recto.vault.vault import NO_VAULT, Vault
+from recto.web.components import Deed
+from recto.web.markdown import rendered_note
+from recto.web.panel import Handler
+from recto.web.templates import fill
+
+# Messages whose documents are listed.
+MOST_MESSAGES = 400
+OTHER_QUESTIONS = (
+    "What have I decided lately?",
+    "What is a context window, in three sentences?",
+    "Help me plan a weekend: ask me what you need to know.",
+)
+
+
+class OpenNote(Struct, frozen=True):
+    path: str
+    heading: str = ""
+    line: int = 0
+    """The line to scroll to; 0 for the heading, or the beginning."""
+
+
+class ReferenceView:
+    name, title = "documents", "Documents"
+
+    def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
+        self._talk = talk
+        self.handlers: dict[str, Handler] = {"documents": self._open}
+
+    async def _open(self, deed: Deed) -> None:
+        pass
+
+    async def html(self) -> str:
+        talk = self._talk()
+        references, quotes = await documents_of(talk)
+        return fill("documents", references=references, quotes=quotes, has_vault=talk.vault is not None)
+
+
+async def documents_of(talk: AsyncTalk) -> tuple[tuple[DocumentReference, ...], list[Quote]]:
+    """The documents of the latest messages, each once, and what they were quoted with."""
+    said = await talk.messages(limit=MOST_MESSAGES) if talk.id else []
+    references = unique_references(each for message in reversed(said) for each in message.references)
+    quotes = list(dict.fromkeys(quote for message in reversed(said) for quote in message.quotes))
+    return references, quotes
+
+
+class NoteView:
+    name, title = "note", "Note"
+
+    def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
+        self._talk = talk
+        self._note: OpenNote | None = None
+        self.handlers: dict[str, Handler] = {"note": self._open, "open-editor": self._open_editor}
+
+    async def _open(self, deed: Deed) -> None:
+        vault = self._vault()
+        link, line = str(deed.get("link", "")), int(deed.get("line") or 0)
+        self._note = await asyncio.to_thread(_found, vault, link, line)
+
+    async def _open_editor(self, deed: Deed) -> None:
+        if self._note is None:
+            return
+        place = str(self._vault().folder.locate(self._note.path))
+        if await asyncio.to_thread(click.launch, place):
+            raise Invalid(f"no program here opens notes; the file is {place}", path=place)
+
+    def _vault(self) -> Vault:
+        vault = self._talk().vault
+        if vault is None:
+            raise Invalid(NO_VAULT)
+        return vault
+
+    async def html(self) -> str:
+        if self._note is None:
+            return fill("hint", text="A link to a note opens it here.")
+        _, quotes = await documents_of(self._talk())
+        lines = sorted({quote.line for quote in quotes if quote.relative_path == self._note.path})
+        return await asyncio.to_thread(_note_html, self._vault(), self._note, lines)
+
+
+def _found(vault: Vault, link: str, line: int) -> OpenNote:
+    """The note that a link or a path means. NotFound says which were near."""
+    inside = link.strip().removeprefix("[[").removesuffix("]]")
+    parsed = Link(f"[[{inside}]]", *split_link(inside))
+    at = vault.find_existing(inside)
+    path = at if at and is_note(at) else vault.resolve(parsed) if parsed.target else None
+    if path is None:
+        near = vault.closest(parsed.target)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise NotFound(f"there is no document {inside[:80]} in the vault{hint}", path=inside)
+    if not is_note(path):
+        raise Invalid(f"{path} is not a note: open it with another program", path=path)
+    return OpenNote(path, parsed.heading or "", line)
+
+
+def _note_html(vault: Vault, note: OpenNote, lines: list[int]) -> str:
+    document = vault.read(note.path)
+    start = document.parsed.body_start
+    first = document.text.count("\n", 0, start) + 1
+    links = vault.backlinks(note.path)
+    return fill(
+        "note",
+        note=note,
+        title=document.title,
+        titled=any(each.text == document.title for each in document.parsed.headings[:1]),
+        tags=document.parsed.tags,
+        body=rendered_note(document.text[start:], first),
+        marked=" ".join(map(str, lines)),
+        at=note.line or _heading_line(document, note.heading),
+        backlinks=sorted({each.source for each in links}),
+        place=Path(vault.root, note.path),
+    )
+
+
+def _heading_line(document: Document, heading: str) -> int:
+    wanted = heading.rpartition("#")[2].strip().casefold()
+    if not wanted or section_text(document, heading) is None:
+        return 0
+    return next((each.line for each in document.parsed.headings if each.text.strip().casefold() == wanted), 0)
+
+
+def questions_to_try(vault: Vault | None) -> list[str]:
+    """Three questions for an empty conversation: about the notes that changed last, or about nothing in particular."""
+    notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns) if vault else []
+    names = [vault.shortest_link(each.path) for each in notes if is_note(each.path)][:2] if vault else []
+    asked = [f"What is in {name}?" for name in names[:1]] + [f"What do {name} and its links say?" for name in names[1:]]
+    return [*asked, *OTHER_QUESTIONS][:3]

@@ -1,0 +1,168 @@
+"""Settings: every one with its help, its value, where that comes from, and a field that is checked as one types.
+
+They are written for the user, the project, an agent or one conversation.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from recto import settings as configuration
+from recto.desk import AsyncDesk
+from recto.errors import Invalid, RectoError
+from recto.setting_spec import Spec
+from recto.settings_file import set_setting, unset_setting
+from recto.talk import AsyncTalk
+from recto.web.components import Deed, Fragment
+from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.templates import fill
+
+LEVELS = {
+    "user": "for you",
+    "project": "for this project",
+    "agent": "for an agent",
+    "conversation": "for a conversation",
+}
+HOLDS = {
+    "user": "It holds from the next start of Recto on.",
+    "project": "It holds from the next start of Recto in this project on.",
+    "agent": "It holds from the next message of the agent's conversations on.",
+    "conversation": "It holds from the next message on.",
+}
+
+
+class SettingRow(Struct, frozen=True):
+    spec: Spec
+    value: Any
+    origin: str
+    told: str = ""
+    """What was typed and not saved yet."""
+    wrong: str = ""
+    is_right: bool = False
+
+    @property
+    def shown(self) -> str:
+        value = self.value
+        return value if isinstance(value, str) else json.dumps(value)
+
+    @property
+    def group(self) -> str:
+        return self.spec.key.partition(".")[0] if "." in self.spec.key else "general"
+
+
+class SettingsView(FullView):
+    title = "Settings"
+
+    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
+        super().__init__(desk, asked)
+        self._level, self._agent, self._conversation = "user", "default", asked.get("c", "")
+        self._search, self._said = asked.get("look", ""), ""
+        self._typed: dict[str, str] = {}
+        self.handlers = {
+            "look": self._look,
+            "choose": self._choose,
+            "check": self._check,
+            "save": self._save,
+            "unset": self._unset,
+        }
+
+    async def _look(self, deed: Deed) -> None:
+        self._search = str(deed.get("value", ""))
+
+    async def _choose(self, deed: Deed) -> None:
+        value, what = str(deed.get("value", "")), deed.get("what")
+        self._typed = {}
+        if what == "level" and value in LEVELS:
+            self._level = value
+        elif what == "agent":
+            self._agent = value
+        elif what == "conversation":
+            self._conversation = value
+
+    async def _check(self, deed: Deed) -> None:
+        self._typed[str(deed.get("key", ""))] = str(deed.get("value", ""))
+
+    async def _save(self, deed: Deed) -> None:
+        key = str(deed.get("key", ""))
+        value = str(deed.get("value", self._typed.get(key, "")))
+        self._typed[key] = value
+        await self._write(key, value)
+        self._typed.pop(key, None)
+        self._said = f"{key} is set {LEVELS[self._level]}. {HOLDS[self._level]}"
+
+    async def _write(self, key: str, value: str) -> None:
+        if self._level == "conversation":
+            await (await self._talk()).set_setting(key, value)
+        elif self._level == "agent":
+            await asyncio.to_thread(self.desk.agents.set_value, self._agent, key, value)
+        else:
+            await asyncio.to_thread(set_setting, key, value, home=self.desk.home, project=self._project())
+
+    async def _unset(self, deed: Deed) -> None:
+        key = str(deed.get("key", ""))
+        self._typed.pop(key, None)
+        if self._level == "conversation":
+            await (await self._talk()).set_setting(key, None)
+        elif self._level == "agent":
+            await asyncio.to_thread(self.desk.agents.unset, self._agent, key)
+        else:
+            await asyncio.to_thread(unset_setting, key, home=self.desk.home, project=self._project())
+        self._said = f"{key} is no longer set {LEVELS[self._level]}. {HOLDS[self._level]}"
+
+    def _project(self) -> Path | None:
+        if self._level == "user":
+            return None
+        if self.desk.project is None:
+            raise Invalid("Recto was not started in a project: there is no folder .recto above the current one")
+        return self.desk.project
+
+    async def _talk(self) -> AsyncTalk:
+        talk = await chosen_talk(self.desk, self._conversation)
+        if talk is None:
+            raise Invalid("there is no conversation yet: the chat starts one")
+        return talk
+
+    def build(self) -> None:
+        self._head = Fragment("", self.act)
+        self._list = Fragment("", self.act)
+
+    async def draw(self) -> None:
+        rows = await self._rows()
+        part = self._search.strip().lower()
+        shown = [row for row in rows if part in row.spec.key.lower() or part in row.spec.help.lower()]
+        told = {"level": self._level, "agent": self._agent, "search": self._search, "said": self._said}
+        choices, agents = await conversation_choices(self.desk), await asyncio.to_thread(self.desk.agents.names)
+        number = int(self._conversation) if self._conversation.isdecimal() else choices[0][0] if choices else None
+        self._head.show(
+            fill("settings", levels=LEVELS, agents=agents, choices=choices, number=number, count=len(shown), **told)
+        )
+        groups: dict[str, list[SettingRow]] = {}
+        for row in shown:
+            groups.setdefault(row.group, []).append(row)
+        self._list.show(fill("settings_list", groups=groups, level=self._level))
+        self._said = ""
+
+    async def _rows(self) -> list[SettingRow]:
+        """The settings that can be made at this level, as they are in force there."""
+        if self._level == "agent":
+            found = await asyncio.to_thread(self.desk.agents.settings, self._agent)
+            return [self._row(each.spec, each.value, each.origin) for each in found]
+        specs = list(configuration.specs())
+        if self._level == "conversation":
+            loaded = (await self._talk()).settings
+            specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
+        else:
+            loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
+        return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
+
+    def _row(self, spec: Spec, value: Any, origin: str) -> SettingRow:
+        if (typed := self._typed.get(spec.key)) is None:
+            return SettingRow(spec, value, origin)
+        try:
+            spec.read(typed, "this")
+        except RectoError as why:
+            return SettingRow(spec, value, origin, typed, why.message.removeprefix("this: "))
+        return SettingRow(spec, value, origin, typed, is_right=True)

@@ -1,0 +1,86 @@
+"""Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
+
+from recto.desk import AsyncDesk
+from recto.sources.server_config import ServerConfig, without_secret_address, without_secrets
+from recto.sources.source import BUILT_IN_SERVER, INCLUDES
+from recto.talk import AsyncTalk
+from recto.web.components import Deed, Fragment
+from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.templates import fill
+
+KINDS = {"rule": "Rules", "reference": "References", "tool": "Tools"}
+
+
+class SourcesView(FullView):
+    title = "Sources"
+
+    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
+        super().__init__(desk, asked)
+        self._conversation, self._said = asked.get("c", ""), ""
+        self.handlers = {
+            "choose-conversation": self._choose,
+            "include": self._include,
+            "add-source": self._add,
+            "remove-source": self._remove,
+            "trust": self._trust,
+            "distrust": self._distrust,
+            "ask-servers": self._fresh,
+        }
+        self._is_fresh = False
+
+    async def _choose(self, deed: Deed) -> None:
+        self._conversation = str(deed.get("value", ""))
+
+    async def _include(self, deed: Deed) -> None:
+        changed = await (await self._talk()).set_include(str(deed["source"]), str(deed["value"]))
+        self._said = f"{changed.name} comes in {deed['value']} from the next message on: {changed.file}"
+
+    async def _add(self, deed: Deed) -> None:
+        status = await (await self._talk()).add_source(str(deed["source"]))
+        self._said = f"{status.source.id} goes with every message of this conversation from now on."
+
+    async def _remove(self, deed: Deed) -> None:
+        status = await (await self._talk()).remove_source(str(deed["source"]))
+        self._said = f"{status.source.id} goes along no longer in this conversation."
+
+    async def _trust(self, deed: Deed) -> None:
+        talk = await self._talk()
+        config = await self.desk.trust(str(deed["server"]), talk.agent.name)
+        self._said = f"{config.name} is trusted, and started when it is needed."
+
+    async def _distrust(self, deed: Deed) -> None:
+        talk = await self._talk()
+        config = await self.desk.distrust(str(deed["server"]), talk.agent.name)
+        self._said = f"{config.name} is no longer trusted, and not started."
+
+    async def _fresh(self, deed: Deed) -> None:
+        self._is_fresh = True
+
+    async def _talk(self) -> AsyncTalk:
+        return await chosen_talk(self.desk, self._conversation) or await self.desk.conversation()
+
+    def build(self) -> None:
+        self._head = Fragment("", self.act)
+        self._list = Fragment("", self.act)
+
+    async def draw(self) -> None:
+        talk = await self._talk()
+        fresh, self._is_fresh = self._is_fresh, False
+        found = await talk.sources(fresh=fresh)
+        agent = talk.agent
+        choices = await conversation_choices(self.desk)
+        told = {"choices": choices, "number": talk.number, "agent": agent.name, "said": self._said}
+        self._head.show(fill("sources", notes=found.notes, **told))
+        groups = {title: [each for each in found.items if each.source.kind == kind] for kind, title in KINDS.items()}
+        servers = [each for each in agent.servers if each.name != BUILT_IN_SERVER]
+        states = {status.name: status for status in self.desk.servers.statuses()}
+        rows = [(each, _runs(each), states.get(each.name)) for each in servers]
+        self._list.show(fill("sources_list", groups=groups, servers=rows, modes=INCLUDES))
+        self._said = ""
+
+
+def _runs(config: ServerConfig) -> str:
+    """What a server runs or where it is, without secrets."""
+    return (
+        without_secret_address(config.url) if config.url else " ".join(without_secrets((config.command, *config.args)))
+    )

@@ -1,0 +1,64 @@
+"""Templates of the page. All values are escaped; only what `markdown.py` rendered goes in as HTML."""
+
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from recto.text import dollars
+from recto.web.markdown import rendered
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def fill(template: str, /, **values: Any) -> str:
+    """A template (without its ending) with these values."""
+    return _environment().get_template(f"{template}.html").render(values)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "markdown": rendered,
+        "number": number,
+        "clock": clock,
+        "day": day,
+        "dollars": dollars,
+        "counted": counted,
+    }
+    made.tests["html"] = lambda value: isinstance(value, Markup)
+    return made
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def clock(stored: str) -> str:
+    """A stored time as the user's clock shows it."""
+    return _local(stored).strftime("%Y-%m-%d %H:%M")
+
+
+def day(stored: str) -> str:
+    """Today's as a time, others as a date."""
+    moment = _local(stored)
+    return moment.strftime("%H:%M") if moment.date() == datetime.now().astimezone().date() else f"{moment:%Y-%m-%d}"
+
+
+def _local(stored: str) -> datetime:
+    return datetime.fromisoformat(stored).astimezone()
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

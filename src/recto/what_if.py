@@ -1,0 +1,186 @@
+"""What-if: a past turn, or a whole conversation, planned with another strategy, window, model or setting.
+
+No model is asked and nothing is stored. `Simulation` plans; this file finds what is to be planned again, and puts what
+comes of it beside what was recorded.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto import settings as configuration
+from recto.chat.blocks import Compaction
+from recto.chat.message import Message
+from recto.engine import Engine
+from recto.errors import DoesNotFit, Invalid, NotFound
+from recto.providers.registry import format_named
+from recto.reports.what_if import PlanChanges, WhatIf, WindowMessages, WindowPlan, window_messages
+from recto.simulation import PlannedRequest, Simulation, whole_path
+from recto.store.comparison import compare
+from recto.store.prefix import ComparedRequest, SentMessage
+from recto.store.store import Store
+from recto.strategy import STRATEGIES
+from recto.turn.assembly import Turn, account_of
+from recto.turn.context import CallOptions
+from recto.turn.session import ChatSession
+from recto.window.account import NO_ACCOUNT, RequestAccount
+from recto.window.compaction_block import cleared_at
+from recto.window.request import Parameters
+
+STRATEGY, MAX_PROMPT = "context.strategy", "context.max_prompt_tokens"
+TODAY = "rules, references, tools, notes and memory are those of today"
+
+
+def checked_changes(changes: PlanChanges) -> PlanChanges:
+    """With the full names of settings, each value checked. Raises Invalid."""
+    if changes.strategy is not None:
+        configuration.check(STRATEGY, changes.strategy, "strategy")
+    named = {configuration.conversation_key(key, "what-if"): value for key, value in changes.settings.items()}
+    return replace(changes, settings={key: configuration.check(key, value, key) for key, value in named.items()})
+
+
+class AnsweredTurn(Struct, frozen=True):
+    """A turn up to one of its requests."""
+
+    said: tuple[Message, ...]
+    """The message of the user, then the rounds of tool calls before the request."""
+    reply: Message | None
+    request: str | None
+
+    @property
+    def current(self) -> Message:
+        return self.said[0]
+
+
+def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
+    """The turn that a reply, or a message of the user, belongs to."""
+    if named.compaction:
+        raise Invalid("this message is a compaction: name a reply, or the message that it answers", id=named.id)
+    try:
+        request: str | None = store.records.named(named.id)
+    except NotFound:
+        request = None
+    found = store.records.record(request).outcome.get("reply") if request else None
+    reply = named if named.role == "assistant" else store.tree.message(found) if found else None
+    end = reply.parent if reply else named.id
+    said: list[Message] = []
+    while end and not (said and said[-1].role == "user"):
+        (message,) = store.tree.page(end, most=1)
+        said += [message] if message.compaction is None else []
+        end = message.parent
+    if not said or said[-1].role != "user":
+        raise Invalid(f"no message of the user stands before #{named.said}", id=named.id)
+    return AnsweredTurn(tuple(reversed(said)), reply, request)
+
+
+class TurnPlanner:
+    """Plans a past turn of one conversation again."""
+
+    def __init__(self, engine: Engine, session: ChatSession) -> None:
+        self._engine, self._session = engine, session
+        self._store, self._do = engine.store, engine.store_thread.do
+
+    async def plan(self, named: Message, changes: PlanChanges) -> WhatIf:
+        changes = checked_changes(changes)
+        past = await self._do(find_past_turn, self._store, named)
+        was = await self._do(self._store.records.compared, past.request, format_named) if past.request else None
+        options = await self._options(changes, was.account if was else NO_ACCOUNT, past.reply)
+        simulation = Simulation(self._engine, self._session, options)
+        await self._go_to(past, simulation, from_start=changes.from_start)
+        last = past.said[-1].said
+        shown = WhatIf(
+            self._session.conversation,
+            past.current.id,
+            past.current.said,
+            past.reply.id if past.reply else None,
+            changes,
+            await self._do(self._recorded_window, was, past) if was else None,
+            None,
+        )
+        try:
+            planned = await simulation.answer()
+        except DoesNotFit as why:
+            return replace(shown, error=why.message)
+        would = _compared(planned.turn, self._session.conversation)
+        messages = await self._do(self._messages, would, simulation.compaction, last)
+        difference = await asyncio.to_thread(compare, was, would, self._store.records.text) if was else None
+        return replace(
+            shown,
+            would=WindowPlan(would.account, messages),
+            difference=difference,
+            compaction=planned.block,
+            is_estimate=planned.summary is not None,
+            because=planned.plan.because,
+            notes=(*planned.turn.window.notes, *_notes(planned), TODAY),
+        )
+
+    async def _go_to(self, past: AnsweredTurn, simulation: Simulation, *, from_start: bool) -> None:
+        """Up to the request: on what was stored before its turn, or on what is planned again from the first message."""
+        if from_start:
+            for message in await self._do(whole_path, self._store, past.current.parent):
+                if message.role == "assistant" and simulation.current:
+                    with suppress(DoesNotFit):
+                        await simulation.answer()
+                await simulation.add(message)
+        else:
+            await simulation.begin_at(past.current)
+        for message in past.said:
+            await simulation.add(message)
+
+    async def _options(self, changes: PlanChanges, was: RequestAccount, reply: Message | None) -> CallOptions:
+        """What is not changed is as the record says, as far as it says it."""
+        asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
+        options = CallOptions(
+            model=changes.model or was.model or (reply.model if reply else None),
+            strategy=changes.strategy or (was.strategy if was.strategy in STRATEGIES else None),
+            parameters=Parameters(max_tokens=asked if isinstance(asked, int) else None),
+            window=changes.window,
+            settings=changes.settings,
+        )
+        if changes.window is None and changes.model is None and MAX_PROMPT not in changes.settings and was.limit:
+            resolved = await self._engine.resolve(self._session, options)
+            if resolved.limit != was.limit:
+                return replace(options, window=was.limit)
+        return options
+
+    def _recorded_window(self, was: ComparedRequest, past: AnsweredTurn) -> WindowPlan:
+        at = past.reply.parent if past.reply else past.said[-1].id
+        block = self._store.tree.compaction_block(at) if at else None
+        return WindowPlan(was.account, self._messages(was, block, past.said[-1].said))
+
+    def _messages(self, side: ComparedRequest, block: Compaction | None, last: int) -> WindowMessages:
+        sent = side.account.messages
+        cleared = cleared_at(block)
+        until = self._store.tree.message(cleared).said if cleared else 0
+        return window_messages(side.sent, (sent.excerpts or ()) if sent else (), block, last, until)
+
+
+def _compared(turn: Turn, conversation: str) -> ComparedRequest:
+    """A turn that is not sent, as one side of a comparison."""
+    (pieces, stable), view, context = turn.pieces(), turn.loaded.view, turn.context
+    account = replace(
+        account_of(turn),
+        model=context.model.name,
+        format=turn.token_cache.format.name,
+        parameters=context.parameters.given(),
+    )
+    messages = (*view.still_sent, *view.history, turn.current.message, *view.rounds)
+    return ComparedRequest(
+        id="what-if",
+        conversation=conversation,
+        purpose="reply",
+        account=account,
+        pieces=tuple(piece.data for piece in pieces),
+        stable=stable,
+        sent=tuple(SentMessage(message.id, message.said, message.role) for message in messages),
+        format=turn.token_cache.format,
+    )
+
+
+def _notes(planned: PlannedRequest) -> Iterator[str]:
+    if planned.summary:
+        model = planned.summary.writer.model.name
+        yield f"{model} would write the summary: chosen sentences stand in for it, so its tokens are an estimate"

@@ -1,0 +1,149 @@
+"""The page as its users have it: `recto web` in a process of its own, and a real browser in front of it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright import sync_api
+from playwright.sync_api import Browser, Page
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+SHOTS = os.environ.get("RECTO_SHOTS")
+"""A folder for pictures of the page, to look at; none are made without it."""
+VAULT = Path(__file__).parents[2] / "examples" / "vault"
+STARTS_WITHIN_S = 60
+
+
+class Served:
+    """A running `recto web`."""
+
+    def __init__(self, home: Path, *options: str, port: int | None = None) -> None:
+        self.options = options
+        settings = {"RECTO_HOME": str(home), "RECTO_SEARCH_EMBEDDER": "none", "RECTO_STORE_BACKUP": "off"}
+        self.environment = os.environ | settings
+        self.link = self._start(port)
+
+    @property
+    def port(self) -> int:
+        found = re.search(r":(\d+)/", self.link)
+        assert found
+        return int(found[1])
+
+    def _start(self, port: int | None) -> str:
+        at = ("--port", str(port)) if port else ()
+        command = [sys.executable, "-m", "recto", "web", "--no-open", *at, *self.options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
+        )
+        assert self.process.stdout
+        told = []
+        for line in self.process.stdout:
+            told.append(line)
+            if "listens on " in line:
+                return line.split("listens on ")[1].strip()
+        raise AssertionError("".join(told))
+
+    def restart(self) -> None:
+        port = self.port
+        self.end()
+        self.link = self._start(port)
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(STARTS_WITHIN_S)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+Serve = Callable[..., Served]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts the page over a home, with a model that answers from these steps."""
+    running: list[Served] = []
+
+    def start(*steps: dict[str, Any], vault: Path | None = VAULT, script: dict[str, Any] | None = None) -> Served:
+        file = tmp_path / "script.json"
+        file.write_text(json.dumps((script or {}) | {"steps": list(steps or [{"text": "Fine."}])}))
+        options = ["--model", f"scripted:{file}", *(("--vault", str(vault)) if vault else ())]
+        running.append(Served(tmp_path / "home", *options))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.end()
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    """One for each test: as long as it is open its event loop runs, and other tests need one of their own."""
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium: `apt-get install chromium`")
+    with sync_api.sync_playwright() as playwright:
+        try:
+            made = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+        except sync_api.Error as why:
+            pytest.skip(f"chromium does not start here: {why.message.splitlines()[0]}")
+        yield made
+        made.close()
+
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Opens the page in a browser of its own. Whatever goes wrong in it fails the test."""
+    contexts, wrong = [], []
+
+    def open(served: Served, *, width: int = 1280, height: int = 800, path: str = "", **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        page.on(
+            "console",
+            lambda told: wrong.append(told.text) if told.type == "error" and not _is_away(told.text) else None,
+        )
+        page.on("request", lambda asked: wrong.append(asked.url) if not _is_local(asked.url, served) else None)
+        page.goto(served.link.replace("/?", f"{path or '/'}?"))
+        is_chat = path in ("", "/") or path.startswith("/c/")
+        (page.get_by_label("Message", exact=True) if is_chat else page.locator("main h1")).wait_for()
+        return page
+
+    yield open
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def _is_away(told: str) -> bool:
+    """A server that is restarted is away for a moment."""
+    return "ERR_CONNECTION_REFUSED" in told
+
+
+def _is_local(url: str, served: Served) -> bool:
+    return url.startswith((f"http://127.0.0.1:{served.port}/", "data:", "blob:"))
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message", exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))

@@ -1,0 +1,83 @@
+"""Chat in the browser: replies as they come, stop, retry, several tabs, a restart."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from tests.web.conftest import OpenPage, Serve, say, shot
+
+REPLY = "The pump has a **5 A fuse**.\n\n```python\nprint('fuse')\n```\n\n- one\n- two\n"
+
+
+def test_a_question_is_answered_on_the_page(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": REPLY, "delay_s": 0.01}))
+    say(page, "Which fuse protects the bilge pump?")
+    reply = page.locator("article.assistant")
+    expect(reply.locator("strong")).to_have_text("5 A fuse")
+    expect(reply.locator("li")).to_have_text(["one", "two"])
+    expect(page.locator("article.user .body")).to_have_text("Which fuse protects the bilge pump?")
+    expect(page).to_have_url(re.compile(r"/c/1$"))
+    expect(page.get_by_role("navigation").get_by_text("Which fuse")).to_be_visible()
+    reply.get_by_role("button", name="Copy").first.click()
+    assert page.evaluate("navigator.clipboard.readText()").strip() == "print('fuse')"
+    page.reload()
+    expect(page.locator("article.assistant strong")).to_have_text("5 A fuse")
+    shot(page, "chat")
+
+
+@pytest.mark.slow
+def test_a_reply_is_stopped_and_what_came_is_kept(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": "word " * 400, "delay_s": 0.05}))
+    say(page, "Tell me much")
+    expect(page.locator(".turn .part.text")).to_contain_text("word word")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("article.assistant")).to_contain_text("stopped")
+    expect(page.locator("article.assistant .body")).to_contain_text("word word")
+
+
+@pytest.mark.slow
+def test_a_reply_is_tried_again_on_a_branch(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": "first"}, {"text": "second"}))
+    say(page, "Hello")
+    expect(page.locator("article.assistant .body")).to_have_text("first")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("article.assistant .body")).to_have_text("second")
+
+
+@pytest.mark.slow
+def test_two_tabs_show_the_same_reply_as_it_comes(serve: Serve, open_page: OpenPage) -> None:
+    served = serve({"text": "one"}, {"text": "two " * 60, "delay_s": 0.05})
+    first = open_page(served)
+    say(first, "Hello")
+    expect(first.locator("article.assistant")).to_have_count(1)
+    second = open_page(served, path="/c/1")
+    say(first, "Again")
+    expect(second.locator(".turn .part.text")).to_contain_text("two two")
+    third = open_page(served, path="/c/1")
+    expect(third.locator(".turn .part.text")).to_contain_text("two two")
+    for page in (first, second, third):
+        expect(page.locator("article.assistant")).to_have_count(2, timeout=20_000)
+
+
+@pytest.mark.slow
+def test_a_failure_is_told_where_it_happens_and_the_message_is_kept(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"error": "rate_limited"}))
+    say(page, "Hello")
+    expect(page.locator(".turn .failure")).to_contain_text("slow down")
+    expect(page.locator("article.user .body")).to_have_text("Hello")
+
+
+@pytest.mark.slow
+def test_a_draft_survives_a_reload_and_a_restart_of_the_server(serve: Serve, open_page: OpenPage) -> None:
+    served = serve({"text": "fine"})
+    page = open_page(served)
+    field = page.get_by_label("Message", exact=True)
+    field.fill("half a thought")
+    page.reload()
+    expect(field).to_have_value("half a thought")
+    page.evaluate("window.isOld = true")
+    served.restart()
+    page.wait_for_function("!window.isOld && window.did_handshake === true", timeout=30_000)
+    expect(field).to_have_value("half a thought", timeout=30_000)
+    field.press("Enter")
+    expect(page.locator("article.assistant .body")).to_have_text("fine", timeout=30_000)

@@ -1,0 +1,163 @@
+"""Writing on the page: branches, attachments, completions, waiting messages, keys, approvals, the list."""
+
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from tests.web.conftest import OpenPage, Serve, say, shot
+
+
+def png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    pixel = zlib.compress(b"\x00\xff\x00\x00")
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
+
+
+@pytest.mark.slow
+def test_an_edited_message_starts_a_branch_that_one_can_switch(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": "one"}, {"text": "two"}, {"text": "three"}))
+    say(page, "First question")
+    expect(page.locator("article.assistant .body")).to_have_text("one")
+    page.locator("article.user").hover()
+    page.get_by_role("button", name="Edit").click()
+    field = page.get_by_label("Message", exact=True)
+    expect(field).to_have_value("First question")
+    field.fill("Better question")
+    field.press("Enter")
+    expect(page.locator("article.assistant .body")).to_have_text("two")
+    expect(page.locator("article.user .branches")).to_contain_text("2/2")
+    page.get_by_role("button", name="The branch before").click()
+    expect(page.locator("article.user .body")).to_have_text("First question")
+    expect(page.locator("article.assistant .body")).to_have_text("one")
+    shot(page, "branches")
+
+
+@pytest.mark.slow
+def test_files_and_pictures_go_along(serve: Serve, open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(serve({"text": "seen"}, script={"attachments": True}))
+    (tmp_path / "engine.log").write_text("oil pressure low")
+    (tmp_path / "dot.png").write_bytes(png())
+    (tmp_path / "odd.bin").write_bytes(b"\x00\x01\x02\xff")
+    picker = page.locator("input[type=file]")
+    picker.set_input_files([tmp_path / "engine.log", tmp_path / "dot.png", tmp_path / "odd.bin"])
+    expect(page.locator(".chip", has_text="odd.bin")).to_contain_text("neither text nor an image")
+    say(page, "What do they say?")
+    expect(page.locator("article.user summary", has_text="engine.log")).to_be_visible()
+    picture = page.locator("article.user img.attached")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("each => each.naturalWidth") == 1
+
+
+@pytest.mark.slow
+def test_names_are_completed_while_one_types(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve())
+    field = page.get_by_label("Message", exact=True)
+    field.press_sequentially("What is in [[sorr")
+    expect(page.get_by_role("option").first).to_contain_text("Sorrel")
+    field.press("Tab")
+    expect(field).to_have_value("What is in [[Sorrel]]")
+    field.fill("")
+    field.press_sequentially("/comp")
+    expect(page.get_by_role("option").first).to_contain_text("/compact")
+    field.press("Escape")
+    expect(page.get_by_role("option")).to_have_count(0)
+    field.fill("")
+    field.press_sequentially("see @Budg")
+    expect(page.get_by_role("option").first).to_contain_text("Budget")
+
+
+@pytest.mark.slow
+def test_a_message_that_is_sent_while_a_reply_comes_waits_visibly(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": "slow " * 60, "delay_s": 0.05}, {"text": "done"}))
+    say(page, "First")
+    expect(page.locator(".turn .part.text")).to_contain_text("slow")
+    say(page, "Second")
+    expect(page.locator(".waits")).to_contain_text("Second")
+    expect(page.locator("article.user .body")).to_have_text(["First", "Second"], timeout=30_000)
+    expect(page.locator("article.assistant .body").last).to_have_text("done", timeout=30_000)
+    expect(page.locator(".waits")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_conversations_are_searched_renamed_archived_and_thrown_away(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve({"text": "The capstan is blue."}))
+    say(page, "Tell me about it")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    entry = page.locator(".conversations li").first
+    entry.locator("summary").click()
+    entry.get_by_role("button", name="Rename").click()
+    page.get_by_label("Title").fill("Deck gear")
+    page.keyboard.press("Enter")
+    expect(page.locator(".conversations .title").first).to_have_text("Deck gear")
+    page.get_by_label("Search conversations").fill("capstan")
+    hit = page.locator(".conversations .hit")
+    expect(hit.first).to_contain_text("capstan")
+    hit.first.click()
+    expect(page.locator(".item.found")).to_have_count(1)
+    page.get_by_label("Search conversations").fill("")
+    entry = page.locator(".conversations li").first
+    entry.locator("summary").click()
+    entry.get_by_role("button", name="Archive").click()
+    expect(page.locator(".told")).to_contain_text("archived")
+    expect(page.locator(".conversations .title")).to_have_count(0)
+    page.get_by_role("button", name="Take back").click()
+    entry = page.locator(".conversations li").first
+    expect(entry.locator(".title")).to_have_text("Deck gear")
+    if not entry.locator("details[open]").count():
+        entry.locator("summary").click()
+    entry.get_by_role("button", name="Move to the trash").click()
+    expect(page.locator(".told")).to_contain_text("in the trash")
+    expect(page.locator(".empty")).to_be_visible()
+    page.get_by_label("Which conversations").select_option("Trash")
+    expect(page.locator(".conversations .title")).to_have_text("Deck gear")
+
+
+@pytest.mark.slow
+def test_keys_do_what_their_list_says(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve())
+    say(page, "Hello")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    page.keyboard.press("Alt+r")
+    expect(page.get_by_role("tabpanel")).to_contain_text("What was sent for #2")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("tabpanel")).to_have_count(0)
+    page.keyboard.press("Alt+n")
+    expect(page.locator(".empty")).to_be_visible()
+    page.get_by_role("log").focus()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Keyboard shortcuts")
+    shot(page, "keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Alt+ArrowDown")
+    expect(page.locator("article.user .body")).to_have_text("Hello")
+
+
+@pytest.mark.slow
+def test_a_tool_asks_with_its_arguments_before_it_runs(serve: Serve, open_page: OpenPage, tmp_path: Path) -> None:
+    server = Path(__file__).parents[1] / "mcp" / "servers"
+    assert server
+
+
+@pytest.mark.slow
+def test_the_terminal_and_the_page_stay_in_step(serve: Serve, open_page: OpenPage) -> None:
+    served = serve({"text": "from the page"})
+    page = open_page(served)
+    say(page, "Hello from the page")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    subprocess.run(
+        [sys.executable, "-m", "recto", "ask", "--continue", *served.options, "Hello from the terminal"],
+        env=served.environment,
+        check=True,
+        capture_output=True,
+    )
+    expect(page.locator("article.user .body").last).to_have_text("Hello from the terminal", timeout=15_000)
+    say(page, "And on")
+    expect(page.locator("article.user")).to_have_count(3)
+    expect(page.locator("article.assistant")).to_have_count(3)
