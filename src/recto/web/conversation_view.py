@@ -72,7 +72,7 @@ class ConversationView:
 
     async def _rename(self, deed: Deed) -> None:
         self._renaming = None
-        await self._desk.rename(str(deed["id"]), str(deed.get("title", "")))
+        await self._desk.rename(str(deed["id"]), str(deed.get("words", "")))
         self._live.tell_list()
 
     async def _archive(self, deed: Deed) -> None:
