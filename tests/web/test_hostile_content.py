@@ -1,4 +1,4 @@
-"""Nothing that is shown can run, load something from outside, or leave the page: not in notes, replies, titles, names."""
+"""Nothing that is shown can run, load from outside or leave the page: no note, reply, title or name."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,50 +54,46 @@ HOSTILE = [
     "<!--><script>window.hacked=29</script>-->",
     "<x-component :is=\"'script'\">window.hacked=30</x-component>",
 ]
-SHOWN = set(
-    [
-        "a",
-        "blockquote",
-        "br",
-        "button",
-        "code",
-        "div",
-        "em",
-        "h1",
-        "h2",
-        "h3",
-        "hr",
-        "img",
-        "li",
-        "ol",
-        "p",
-        "pre",
-        "s",
-        "span",
-        "strong",
-        "table",
-    ]
-)
-SHOWN |= set(["tbody", "td", "th", "thead", "tr", "ul"])
-KNOWN = set(
-    [
-        "alt",
-        "class",
-        "data-copy",
-        "data-do",
-        "data-end",
-        "data-line",
-        "data-link",
-        "dir",
-        "href",
-        "loading",
-        "rel",
-        "src",
-        "start",
-        "target",
-        "type",
-    ]
-)
+SHOWN = {
+    "a",
+    "blockquote",
+    "br",
+    "button",
+    "code",
+    "div",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "hr",
+    "img",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "span",
+    "strong",
+    "table",
+}
+SHOWN |= {"tbody", "td", "th", "thead", "tr", "ul"}
+KNOWN = {
+    "alt",
+    "class",
+    "data-copy",
+    "data-do",
+    "data-end",
+    "data-line",
+    "data-link",
+    "dir",
+    "href",
+    "loading",
+    "rel",
+    "src",
+    "start",
+    "target",
+    "type",
+}
 
 NOTE = "\n\n".join(HOSTILE).replace("\0", "")  # a file with a NUL is no text
 
@@ -157,7 +153,7 @@ def test_hostile_replies_titles_and_names_do_nothing(serve: Serve, open_page: Op
     (vault / "<img src=x onerror=window.hacked=40>.md").write_text(NOTE)
     (vault / "bad.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' onload='top.hacked=41'/>")
     (vault / "Note.md").write_text(f"![[bad.svg]] ![x](bad.svg)\n\n{NOTE}")
-    page = open_page(serve({"text": "\n\n".join(HOSTILE), "delay_s": 0.0}, vault=vault))
+    page = open_page(serve({"text": "\n\n".join(HOSTILE), "delay_s": 0.0}, vault=vault), allows="404")
     say(page, "[[Note]]\n" + "\n".join(HOSTILE))
     expect(page.locator("article.assistant")).to_have_count(1, timeout=20_000)
     nothing_happened(page)

@@ -39,8 +39,6 @@ def test_the_page_serves_everybody(serve: Serve, open_page: OpenPage, tmp_path: 
     shot(page, f"chat-{name}")
     assert serious_findings(page) == []
     for deed in ("context", "documents", "window"):
-        if deed == "documents" and width < 500:
-            page.get_by_label("Close the panel").click()
         (
             page.locator(f'.item [data-do="{deed}"]').last
             if deed == "context"

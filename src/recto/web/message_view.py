@@ -21,6 +21,7 @@ APPROVALS = {
     "unanswered": "nobody was asked",
     "forbidden": "forbidden by its settings",
 }
+LONGEST_MODEL = 40
 # Pictures that a browser shows without running anything in them.
 SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 WRITERS = {
@@ -87,10 +88,15 @@ def _html(entry: TranscriptEntry, alternatives: Sequence[str]) -> str:
 
 
 def _facts(message: Message) -> str:
-    told = [message.model or ""] if message.role == "assistant" else []
+    told = [_short(message.model or "")] if message.role == "assistant" else []
     if message.tokens.own is not None:
         told.append(counted(message.tokens.own, "token"))
     return " · ".join(filter(None, told))
+
+
+def _short(model: str) -> str:
+    """A name as long as most are; of a longer one the end tells it from others."""
+    return model if len(model) <= LONGEST_MODEL else f"…{model[-LONGEST_MODEL:]}"
 
 
 def _block(message: Message, number: int) -> dict[str, object]:

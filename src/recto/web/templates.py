@@ -11,6 +11,7 @@ from markupsafe import Markup
 from recto.text import dollars
 from recto.web.markdown import rendered
 
+UNVERIFIED = "[unverified]"
 FOLDER = Path(__file__).parent / "templates"
 
 
@@ -29,9 +30,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"markdown": rendered, "number": number, "clock": clock, "day": day, "dollars": dollars}
-    made.tests["html"] = lambda value: isinstance(value, Markup)
+    made.filters |= {
+        "markdown": rendered,
+        "summary": _summary,
+        "number": number,
+        "clock": clock,
+        "day": day,
+        "dollars": dollars,
+    }
     return made
+
+
+def _summary(text: str) -> Markup:
+    """A summary with what nobody said marked."""
+    return Markup(rendered(text).replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
 
 
 def number(value: float) -> str:

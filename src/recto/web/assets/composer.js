@@ -46,6 +46,7 @@ export default {
   },
   methods: {
     setPlace(key, running) {
+      if (running !== this.running) this.$nextTick(() => this.grow()); // the placeholder may need another height
       this.running = running;
       if (key === this.place) return;
       this.place = key;
