@@ -19,7 +19,8 @@ SERVERS, SETTINGS = "projects", "settings"
 HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 TOLD_FILE, PAGE_FILE = "told.json", "page.json"
 
-_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE, "config.toml", "models.toml", ".mcp.json"}
+_FILES = {TRUST_FILE, TOLD_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE}
+_FILES |= {"config.toml", "models.toml", ".mcp.json"}
 _FOLDERS = ("agents", "backups", "models", RUNS_FOLDER, "servers", "vaults")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from bench import memory
 from bench.memory_texts import planted
+
+from bench import memory
 
 
 def test_planted_facts_are_found_and_no_outdated_one_comes_alone(tmp_path: Path) -> None:
