@@ -21,7 +21,6 @@ from recto.events import Event
 from recto.ids import id_start, is_id
 from recto.memory.memory_files import notes_file
 from recto.recall.frequent_notes import often_used
-from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.memory_report import MemoryReport, memory_picks
 from recto.reports.transcript import (
     ArchivedPart,
@@ -36,7 +35,6 @@ from recto.reports.transcript import (
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
-from recto.store.sent_requests import sent_requests
 from recto.store_reader import StoreReader, full_id, message_by_number
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
@@ -337,33 +335,6 @@ class AsyncTalkReader:
         latest = self._engine.store.records.latest
         last = await self._engine.store_thread.do(latest, self.id) if self.id else None
         return await asyncio.to_thread(self._engine.store.records.record, last) if last else None
-
-    async def stats(self) -> ConversationStats:
-        """Messages, tokens, compactions, window, requests and cost."""
-        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
-        counter = SaidCounter(await self.archived())
-        async for message in self.path():
-            counter.count(message)
-        strategy, window, error = await self._window_stats()
-        summaries = [request for request in sent if request.purpose == "summary"]
-        return ConversationStats(
-            self.id,
-            counter.total(),
-            strategy,
-            window,
-            error,
-            request_totals(sent),
-            recall_stats(sent),
-            request_totals(summaries),
-        )
-
-    async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
-        """The strategy in force and how full the window is; without the model an error in its place."""
-        try:
-            context, window = await self._context(), await self.window()
-        except RectoError as why:
-            return self.strategy, None, why.message
-        return context.strategy.name, WindowStats.of(window, context.budget), ""
 
     async def numbered(self, value: T) -> T:
         """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""

@@ -1,17 +1,48 @@
-"""AsyncTalkReports: reports on one conversation that read its past: what if, strategies compared, use turn by turn."""
+"""AsyncTalkReports: reports on one conversation: statistics, use turn by turn, what if, strategies compared."""
 
+import asyncio
 from collections.abc import Collection
 from typing import Unpack
 
 from recto.arguments import checked_door
+from recto.errors import RectoError
+from recto.reports.conversation_stats import ConversationStats, SaidCounter, WindowStats, recall_stats, request_totals
 from recto.reports.request_use import RequestUse, recorded_use
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
 from recto.search.hybrid_index import Progress
+from recto.store.sent_requests import sent_requests
 from recto.talk_reader import AsyncTalkReader
 
 
 @checked_door
 class AsyncTalkReports(AsyncTalkReader):
+    async def stats(self) -> ConversationStats:
+        """Messages, tokens, compactions, window, requests and cost."""
+        sent = await asyncio.to_thread(sent_requests, self._engine.store.database, self.id) if self.id else []
+        counter = SaidCounter(await self.archived())
+        async for message in self.path():
+            counter.count(message)
+        strategy, window, error = await self._window_stats()
+        summaries = [request for request in sent if request.purpose == "summary"]
+        return ConversationStats(
+            self.id,
+            counter.total(),
+            strategy,
+            window,
+            error,
+            request_totals(sent),
+            recall_stats(sent),
+            request_totals(summaries),
+        )
+
+    async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
+        """The strategy in force and how full the window is; without the model an error in its place."""
+        try:
+            context, window = await self._context(), await self.window()
+        except RectoError as why:
+            return self.strategy, None, why.message
+        return context.strategy.name, WindowStats.of(window, context.budget), ""
+
     async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is asked, and nothing is stored."""

@@ -7,6 +7,7 @@ import click
 
 from recto import locations, settings
 from recto.cli import completion, options, show
+from recto.cli.drawing.windows import setting_in_words
 from recto.cli.terminal import revealed
 
 if TYPE_CHECKING:
@@ -199,3 +200,43 @@ def _tell_trust(found: list["ProjectSetting"], said: str, as_json: bool, *, trus
         show.say(f"  said in   {each.file}")
     if not found:
         show.note("this project sets nothing that needs your trust")
+
+
+@click.command("set")
+@click.argument("key")
+@click.argument("value")
+@options.conversation_option
+@options.as_json_option
+def set_for_conversation(key: str, value: str, conversation: str | None, as_json: bool) -> None:
+    """Keep a setting of context with a conversation (by default the latest), over your own settings and its agent's.
+
+    `context.` may be left out. Options such as --set still win.
+
+    Example: recto context set threshold 0.7
+    """
+    _set_for_conversation(key, value, conversation, as_json=as_json)
+
+
+@click.command("unset")
+@click.argument("key")
+@options.conversation_option
+@options.as_json_option
+def unset_for_conversation(key: str, conversation: str | None, as_json: bool) -> None:
+    """Let a conversation follow your own settings and its agent's again.
+
+    Example: recto context unset threshold
+    """
+    _set_for_conversation(key, None, conversation, as_json=as_json)
+
+
+def _set_for_conversation(key: str, value: str | None, conversation: str | None, *, as_json: bool) -> None:
+    with options.open_desk() as desk:
+        talk = options.find_talk(desk, conversation)
+        full = settings.conversation_key(key, talk.name)
+        talk.set_setting(full, value)
+        loaded = talk.settings
+        if as_json:
+            told = {"key": full, "value": loaded.get(full), "from": loaded.origin(full)}
+            show.emit({"conversation": talk.id, **told})
+        else:
+            show.say(setting_in_words(full, loaded))

@@ -8,6 +8,7 @@ import click
 
 from recto.cli import options, show
 from recto.cli.ask import open_listener
+from recto.cli.config import set_for_conversation, unset_for_conversation
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.transcripts import (
     LEDGER,
@@ -37,7 +38,6 @@ from recto.cli.transfer import export_command, import_command
 from recto.cli.what_if import what_if
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
-from recto.settings import conversation_key
 from recto.strategy import STRATEGIES
 from recto.text import clean
 
@@ -344,46 +344,6 @@ def _which(desk: "Desk", name: str | None, id: str | None) -> tuple[str | None, 
         return name, None
 
 
-@command.command("set")
-@click.argument("key")
-@click.argument("value")
-@options.conversation_option
-@options.as_json_option
-def set_value(key: str, value: str, conversation: str | None, as_json: bool) -> None:
-    """Keep a setting of context with a conversation (by default the latest), over your own settings and its agent's.
-
-    `context.` may be left out. Options such as --set still win.
-
-    Example: recto context set threshold 0.7
-    """
-    _set(key, value, conversation, as_json=as_json)
-
-
-@command.command("unset")
-@click.argument("key")
-@options.conversation_option
-@options.as_json_option
-def unset(key: str, conversation: str | None, as_json: bool) -> None:
-    """Let a conversation follow your own settings and its agent's again.
-
-    Example: recto context unset threshold
-    """
-    _set(key, None, conversation, as_json=as_json)
-
-
-def _set(key: str, value: str | None, conversation: str | None, *, as_json: bool) -> None:
-    with options.open_desk() as desk:
-        talk = options.find_talk(desk, conversation)
-        full = conversation_key(key, talk.name)
-        talk.set_setting(full, value)
-        loaded = talk.settings
-        if as_json:
-            told = {"key": full, "value": loaded.get(full), "from": loaded.origin(full)}
-            show.emit({"conversation": talk.id, **told})
-        else:
-            show.say(setting_in_words(full, loaded))
-
-
 @command.command("clear")
 @options.conversation_argument
 @options.as_json_option
@@ -402,6 +362,8 @@ def clear(id: str | None, as_json: bool) -> None:
 
 
 command.add_command(context_memory)
+command.add_command(set_for_conversation)
+command.add_command(unset_for_conversation)
 command.add_command(what_if)
 command.add_command(export_command)
 command.add_command(import_command)
