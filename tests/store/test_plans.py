@@ -32,6 +32,8 @@ def plans(store: Store) -> Iterator[list[str]]:
 LOOK_UPS: dict[str, Callable[[Store, str, str], object]] = {
     "numbers of messages and requests": lambda store, home, message: store.tree.numbers([message, new_id()]),
     "documents of one conversation": lambda store, home, message: store.document_uses.uses("/notes", home),
+    "uses of one document": lambda store, home, message: store.document_uses.recent("/notes", "a.md", 60),
+    "documents of the latest uses": lambda store, home, message: store.document_uses.used_between(5, 10),
     "costs by day": lambda store, home, message: store.spending.by("day"),
     "costs by model": lambda store, home, message: store.spending.by("model"),
     "costs by purpose": lambda store, home, message: store.spending.by("purpose"),
