@@ -59,7 +59,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIAp
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     add_file_routes(app, desk)
     add_chat_page(desk, live)
-    add_views(desk)
+    add_views(desk, live)
     ui.run_with(
         app,
         title="Recto",
