@@ -4,6 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 VAULT ?= examples/vault
 NPM_SERVERS := $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
+AXE := axe-core@4.14.0
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Tests start hundreds of processes: what they import is compiled once, whatever the surroundings say.
@@ -97,7 +98,7 @@ clean: ## takes away everything that was built here
 .venv/node.ready: .venv/python.ready Makefile
 	@command -v npm >/dev/null || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq nodejs npm; } >&2
 	@npm install --silent --no-audit --no-fund --no-save --no-package-lock --ignore-scripts --prefix .venv/node \
-		$(NPM_SERVERS) >&2
+		$(NPM_SERVERS) $(AXE) >&2
 	@touch $@
 
 # A browser for the tests of the page, which are skipped where there is no way to have one.

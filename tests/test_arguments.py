@@ -60,6 +60,10 @@ FITTING: dict[str, Any] = {
     "priority": 5,
     "key": "context.summary_style",
     "path": None,
+    "messages": [],
+    "section": "system",
+    "place": 0,
+    "block": 0,
 }
 ENDS = ("close", "run")
 

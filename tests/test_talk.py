@@ -115,3 +115,85 @@ def test_stopping_while_a_question_waits_stays_a_stop() -> None:
 
     asyncio.run(stopped())
     asyncio.run(closed())
+
+
+def test_alternatives_are_what_stands_in_a_messages_place_on_other_branches(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "one"}, {"text": "two"}, {"text": "three"})).conversation()
+    asked, first = talk.ask("hello").asked, talk.messages()[-1]
+    second = talk.regenerate().message
+    found = talk.alternatives([message.id for message in talk.messages()])
+    assert asked is None or found[asked.id] == (asked.id,)
+    assert found[second.id] == (first.id, second.id)
+    edited = talk.edit("#1", "good day").message
+    first_words = talk.messages()[0]
+    assert len(talk.alternatives([first_words.id])[first_words.id]) == 2
+    assert talk.alternatives([edited.id])[edited.id] == (edited.id,)
+
+
+def test_a_compaction_between_them_does_not_part_alternatives(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "fine"})).conversation()
+    for number in range(8):
+        talk.ask(f"message {number}")
+    last = talk.messages()[-1]
+    talk.pin("#1")
+    again = talk.regenerate().message
+    assert talk.alternatives([again.id])[again.id] == (last.id, again.id)
+
+
+def test_a_switch_goes_to_the_newest_end_of_a_branch(desk: Open, script: Script) -> None:
+    talk = desk(script({"text": "one"}, {"text": "two"}, {"text": "three"})).conversation()
+    first = talk.ask("hello").message
+    talk.ask("and on")
+    end = talk.head
+    talk.edit("#1", "good day")
+    assert talk.switch(first.id) == end
+    assert [message.text for message in talk.messages()][:2] == ["hello", "one"]
+    with pytest.raises(NotFound):
+        talk.switch("#99")
+
+
+def test_the_stored_head_tells_what_another_client_did(desk: Open, script: Script) -> None:
+    opened = desk(script({"text": "fine"}))
+    talk = opened.conversation()
+    assert talk.stored_head() == (None, False)
+    talk.ask("hello")
+    assert talk.stored_head() == (talk.head, False)
+    other = opened.conversation(talk.id)
+    other.ask("from elsewhere")
+    assert talk.stored_head() == (other.head, False) != (talk.head, False)
+
+
+def test_an_attachment_is_read_back(desk: Open, script: Script, tmp_path: Path) -> None:
+    opened = desk(script({"text": "seen"}))
+    (tmp_path / "dot.gif").write_bytes(b"GIF89a\x01\x00\x01\x00\x00\x00\x00;")
+    talk = opened.conversation()
+    talk.ask("look", attachments=[tmp_path / "dot.gif"])
+    message = talk.messages()[0]
+    place = next(number for number, block in enumerate(message.blocks) if block.type == "image")
+    assert opened.attached(message.id, place) == ("image/gif", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;")
+    for wrong in (99, 1 - place):
+        with pytest.raises(NotFound, match="no attachment"):
+            opened.attached(message.id, wrong)
+
+
+def test_the_text_of_any_pick_is_read_as_it_was_sent(talk: Talk, desk: Open) -> None:
+    talk.add_source("rule:style")
+    reply = talk.ask("hello")
+    opened = desk(None)
+    assert "The rule style." in opened.sent_pick(reply.request_id, "rules", 0).text
+    for section, place in (("rules", 1), ("nothing", 0)):
+        with pytest.raises(NotFound, match="of this request hold"):
+            opened.sent_pick(reply.request_id, section, place)
+    with pytest.raises(NotFound, match="is not kept alone"):
+        opened.sent_pick(reply.request_id, "message", 0)
+
+
+def test_messages_before_one_are_read_from_there(talk: Talk) -> None:
+    for number in range(4):
+        talk.ask(f"message {number}")
+    fifth = talk.messages()[4]
+    assert [message.said for message in talk.messages(before=fifth.id, limit=2)] == [3, 4]
+    assert [message.said for message in talk.path("#3")] == [2, 1]
+    other = talk.edit("#5", "another").message
+    assert [entry.message.said for entry in talk.transcript(before=fifth.id, limit=1)] == [4]
+    assert other.said == 6

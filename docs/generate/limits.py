@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from recto import file_cache, settings
+from recto import file_cache, settings, suggested_names
 from recto.agents import templates
-from recto.cli import completers
 from recto.compaction import summary_input
 from recto.mcp import server_files, stdio
 from recto.providers import model
@@ -36,7 +35,7 @@ COUNTS = (
     ("tools of one MCP server", f"{server_files.MAX_LISTED_TOOLS:,}", ""),
     ("part of a document that one `read_document` returns", f"{vault_tools.PAGE_CHARS:,} characters", ""),
     ("notes in a drawn graph", f"{graph.MAX_NODES:,}", "`--from` and `--depth` draw a part"),
-    ("files that `@` completion looks through", f"{completers.MOST_FILES:,}", ""),
+    ("files that `@` completion looks through", f"{suggested_names.MOST_FILES:,}", ""),
     ("daily backups", f"{backup.KEPT_DAYS}", ""),
 )
 WAITS = ("reply.timeout_s", "context.summary_timeout_s", "tools.timeout_s", "tools.start_s", "search.timeout_s")

@@ -91,6 +91,10 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
     **dict.fromkeys(("goal", "keep", "text", "title"), TEXT),
     **dict.fromkeys(("since", "before"), TIME),
+    "path.before": ID,
+    "alternatives.messages": NAMES,
+    "section": NAME,
+    **dict.fromkeys(("block", "place"), _whole(0, LARGEST_NUMBER)),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
     **dict.fromkeys(
         (

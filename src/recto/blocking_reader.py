@@ -120,8 +120,8 @@ class TalkReader:
     def memory(self, text: str = "") -> MemoryReport:
         return self._loop.run(self._talk.memory(text))
 
-    def path(self) -> Iterator[Message]:
-        return self._loop.iterate(self._talk.path())
+    def path(self, before: str | None = None) -> Iterator[Message]:
+        return self._loop.iterate(self._talk.path(before))
 
     def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
         return self._loop.run(self._talk.messages(**wanted))

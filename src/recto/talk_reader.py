@@ -223,9 +223,9 @@ class AsyncTalkReader:
 
     # -- what was said
 
-    async def path(self) -> AsyncIterator[Message]:
-        """From the head back to the first message, read a page at a time."""
-        at = self.session.head
+    async def path(self, before: str | None = None) -> AsyncIterator[Message]:
+        """From the head, or from the message before this one, back to the first, read a page at a time."""
+        at = self.session.head if before is None else (await self.message(before)).parent
         while at:
             page = await self._engine.store_thread.do(self._tree.page, at, most=PAGE)
             for message in page:
@@ -234,12 +234,23 @@ class AsyncTalkReader:
 
     async def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
         """The last messages of the path to the head, oldest first; `Wanted` says which."""
-        found = await transcript(self.path(), ArchivedPart(), await self._filter(**wanted))
+        found = await transcript(await self._walk(**wanted), ArchivedPart(), await self._filter(**wanted))
         return [entry.message for entry in found]
 
     async def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
         """The same, each message with whether it is still sent."""
-        return await transcript(self.path(), await self.archived(), await self._filter(**wanted))
+        return await transcript(await self._walk(**wanted), await self.archived(), await self._filter(**wanted))
+
+    async def _walk(self, **wanted: Unpack[Wanted]) -> AsyncIterator[Message]:
+        """The path; where a message of it is named as the end, what follows that is not read."""
+        before = str(wanted.get("before") or "")
+        is_message = number_in(before) is not None or is_id(before)
+        if is_message and self.head and await self._engine.store_thread.do(self._is_on_path, before):
+            return self.path(before)
+        return self.path()
+
+    def _is_on_path(self, named: str) -> bool:
+        return self._tree.is_on(self.head or "", self._message(named).id)
 
     async def _filter(self, **wanted: Unpack[Wanted]) -> TranscriptFilter:
         limit = wanted.get("limit", LATEST)
@@ -269,11 +280,7 @@ class AsyncTalkReader:
     async def stored_head(self) -> tuple[str | None, bool]:
         """The conversation's head in the store, which another client may have moved, and whether that message is still
         being written."""
-        return await self._engine.store_thread.do(self._stored_head)
-
-    def _stored_head(self) -> tuple[str | None, bool]:
-        head = self._tree.conversation(self.id).head if self.id else None
-        return head, head is not None and self._tree.message(head).status == "unfinished"
+        return await self._engine.store_thread.do(self._tree.head, self.id) if self.id else (None, False)
 
     async def archived(self) -> ArchivedPart:
         """What of the path is archived now."""

@@ -1,4 +1,4 @@
-"""Commands go through the desk and the talk: none reaches into the engine, the store or a session."""
+"""Commands and the page go through the desk and the talk: none reaches into the engine, the store or a session."""
 
 import ast
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import recto.cli
+import recto.web
 
-MODULES = sorted(Path(recto.cli.__file__).parent.rglob("*.py"))
+MODULES = sorted(path for room in (recto.cli, recto.web) for path in Path(room.__path__[0]).rglob("*.py"))
 INSIDE = {"engine", "store", "session"}
 ROOMS = ("recto.store", "recto.turn", "recto.compaction", "recto.recall", "recto.engine")
 # Even a type must not be one of these: what a command holds, it uses.
@@ -51,7 +52,7 @@ def _is_room(module: str) -> bool:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_a_module_of_the_command_line_stays_in_front_of_the_door(path: Path) -> None:
+def test_a_module_of_a_door_stays_in_front_of_the_desk(path: Path) -> None:
     assert list(trespasses(path.read_text("utf-8"))) == []
 
 

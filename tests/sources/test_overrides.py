@@ -49,6 +49,15 @@ def test_a_removed_always_source_stays_out_and_comes_back_as_manual() -> None:
     assert again.remove(always, WHEN).mode(always) is None
 
 
+def test_a_source_that_a_message_might_bring_in_is_kept_out_once_removed() -> None:
+    chosen = rule(include="agent")
+    without = SourceOverrides().remove(chosen, WHEN)
+    assert without.removes(chosen)
+    assert not SourceOverrides().add(chosen, WHEN).remove(chosen, WHEN).removes(chosen)
+    with pytest.raises(Invalid, match="not in this conversation"):
+        without.remove(chosen, WHEN)
+
+
 def test_a_source_that_is_not_enabled_is_never_in() -> None:
     off = Rule("style", "Be short.", include="always", enabled=False)
     assert SourceOverrides().mode(off) is None

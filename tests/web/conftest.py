@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from playwright import sync_api
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -108,19 +108,30 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     """Opens the page in a browser of its own. Whatever goes wrong in it fails the test."""
     contexts, wrong = [], []
 
-    def open(served: Served, *, width: int = 1280, height: int = 800, path: str = "", **options: Any) -> Page:
+    def open(
+        served: Served,
+        *,
+        width: int = 1280,
+        height: int = 800,
+        path: str = "/",
+        allows: str = "ERR_CONNECTION_REFUSED",
+        **options: Any,
+    ) -> Page:
+        """`allows`: what the browser may complain about; a server that is restarted is away for a moment."""
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         contexts.append(context)
         page = context.new_page()
+
+        def hear(told: ConsoleMessage) -> None:
+            if told.type == "error" and allows not in told.text:
+                wrong.append(told.text)
+
+        page.on("console", hear)
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        page.on(
-            "console",
-            lambda told: wrong.append(told.text) if told.type == "error" and not _is_away(told.text) else None,
-        )
         page.on("request", lambda asked: wrong.append(asked.url) if not _is_local(asked.url, served) else None)
-        page.goto(served.link.replace("/?", f"{path or '/'}?"))
-        is_chat = path in ("", "/") or path.startswith("/c/")
+        page.goto(served.link.replace("/?", f"{path}?"))
+        is_chat = path == "/" or path.startswith("/c/")
         (page.get_by_label("Message", exact=True) if is_chat else page.locator("main h1")).wait_for()
         return page
 
@@ -128,11 +139,6 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     for context in contexts:
         context.close()
     assert wrong == []
-
-
-def _is_away(told: str) -> bool:
-    """A server that is restarted is away for a moment."""
-    return "ERR_CONNECTION_REFUSED" in told
 
 
 def _is_local(url: str, served: Served) -> bool:

@@ -1,5 +1,6 @@
 """Writing on the page: branches, attachments, completions, waiting messages, keys, approvals, the list."""
 
+import json
 import struct
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import OpenPage, Serve, say, shot
+
+PLAIN = Path(__file__).parents[1] / "mcp" / "parts" / "plain.py"
 
 
 def png() -> bytes:
@@ -60,17 +63,17 @@ def test_names_are_completed_while_one_types(serve: Serve, open_page: OpenPage) 
     page = open_page(serve())
     field = page.get_by_label("Message", exact=True)
     field.press_sequentially("What is in [[sorr")
-    expect(page.get_by_role("option").first).to_contain_text("Sorrel")
+    expect(page.locator(".offers li").first).to_contain_text("Sorrel")
     field.press("Tab")
     expect(field).to_have_value("What is in [[Sorrel]]")
     field.fill("")
     field.press_sequentially("/comp")
-    expect(page.get_by_role("option").first).to_contain_text("/compact")
+    expect(page.locator(".offers li").first).to_contain_text("/compact")
     field.press("Escape")
-    expect(page.get_by_role("option")).to_have_count(0)
+    expect(page.locator(".offers li")).to_have_count(0)
     field.fill("")
     field.press_sequentially("see @Budg")
-    expect(page.get_by_role("option").first).to_contain_text("Budget")
+    expect(page.locator(".offers li").first).to_contain_text("Budget")
 
 
 @pytest.mark.slow
@@ -141,8 +144,19 @@ def test_keys_do_what_their_list_says(serve: Serve, open_page: OpenPage) -> None
 
 @pytest.mark.slow
 def test_a_tool_asks_with_its_arguments_before_it_runs(serve: Serve, open_page: OpenPage, tmp_path: Path) -> None:
-    server = Path(__file__).parents[1] / "mcp" / "servers"
-    assert server
+    (tmp_path / "home").mkdir()
+    server = {"command": sys.executable, "args": [str(PLAIN)], "approval": "ask"}
+    (tmp_path / "home" / ".mcp.json").write_text(json.dumps({"mcpServers": {"plain": server}}))
+    call = {"name": "plain__add", "arguments": {"a": 40, "b": 2}, "id": "c1"}
+    page = open_page(serve({"tool_calls": [call]}, {"text": "done"}, vault=None))
+    say(page, "Add them")
+    question = page.locator(".question")
+    expect(question).to_contain_text("plain:add", timeout=20_000)
+    expect(question.locator("pre")).to_contain_text('"a": 40')
+    shot(page, "approval")
+    question.get_by_role("button", name="Allow").click()
+    expect(page.locator("article.assistant .body").last).to_have_text("done", timeout=20_000)
+    expect(page.locator("article.tool")).to_contain_text("you allowed it")
 
 
 @pytest.mark.slow

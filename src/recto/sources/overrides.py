@@ -88,11 +88,14 @@ class SourceOverrides(Struct, frozen=True):
         return replace(self, added={**self.added, key: when}, removed=_without(self.removed, key))
 
     def remove(self, source: Source, when: str) -> "SourceOverrides":
-        if self.mode(source) is None:
-            raise Invalid(f"{source.id} is not in this conversation", name=str(source.id))
+        """Also one that the next message might bring in: it is not chosen any longer."""
         key = str(source.id)
-        # an agent that includes it always would bring it back at once
-        removed = {**self.removed, key: when} if source.include == "always" else self.removed
+        may_be_chosen = source.include == "agent" and source.enabled and key not in self.removed
+        if self.mode(source) is None and not may_be_chosen:
+            raise Invalid(f"{source.id} is not in this conversation", name=key)
+        # an agent that includes it always would bring it back at once; one that was added is chosen as before
+        is_out = source.include == "always" or (may_be_chosen and key not in self.added)
+        removed = {**self.removed, key: when} if is_out else self.removed
         return replace(self, added=_without(self.added, key), removed=removed)
 
     def allow(self, tool: SourceId) -> "SourceOverrides":

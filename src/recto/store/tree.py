@@ -154,6 +154,11 @@ class Tree(Conversations):
         with self._database.read() as connection:
             return read_messages(connection, [message_row(connection, id)])[0]
 
+    def head(self, conversation: str) -> tuple[str | None, bool]:
+        """The head of a conversation, and whether that message is still being written."""
+        head = self.conversation(conversation).head
+        return head, head is not None and self.message(head).status == "unfinished"
+
     def owner(self, message: str) -> str:
         """The conversation that a message belongs to."""
         with self._database.read() as connection:

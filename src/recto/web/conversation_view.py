@@ -1,18 +1,20 @@
 """The list of conversations: the latest first, found by title and by what was said; archived ones and the trash."""
 
 import asyncio
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from nicegui import ui
 
 from recto.chat.conversation import Conversation, ConversationState
 from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
-from recto.recall.message_search import FoundMessage
 from recto.web.components import Act, Deed, Fragment
 from recto.web.live import LiveConversations
 from recto.web.panel import Handler
 from recto.web.templates import fill
+
+if TYPE_CHECKING:
+    from recto.recall.message_search import FoundMessage
 
 MOST = 200
 MOST_FOUND = 20
@@ -72,7 +74,7 @@ class ConversationView:
 
     async def _rename(self, deed: Deed) -> None:
         self._renaming = None
-        await self._desk.rename(str(deed["id"]), str(deed.get("title", "")))
+        await self._desk.rename(str(deed["id"]), str(deed.get("words", "")))
         self._live.tell_list()
 
     async def _archive(self, deed: Deed) -> None:

@@ -46,7 +46,7 @@ def add_file_routes(app: FastAPI, desk: AsyncDesk) -> None:
         try:
             made = attachment(PurePath(name).name or "file", bytes(body))
         except RectoError as why:
-            return PlainTextResponse(why.message, 400)
+            return JSONResponse({"error": why.message})
         _waiting[id := new_id()] = made
         while len(_waiting) > MOST_WAITING:
             _waiting.popitem(last=False)

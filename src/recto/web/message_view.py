@@ -1,6 +1,7 @@
 """Stored messages as HTML: who said what, when, with which tools and documents; compactions as markers."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from recto.chat.message import Message
 from recto.reports.transcript import TranscriptEntry
 from recto.web.templates import counted, fill
 
+_BY_NUMBER = re.compile(r"#(\d{1,9}):? ")
 SPEAKERS = {"user": "You", "assistant": "Reply", "tool": "Tools", "system": "System"}
 MARKS = {"unfinished": "is being written", "stopped": "stopped", "error": "failed"}
 APPROVALS = {
@@ -19,6 +21,7 @@ APPROVALS = {
     "unanswered": "nobody was asked",
     "forbidden": "forbidden by its settings",
 }
+LONGEST_MODEL = 40
 # Pictures that a browser shows without running anything in them.
 SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 WRITERS = {
@@ -85,10 +88,15 @@ def _html(entry: TranscriptEntry, alternatives: Sequence[str]) -> str:
 
 
 def _facts(message: Message) -> str:
-    told = [message.model or ""] if message.role == "assistant" else []
+    told = [_short(message.model or "")] if message.role == "assistant" else []
     if message.tokens.own is not None:
         told.append(counted(message.tokens.own, "token"))
     return " · ".join(filter(None, told))
+
+
+def _short(model: str) -> str:
+    """A name as long as most are; of a longer one the end tells it from others."""
+    return model if len(model) <= LONGEST_MODEL else f"…{model[-LONGEST_MODEL:]}"
 
 
 def _block(message: Message, number: int) -> dict[str, object]:
@@ -130,9 +138,16 @@ def compaction_values(block: Compaction) -> dict[str, object]:
         "title": f"Context compacted #{block.compaction_number} — {archived}{sizes}",
         "writer": writer if block.last is not None else "",
         "ledger": ledger_items(block.ledger),
+        "set_aside": [_numbered(line) for line in block.set_aside],
         "counts": _counts(block.checks),
         "when": block.timestamp,
     }
+
+
+def _numbered(line: str) -> tuple[int | None, str]:
+    """The number of the message that a line begins with, and the rest."""
+    found = _BY_NUMBER.match(line)
+    return (int(found[1]), line[found.end() :]) if found else (None, line)
 
 
 def _counts(checks: Mapping[str, int]) -> str:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from recto.text import dollars
 from recto.web.markdown import rendered
 
+UNVERIFIED = "[unverified]"
 FOLDER = Path(__file__).parent / "templates"
 
 
@@ -31,14 +32,19 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "markdown": rendered,
+        "summary": _summary,
         "number": number,
         "clock": clock,
         "day": day,
         "dollars": dollars,
         "counted": counted,
     }
-    made.tests["html"] = lambda value: isinstance(value, Markup)
     return made
+
+
+def _summary(text: str) -> Markup:
+    """A summary with what nobody said marked."""
+    return Markup(rendered(text).replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
 
 
 def number(value: float) -> str:

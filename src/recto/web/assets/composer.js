@@ -46,6 +46,7 @@ export default {
   },
   methods: {
     setPlace(key, running) {
+      if (running !== this.running) this.$nextTick(() => this.grow()); // the placeholder may need another height
       this.running = running;
       if (key === this.place) return;
       this.place = key;
@@ -176,12 +177,12 @@ export default {
       }
     },
     async attach(files) {
-      for (const file of files) {
+      for (const file of [...files]) {
         const entry = Vue.reactive({ id: `${Date.now()}-${Math.random()}`, name: file.name || "picture", isComing: true, error: "" });
         this.files.push(entry);
         try {
           const answer = await fetch(`/attach?name=${encodeURIComponent(entry.name)}`, { method: "POST", body: file });
-          if (answer.ok) entry.id = (await answer.json()).id;
+          if (answer.ok) Object.assign(entry, await answer.json());
           else entry.error = await answer.text();
         } catch {
           entry.error = "could not be sent: is `recto web` still running?";

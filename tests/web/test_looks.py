@@ -1,0 +1,95 @@
+"""How the page looks and whom it serves: narrow and wide, light and dark, by keyboard, with a screen reader."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import OpenPage, Serve, say, shot
+
+AXE = Path(__file__).parents[2] / ".venv" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+REPLY = "The pump has a **5 A fuse**.\n\n```python\nprint('fuse')\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n"
+SERIOUS = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+    .filter((each) => ["serious", "critical"].includes(each.impact))
+    .map((each) => `${each.id}: ${each.help}: ` + each.nodes.map((node) => node.html.slice(0, 160)).join(" | "))"""
+
+
+def serious_findings(page: Page) -> list[str]:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: make test-all does it")
+    if not page.evaluate("typeof axe !== 'undefined'"):
+        page.evaluate(AXE.read_text())
+    found: list[str] = page.evaluate(SERIOUS)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_serves_everybody(serve: Serve, open_page: OpenPage, tmp_path: Path, scheme: str, width: int) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "agents", tmp_path / "home" / "agents")
+    page = open_page(serve({"text": REPLY}, script={"limit": 8000}), width=width, height=800, color_scheme=scheme)
+    expect(page.locator(".meter-button")).to_be_visible()
+    name = f"{width}-{scheme}"
+    shot(page, f"empty-{name}")
+    assert serious_findings(page) == []
+    say(page, "Which fuse protects the pump in [[Electrics]], and is [[Nowhere]] right?")
+    expect(page.locator("article.assistant")).to_have_count(1)
+    page.wait_for_selector(".turn.running", state="detached")
+    shot(page, f"chat-{name}")
+    assert serious_findings(page) == []
+    for deed in ("context", "documents", "window"):
+        (
+            page.locator(f'.item [data-do="{deed}"]').last
+            if deed == "context"
+            else page.locator(f'[data-do="{deed}"]').first
+        ).click()
+        expect(page.get_by_role("tabpanel")).to_be_visible()
+        shot(page, f"{deed}-{name}")
+        assert serious_findings(page) == []
+        if width < 500:
+            page.get_by_label("Close the panel").click()
+            expect(page.get_by_role("tabpanel")).to_have_count(0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_nothing_stands_out_of_the_window(serve: Serve, open_page: OpenPage, width: int) -> None:
+    long = "word" * 80
+    page = open_page(
+        serve({"text": f"{long}\n\n```\n{long}\n```\n\n| {long} | b |\n|---|---|\n| 1 | 2 |\n"}), width=width
+    )
+    say(page, long)
+    expect(page.locator("article.assistant")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "document.querySelector('.messages').scrollWidth <= document.querySelector('.messages').clientWidth"
+    )
+    expect(page.get_by_label("Message", exact=True)).to_be_in_viewport()
+    shot(page, f"long-{width}")
+
+
+@pytest.mark.slow
+def test_a_growing_reply_moves_nothing_that_was_there(serve: Serve, open_page: OpenPage) -> None:
+    paragraphs = "\n\n".join(f"Paragraph {number} says a few words more." for number in range(40))
+    page = open_page(serve({"text": paragraphs, "delay_s": 0.01}))
+    say(page, "Tell me")
+    expect(page.locator(".turn .block").first).to_contain_text("Paragraph 0")
+    jumps = page.evaluate(
+        """async () => {
+          const list = document.querySelector(".messages"), places = [];
+          const place = () => document.querySelector("article.user .body").getBoundingClientRect().top + list.scrollTop;
+          while (!document.querySelector("article.assistant")) {
+            places.push(Math.round(place()));
+            await new Promise(requestAnimationFrame);
+          }
+          return [...new Set(places)].length;
+        }"""
+    )
+    assert jumps == 1
+    page.wait_for_function(
+        """() => {
+          const list = document.querySelector(".messages");
+          return list.scrollHeight - list.scrollTop - list.clientHeight < 5;
+        }"""
+    )
