@@ -13,6 +13,7 @@ from recto.cli.slash import COMMANDS as SLASH_COMMANDS
 EXAMPLE = re.compile(r"^Example: (.*)$", re.MULTILINE)
 MORE = {
     "chat": ("chat.md",),
+    "web": ("page.md",),
     "ask": ("chat.md", "models.md"),
     "conversations": ("chat.md", "search.md"),
     "context": ("compaction.md", "tokens.md", "transfer.md"),

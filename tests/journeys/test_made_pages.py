@@ -140,7 +140,9 @@ def _write_project(folder: Path) -> None:
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"github": said}}))
 
 
-EXAMPLES = [(each.words, example) for each in all_commands() for example in each.examples]
+SERVES = "recto web"
+"""Runs until it is ended: tests/web does that."""
+EXAMPLES = [(each.words, example) for each in all_commands() for example in each.examples if each.words != SERVES]
 EMBEDS_THE_NOTES = "recto vault index --vectors"
 
 

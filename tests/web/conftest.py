@@ -130,8 +130,8 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         page.on("console", hear)
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("request", lambda asked: wrong.append(asked.url) if not _is_local(asked.url, served) else None)
-        page.goto(served.link.replace("/?", f"{path or '/'}?"))
-        is_chat = path in ("", "/") or path.startswith("/c/")
+        page.goto(served.link.replace("/?", f"{path}?"))
+        is_chat = path == "/" or path.startswith("/c/")
         (page.get_by_label("Message", exact=True) if is_chat else page.locator("main h1")).wait_for()
         return page
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import socket
 import sys
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -55,16 +57,21 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
         elif not stays_closed and _has_display():
             webbrowser.open(access.one_time_link())
 
-    with suppress(KeyboardInterrupt):  # Ctrl-C is how the page ends
-        asyncio.run(_serve(flags, host, port, started))
+    from recto.web.address import listening_socket  # only here
+
+    # Ctrl-C is how the page ends
+    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt):
+        asyncio.run(_serve(flags, host, listening, started))
 
 
-async def _serve(flags: dict[str, str], host: str, port: int | None, started: "object") -> None:
+async def _serve(
+    flags: dict[str, str], host: str, listening: socket.socket, started: "Callable[[Access], object]"
+) -> None:
     from recto.desk import open_async  # the store: a third of a second
-    from recto.web.server import Address, serve_page  # NiceGUI: a second
+    from recto.web.server import serve_page  # NiceGUI: a second
 
     async with await open_async(settings=dict(flags)) as desk:
-        await serve_page(desk, Address(host, port), started)  # type: ignore[arg-type]
+        await serve_page(desk, host, listening, started)
 
 
 def _has_display() -> bool:

@@ -1,15 +1,16 @@
 """FullView: a page besides the chat, such as /stats: its deeds, and what it shows after each of them."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 
 from nicegui import Client, ui
 
 from recto.desk import AsyncDesk
 from recto.errors import RectoError
-from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
 from recto.web.frame import VIEWS, full_page
+from recto.web.live import LiveConversation, LiveConversations
 from recto.web.panel import Handler
 from recto.web.templates import fill
 
@@ -25,19 +26,30 @@ class FullView:
     """`build` makes the parts of the page once, `draw` fills them. A handler changes what the view tells."""
 
     title = ""
+    failure: Fragment
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        self.desk, self.asked = desk, asked
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        self.desk, self._live = desk, live
         self.handlers: dict[str, Handler] = {}
         self.quiet: dict[str, Handler] = {}
         """Handlers after which nothing is drawn again."""
-        self.failure = Fragment("")
+        self._acting = asyncio.Lock()
 
     def build(self) -> None:
         raise NotImplementedError
 
     async def draw(self) -> None:
         raise NotImplementedError
+
+    async def conversation(self, number: str) -> LiveConversation | None:
+        """The conversation of this number, else the latest, as open tabs have it; None where there is none."""
+        latest = None if number else await self.desk.latest()
+        named = number or (latest.id if latest else None)
+        return await self._live.open(named) if named else None
+
+    async def choices(self) -> list[tuple[int, str]]:
+        """Conversations by number and title, the latest first."""
+        return [(each.number, each.title) for each in await self.desk.conversations(limit=LISTED)]
 
     async def open(self) -> None:
         with full_page(self.title, self.act):
@@ -50,8 +62,9 @@ class FullView:
         if quiet := self.quiet.get(name):
             await self._try(quiet(deed))
         elif handler := self.handlers.get(name):
-            self.failure.show("")
-            await self._try(self._handled(handler, deed))
+            async with self._acting:  # one after the other: what is drawn last must be what was done last
+                self.failure.show("")
+                await self._try(self._handled(handler, deed))
 
     async def _handled(self, handler: Handler, deed: Deed) -> None:
         try:
@@ -69,21 +82,10 @@ class FullView:
             self.failure.show(fill("failure", text=WENT_WRONG))
 
 
-def add_view(address: str, view: type[FullView], desk: AsyncDesk, make: Callable[..., FullView] | None = None) -> None:
+def add_view(address: str, view: type[FullView], desk: AsyncDesk, live: LiveConversations) -> None:
     """Serves a view at an address, and puts it into the menu."""
     VIEWS[address] = view.title
 
     @ui.page(address)
     async def opened(client: Client) -> None:
-        asked = dict(client.request.query_params) if client.request else {}
-        await (make or view)(desk, asked).open()
-
-
-async def conversation_choices(desk: AsyncDesk) -> list[tuple[int, str]]:
-    """Conversations by number and title, the latest first."""
-    return [(each.number, each.title) for each in await desk.conversations(limit=LISTED)]
-
-
-async def chosen_talk(desk: AsyncDesk, number: str) -> AsyncTalk | None:
-    """The conversation of this number, else the latest; None where there is none."""
-    return await desk.conversation(number) if number else await desk.latest()
+        await view(desk, live, dict(client.request.query_params)).open()

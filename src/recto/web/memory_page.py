@@ -9,6 +9,7 @@ from recto.errors import NotFound
 from recto.memory.fact import FACT_KINDS, MemoryFact, checked_kind
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversations
 from recto.web.templates import fill
 
 # Facts that are listed at once.
@@ -25,8 +26,8 @@ class ShownFact(Struct, frozen=True):
 class MemoryView(FullView):
     title = "Memory"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._search, self._kind, self._editing, self._said = "", "", 0, ""
         self.handlers = {
             "look": self._look,
@@ -44,7 +45,7 @@ class MemoryView(FullView):
         self._kind = str(deed.get("value", ""))
 
     async def _edit(self, deed: Deed) -> None:
-        self._editing = int(deed.get("number") or 0)
+        self._said, self._editing = "", int(deed.get("number") or 0)
 
     async def _save(self, deed: Deed) -> None:
         kind = checked_kind(str(deed.get("kind", "")))
@@ -71,7 +72,6 @@ class MemoryView(FullView):
         homes = {each.id: each.number for each in await self.desk.conversations(limit=MOST)}
         rows = [ShownFact(each.fact, each.because, homes.get(each.fact.conversation or "")) for each in shown]
         self._list.show(fill("memory_facts", rows=rows, editing=self._editing, kinds=FACT_KINDS))
-        self._said = ""
 
     def _found(self) -> tuple[list[ShownFact], str]:
         facts, kind = self.desk.facts, checked_kind(self._kind) if self._kind else None

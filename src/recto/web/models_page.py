@@ -8,6 +8,7 @@ from recto.providers.model import Model
 from recto.providers.registry import ModelOverview, key_variables, model_overview
 from recto.web.components import Deed, Fragment
 from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversations
 from recto.web.templates import fill
 
 MOST = 200
@@ -16,8 +17,8 @@ MOST = 200
 class ModelsView(FullView):
     title = "Models"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._search, self._everything = "", False
         self._known: ModelOverview | None = None
         self.handlers = {"look": self._look, "everything": self._choose}

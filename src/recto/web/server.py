@@ -9,14 +9,12 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from msgspec import Struct
 from nicegui import core, ui
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from recto.desk import AsyncDesk
-from recto.errors import RectoError
 from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
@@ -24,8 +22,6 @@ from recto.web.live import LiveConversations
 from recto.web.security import Access, Guard, PolicyHeaders, read_key
 
 ASSETS = Path(__file__).parent / "assets"
-# Where this port is taken, any other serves.
-USUAL_PORT = 8642
 # How long an open page may keep the server from ending.
 GOODBYE_S = 1
 # How long a page that lost its connection finds everything as it was.
@@ -34,23 +30,15 @@ RECONNECT_S = 20.0
 Started = Callable[[Access], object]
 
 
-class Address(Struct, frozen=True):
-    host: str = "127.0.0.1"
-    port: int | None = None
-    """None for the usual one, or any other where that is taken."""
-
-
-async def serve_page(desk: AsyncDesk, address: Address, started: Started) -> None:
+async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, started: Started) -> None:
     """Serves until the process is told to end; `started` is called once with what the page listens on."""
-    with bound_socket(address) as listening:
-        host, port = address.host, listening.getsockname()[1]
-        access = Access(read_key(desk.home), host, port)
-        async with AsyncExitStack() as stack:
-            live = await stack.enter_async_context(LiveConversations(desk))
-            server = uvicorn.Server(_config(page_app(desk, live, access)))
-            watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
-            stack.callback(watch.cancel)
-            await server.serve(sockets=[listening])
+    access = Access(read_key(desk.home), host, listening.getsockname()[1])
+    async with AsyncExitStack() as stack:
+        live = await stack.enter_async_context(LiveConversations(desk))
+        server = uvicorn.Server(_config(page_app(desk, live, access)))
+        watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
+        stack.callback(watch.cancel)
+        await server.serve(sockets=[listening])
 
 
 def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIApp:
@@ -59,7 +47,7 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIAp
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     add_file_routes(app, desk)
     add_chat_page(desk, live)
-    add_views(desk)
+    add_views(desk, live)
     ui.run_with(
         app,
         title="Recto",
@@ -78,31 +66,6 @@ def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIAp
 
 def _log_failure(why: Exception) -> None:
     logging.getLogger(__name__).error("the page failed", exc_info=why)
-
-
-def bound_socket(address: Address) -> socket.socket:
-    ports = [USUAL_PORT, 0] if address.port is None else [address.port]
-    for place, port in enumerate(ports, 1):
-        try:
-            return _listening(address.host, port)
-        except OSError as why:
-            if place == len(ports):
-                hint = "another program has it: --port names another one" if port else "--host names the machine's own"
-                raise RectoError(f"cannot listen on {address.host} port {port}: {hint}", port=port) from why
-    raise AssertionError("unreachable")
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    made = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        made.listen(128)
-    except OSError:
-        made.close()
-        raise
-    return made
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

@@ -15,9 +15,9 @@ from recto.desk import AsyncDesk
 from recto.errors import Invalid, RectoError
 from recto.setting_spec import Spec
 from recto.settings_file import set_setting, unset_setting
-from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversation, LiveConversations
 from recto.web.templates import fill
 
 LEVELS = {
@@ -56,8 +56,8 @@ class SettingRow(Struct, frozen=True):
 class SettingsView(FullView):
     title = "Settings"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._level, self._agent, self._conversation = "user", "default", asked.get("c", "")
         self._search, self._said = asked.get("look", ""), ""
         self._typed: dict[str, str] = {}
@@ -70,11 +70,11 @@ class SettingsView(FullView):
         }
 
     async def _look(self, deed: Deed) -> None:
-        self._search = str(deed.get("value", ""))
+        self._search, self._said = str(deed.get("value", "")), ""
 
     async def _choose(self, deed: Deed) -> None:
         value, what = str(deed.get("value", "")), deed.get("what")
-        self._typed = {}
+        self._typed, self._said = {}, ""
         if what == "level" and value in LEVELS:
             self._level = value
         elif what == "agent":
@@ -95,7 +95,7 @@ class SettingsView(FullView):
 
     async def _write(self, key: str, value: str) -> None:
         if self._level == "conversation":
-            await (await self._talk()).set_setting(key, value)
+            await self._keep(key, value)
         elif self._level == "agent":
             await asyncio.to_thread(self.desk.agents.set_value, self._agent, key, value)
         else:
@@ -105,7 +105,7 @@ class SettingsView(FullView):
         key = str(deed.get("key", ""))
         self._typed.pop(key, None)
         if self._level == "conversation":
-            await (await self._talk()).set_setting(key, None)
+            await self._keep(key, None)
         elif self._level == "agent":
             await asyncio.to_thread(self.desk.agents.unset, self._agent, key)
         else:
@@ -119,11 +119,17 @@ class SettingsView(FullView):
             raise Invalid("Recto was not started in a project: there is no folder .recto above the current one")
         return self.desk.project
 
-    async def _talk(self) -> AsyncTalk:
-        talk = await chosen_talk(self.desk, self._conversation)
-        if talk is None:
+    async def _chosen(self) -> LiveConversation:
+        found = await self.conversation(self._conversation)
+        if found is None:
             raise Invalid("there is no conversation yet: the chat starts one")
-        return talk
+        return found
+
+    async def _keep(self, key: str, value: str | None) -> None:
+        """With the conversation; open tabs follow."""
+        found = await self._chosen()
+        await found.talk.set_setting(key, value)
+        found.refresh()
 
     def build(self) -> None:
         self._head = Fragment("", self.act)
@@ -134,7 +140,7 @@ class SettingsView(FullView):
         part = self._search.strip().lower()
         shown = [row for row in rows if part in row.spec.key.lower() or part in row.spec.help.lower()]
         told = {"level": self._level, "agent": self._agent, "search": self._search, "said": self._said}
-        choices, agents = await conversation_choices(self.desk), await asyncio.to_thread(self.desk.agents.names)
+        choices, agents = await self.choices(), await asyncio.to_thread(self.desk.agents.names)
         number = int(self._conversation) if self._conversation.isdecimal() else choices[0][0] if choices else None
         self._head.show(
             fill("settings", levels=LEVELS, agents=agents, choices=choices, number=number, count=len(shown), **told)
@@ -143,7 +149,6 @@ class SettingsView(FullView):
         for row in shown:
             groups.setdefault(row.group, []).append(row)
         self._list.show(fill("settings_list", groups=groups, level=self._level))
-        self._said = ""
 
     async def _rows(self) -> list[SettingRow]:
         """The settings that can be made at this level, as they are in force there."""
@@ -152,7 +157,7 @@ class SettingsView(FullView):
             return [self._row(each.spec, each.value, each.origin) for each in found]
         specs = list(configuration.specs())
         if self._level == "conversation":
-            loaded = (await self._talk()).settings
+            loaded = (await self._chosen()).talk.settings
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
         else:
             loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
@@ -162,7 +167,8 @@ class SettingsView(FullView):
         if (typed := self._typed.get(spec.key)) is None:
             return SettingRow(spec, value, origin)
         try:
-            spec.read(typed, "this")
+            if spec.read(typed, "this") == value:
+                return SettingRow(spec, value, origin)
         except RectoError as why:
             return SettingRow(spec, value, origin, typed, why.message.removeprefix("this: "))
         return SettingRow(spec, value, origin, typed, is_right=True)

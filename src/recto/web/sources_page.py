@@ -5,7 +5,8 @@ from recto.sources.server_config import ServerConfig, without_secret_address, wi
 from recto.sources.source import BUILT_IN_SERVER, INCLUDES
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversations
 from recto.web.templates import fill
 
 KINDS = {"rule": "Rules", "reference": "References", "tool": "Tools"}
@@ -14,8 +15,8 @@ KINDS = {"rule": "Rules", "reference": "References", "tool": "Tools"}
 class SourcesView(FullView):
     title = "Sources"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._conversation, self._said = asked.get("c", ""), ""
         self.handlers = {
             "choose-conversation": self._choose,
@@ -57,7 +58,8 @@ class SourcesView(FullView):
         self._is_fresh = True
 
     async def _talk(self) -> AsyncTalk:
-        return await chosen_talk(self.desk, self._conversation) or await self.desk.conversation()
+        found = await self.conversation(self._conversation)
+        return found.talk if found else await self.desk.conversation()
 
     def build(self) -> None:
         self._head = Fragment("", self.act)
@@ -68,7 +70,7 @@ class SourcesView(FullView):
         fresh, self._is_fresh = self._is_fresh, False
         found = await talk.sources(fresh=fresh)
         agent = talk.agent
-        choices = await conversation_choices(self.desk)
+        choices = await self.choices()
         told = {"choices": choices, "number": talk.number, "agent": agent.name, "said": self._said}
         self._head.show(fill("sources", notes=found.notes, **told))
         groups = {title: [each for each in found.items if each.source.kind == kind] for kind, title in KINDS.items()}

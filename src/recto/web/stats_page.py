@@ -10,7 +10,8 @@ from recto.store.token_use import TokenUse
 from recto.store.use_over_time import Period, SourcePeriod
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversations
 from recto.web.plot import Plot, PlotData, Series
 from recto.web.templates import fill
 
@@ -22,8 +23,8 @@ PERIODS: dict[str, Period] = {"month": "month", "day": "day"}
 class StatsView(FullView):
     title = "Statistics"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._conversation, self._period = asked.get("c", ""), "month"
         self.handlers = {"choose-conversation": self._choose, "choose-period": self._choose_period}
 
@@ -45,8 +46,8 @@ class StatsView(FullView):
         self._lists = Fragment("")
 
     async def draw(self) -> None:
-        talk = await chosen_talk(self.desk, self._conversation)
-        await self._draw_conversation(talk)
+        found = await self.conversation(self._conversation)
+        await self._draw_conversation(found.talk if found else None)
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
         self._days.show(days_plot(days))
         self._day_cost.show(cost_plot(days))
@@ -61,7 +62,7 @@ class StatsView(FullView):
 
     async def _draw_conversation(self, talk: AsyncTalk | None) -> None:
         uses = await talk.request_use() if talk else []
-        choices = await conversation_choices(self.desk)
+        choices = await self.choices()
         number = talk.number if talk else None
         self._head.show(fill("stats_head", choices=choices, number=number, uses=uses))
         self._use.show(use_plot(uses))

@@ -39,7 +39,6 @@ def _environment() -> Environment:
         "dollars": dollars,
         "counted": counted,
     }
-    made.tests["html"] = lambda value: isinstance(value, Markup)
     return made
 
 

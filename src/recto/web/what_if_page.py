@@ -10,7 +10,8 @@ from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyRun, 
 from recto.strategy import STRATEGIES
 from recto.talk import AsyncTalk
 from recto.web.components import Deed, Fragment
-from recto.web.full_view import Asked, FullView, chosen_talk, conversation_choices
+from recto.web.full_view import Asked, FullView
+from recto.web.live import LiveConversations
 from recto.web.plot import Colour, Plot, PlotData, Series
 from recto.web.templates import fill
 from recto.web.window_parts import bars, pick_values
@@ -24,8 +25,8 @@ FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised"
 class WhatIfView(FullView):
     title = "What if"
 
-    def __init__(self, desk: AsyncDesk, asked: Asked) -> None:
-        super().__init__(desk, asked)
+    def __init__(self, desk: AsyncDesk, live: LiveConversations, asked: Asked) -> None:
+        super().__init__(desk, live, asked)
         self._form: dict[str, str] = {"conversation": asked.get("c", ""), "reply": asked.get("reply", "")}
         self._found: WhatIf | None = None
         self._compared: StrategyComparison | None = None
@@ -68,10 +69,10 @@ class WhatIfView(FullView):
         return {"window": int(window) if window else None, "model": form.get("model") or None, "settings": settings}
 
     async def _talk(self) -> AsyncTalk:
-        talk = await chosen_talk(self.desk, self._form.get("conversation", ""))
-        if talk is None:
+        found = await self.conversation(self._form.get("conversation", ""))
+        if found is None:
             raise Invalid("there is no conversation yet: the chat starts one")
-        return talk
+        return found.talk
 
     async def _last(self, talk: AsyncTalk) -> str:
         uses = await talk.request_use()
@@ -88,13 +89,14 @@ class WhatIfView(FullView):
         self._table = Fragment("")
 
     async def draw(self) -> None:
-        talk = await chosen_talk(self.desk, self._form.get("conversation", ""))
+        found = await self.conversation(self._form.get("conversation", ""))
+        talk = found.talk if found else None
         uses = (await talk.request_use())[-MOST_REPLIES:] if talk else []
         keys = [spec.key for spec in configuration.specs() if spec.key.startswith("context.")]
         self._top.show(
             fill(
                 "what_if",
-                choices=await conversation_choices(self.desk),
+                choices=await self.choices(),
                 number=talk.number if talk else None,
                 uses=uses[::-1],
                 strategies=list(STRATEGIES),
