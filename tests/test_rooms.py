@@ -33,7 +33,7 @@ ORDER = [
     {"providers", "store"},
     {"events", "reports", "transfer"},
     {"arguments", "playback", "event_log"},
-    {"store_files", "store_reader", "vault_reader"},
+    {"fitting", "store_files", "store_reader", "vault_reader"},
     {"conversation_list"},
     {"turn"},
     {"compaction", "recall"},

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         ToolStarted,
         Working,
     )
+    from recto.fitting import FittedMessages, fit
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
     from recto.tasks.plan import TaskPlan
@@ -74,6 +75,7 @@ _DOOR = {
     "recto.desk": "AsyncDesk open_async",
     "recto.talk": "AsyncTalk",
     "recto.ask_options": "Reply",
+    "recto.fitting": "FittedMessages fit",
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
@@ -94,11 +96,13 @@ _MODULES = {name: module for module, names in _DOOR.items() for name in names.sp
 __all__ = [  # noqa: RUF022  by what they are
     "open",
     "open_async",
+    "fit",
     "Desk",
     "Talk",
     "AsyncDesk",
     "AsyncTalk",
     "Reply",
+    "FittedMessages",
     "RunReport",
     "TaskPlan",
     "TaskRun",
