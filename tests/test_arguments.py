@@ -60,6 +60,9 @@ FITTING: dict[str, Any] = {
     "priority": 5,
     "key": "context.summary_style",
     "path": None,
+    "messages": [{"role": "user", "content": "hello"}],
+    "prepared": None,
+    "reply": "Yes.",
 }
 ENDS = ("close", "run")
 

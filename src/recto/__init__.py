@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recto.blocking import open_desk as open
     from recto.chat.blocks import Compaction, File, Image, Quote, Text, ToolCall, ToolResult
     from recto.chat.message import Message, Usage
+    from recto.client_turn import ExtendedPath
     from recto.desk import AsyncDesk, open_async
     from recto.errors import (
         Altered,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         Working,
     )
     from recto.fitting import FittedMessages, fit
+    from recto.own_client import PreparedRequest
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
     from recto.tasks.plan import TaskPlan
@@ -76,6 +78,8 @@ _DOOR = {
     "recto.talk": "AsyncTalk",
     "recto.ask_options": "Reply",
     "recto.fitting": "FittedMessages fit",
+    "recto.client_turn": "ExtendedPath",
+    "recto.own_client": "PreparedRequest",
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
@@ -103,6 +107,8 @@ __all__ = [  # noqa: RUF022  by what they are
     "AsyncTalk",
     "Reply",
     "FittedMessages",
+    "ExtendedPath",
+    "PreparedRequest",
     "RunReport",
     "TaskPlan",
     "TaskRun",

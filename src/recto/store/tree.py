@@ -238,6 +238,13 @@ class Tree(Conversations):
         with self._database.read() as connection:
             return list(connection.execute(query.where(parents.c.id == id, messages.c.role == role)).scalars())
 
+    def roots(self, conversation: str) -> list[str]:
+        """The first messages of a conversation: more than one where its beginning was written again."""
+        with self._database.read() as connection:
+            home = conversation_row(connection, conversation)
+            first = messages.c.conversation == home.n, messages.c.parent.is_(None)
+            return list(connection.execute(select(messages.c.id).where(*first).order_by(messages.c.n)).scalars())
+
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
         children = messages.alias("children")

@@ -80,7 +80,8 @@ class TurnBuilder:
         settings, notes = self._in_force(model, agent, chosen, options.strategy)
         asked = with_parameters(self._parameters(model, provider), options.parameters)
         parameters, left_out = accepted(asked, model)
-        about = (agent, self._prompt(agent), left_out, settings.spend, notes)
+        prompt = self._prompt(agent) if options.system is None else clean(options.system)[0]
+        about = (agent, prompt, left_out, settings.spend, (*notes, *options.notes), options.runs_tools)
         return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:
