@@ -38,7 +38,7 @@ def test_the_same_list_is_stored_once(talk: Talk) -> None:
     assert talk.extend(HISTORY).stored == 2
     assert talk.extend(HISTORY).stored == 0
     more = [*HISTORY, {"role": "user", "content": "How wide?"}]
-    assert talk.extend(more) == recto.ExtendedPath(1)
+    assert talk.extend(more).stored == 1
     assert texts(talk) == ["How long is she?", "7 metres.", "How wide?"]
 
 

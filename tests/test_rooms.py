@@ -46,7 +46,7 @@ ORDER = [
     {"desk", "loop"},
     {"blocking_reader"},
     {"blocking_talk"},
-    {"blocking"},
+    {"blocking", "serve"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

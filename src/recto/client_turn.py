@@ -47,18 +47,20 @@ class ExtendedPath(Struct, frozen=True):
     """They left the path that the conversation was on."""
     notes: tuple[str, ...] = ()
     """What came back in other words, and what the client no longer sends."""
+    messages: tuple[str, ...] = ()
+    """The ids of the new ones."""
 
 
 # -- the client's messages
 
 
 async def extend_path(
-    engine: Engine, session: ChatSession, given: Sequence[Entry], *, goes_back: bool = False
+    engine: Engine, session: ChatSession, given: Sequence[Entry], *, at: str | None = None, goes_back: bool = False
 ) -> ExtendedPath:
-    """Stores what is new of a client's messages, below those that are stored already. `goes_back`: the session ends up
-    at the last of them, also where more came after it."""
+    """Stores what is new of a client's messages, below those that are stored already: on the path to `at`, or to the
+    session's head. `goes_back`: the session ends up at the last of them, also where more came after it."""
     entries = [replace(entry, blocks=await _kept(engine, entry.blocks)) for entry in given]
-    adding = partial(_extend, engine.store, session, entries, goes_back=goes_back)
+    adding = partial(_extend, engine.store, session, entries, at or session.head, goes_back=goes_back)
     return await engine.store_thread.do(session.commit, engine.store, adding)
 
 
@@ -67,9 +69,9 @@ async def _kept(engine: Engine, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _extend(
-    store: Store, session: ChatSession, given: Sequence[Entry], *, goes_back: bool
+    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool
 ) -> tuple[ExtendedPath, SessionChanges]:
-    path = said_path(store, session.head)
+    path = said_path(store, at)
     links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
     found = continuation(links, [link_of(message) for message in path])
     parent, new = path[found.at - 1].id if found.at else None, found.new
@@ -78,10 +80,10 @@ def _extend(
     notes = [*_reworded(given, path, found.reworded), *_cut(found.cut)]
     changes: SessionChanges = {"suspended": None, "pending": None}
     is_ahead = new == len(links) and any(message.id == parent for message in path)
-    leaves = parent != (path[-1].id if path else None) and not (is_ahead and not goes_back)
+    leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
     if leaves:
         changes |= {**fork_to(store, session, parent), "loaded": {}, "pending": None}
-    head = changes.get("head", session.head)
+    head, added = changes.get("head", session.head), list[str]()
     for number, entry in enumerate(given[new:], new):
         message = Message(new_id(), entry.role, entry.blocks, parent=head, status=_status(given, number))
         message = replace(message, priority=priority_of(message, is_first=head is None), agent=session.agent)
@@ -90,7 +92,15 @@ def _extend(
         placed = store.tree.append(session.conversation, message)
         changes |= moved(placed)
         head = message.id
-    return ExtendedPath(len(given) - new, leaves and bool(path), tuple(notes)), changes
+        added.append(head)
+    return ExtendedPath(len(added), leaves and bool(path), tuple(notes), tuple(added)), changes
+
+
+def _last_said(store: Store, head: str | None) -> str | None:
+    """The last message of the path to a head that is no compaction."""
+    while head and (message := store.tree.message(head)).compaction:
+        head = message.parent
+    return head
 
 
 def said_path(store: Store, head: str | None) -> list[Message]:

@@ -48,6 +48,8 @@ class ClientFormat(Struct, frozen=True):
     open_writer: Callable[[ReplyHead, bool], ReplyWriter]
     """For a head, and whether the client wants the usage at the end of a stream."""
     error: Callable[[Exception], ErrorReply]
+    reply_prefix: str
+    """How the ids of replies begin."""
     instructions: tuple[str, ...]
     """Roles of messages that are instructions; empty where these stand beside the messages."""
 
@@ -68,6 +70,7 @@ OPENAI = ClientFormat(
     write_openai_reply,
     lambda head, include_usage: OpenAIReplyWriter(head, include_usage=include_usage),
     openai_error,
+    "chatcmpl-",
     INSTRUCTION_ROLES,
 )
 ANTHROPIC = ClientFormat(
@@ -78,6 +81,7 @@ ANTHROPIC = ClientFormat(
     write_anthropic_reply,
     _anthropic_writer,
     anthropic_error,
+    "msg_",
     (),
 )
 CLIENT_FORMATS = {each.name: each for each in (OPENAI, ANTHROPIC)}

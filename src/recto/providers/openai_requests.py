@@ -79,7 +79,7 @@ def read_openai_request(body: bytes, made: Made | None = None, *, pass_on: bool 
     if pass_on:
         parameters = replace(parameters, extra=fields.rest())
     fields.ignore(*IGNORED)
-    for name, neutral in NEUTRAL.items():
+    for name, neutral in NEUTRAL.items() if not pass_on else ():
         fields.only(name, *neutral)
     fields.end()
     return ClientRequest(model, entries, system, tools, parameters, stream, include_usage)

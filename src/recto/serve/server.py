@@ -1,0 +1,63 @@
+"""Runs the endpoint: binds, serves until it is told to end, and finishes the replies that are on their way."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+
+import uvicorn
+
+from recto.desk import AsyncDesk
+from recto.errors import Invalid
+from recto.serve.app import PATIENCE_S, build_app
+from recto.serve.gateway import Gateway, ServeOptions
+
+log = logging.getLogger(__name__)
+KEEP_ALIVE_S = 75
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Invalid where the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as why:
+        bound.close()
+        raise Invalid(f"cannot listen at {host}:{port}: {why.strerror or why}") from why
+    bound.listen(2048)
+    return bound
+
+
+async def serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+    """Until SIGINT or SIGTERM."""
+    app = build_app(Gateway(desk, options))
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=int(PATIENCE_S),
+        lifespan="on",
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    await server.serve(sockets=[bound])
+
+
+def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+    asyncio.run(_serve(desk, options, bound))
+
+
+async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+    async with desk:
+        await serve(desk, options, bound)
