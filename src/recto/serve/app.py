@@ -18,10 +18,12 @@ from recto.errors import Busy, Invalid, NotFound, RectoError, StoreError
 from recto.ids import new_id
 from recto.providers.client import ClientRequest, ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
+from recto.providers.forwarding import embeddings_url, forwarded, with_model
 from recto.providers.model import Attempt, Done, ReplyPart
 from recto.providers.registry import model_overview
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
+from recto.serve.passing import PassedRequest
 from recto.store.clients import AccessKey
 from recto.turn.incoming_message import delta_of
 from recto.wire import Json, dumpb
@@ -60,7 +62,10 @@ def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]
             key = await admitted(gateway, request)
             body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
             mode = gateway.mode_of(key, request.headers.get("x-recto-mode"))
-            response = await managed(gateway, request, key, body, format, began)
+            if mode == "manage":
+                response = await managed(gateway, request, key, body, format, began)
+            else:
+                response = await passed_on(gateway, request, key, body, format, records=mode == "record")
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as why:
@@ -132,11 +137,38 @@ async def told_parts(gateway: Gateway, reply: ManagedReply, began: float) -> Asy
     gateway.metrics.whole.add(time.monotonic() - began)
 
 
+async def passed_on(
+    gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, *, records: bool
+) -> Response:
+    named = checked_name(request.headers.get("x-recto-conversation"))
+    passed = PassedRequest(gateway, key, format, body, records=records, named=named)
+    await passed.prepare()
+    if passed.asked is not None:
+        task, asked = passed.begin(), passed.asked
+        head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
+        if asked.stream:
+            return await streamed(gateway, format.open_writer(head, asked.include_usage), passed.parts(), passed, task)
+        return await whole(gateway, request, format, head, passed.parts(), passed, task)
+    task, begun = passed.begin_raw(), await passed.head()
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        is_whole = False
+        try:
+            async for chunk in passed.chunks():
+                yield chunk
+            is_whole = True
+        finally:
+            if not is_whole and gateway.options.on_disconnect == "stop":
+                task.cancel()
+
+    return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
+
+
 async def streamed(
     gateway: Gateway,
     writer: ReplyWriter,
     parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply,
+    reply: ManagedReply | PassedRequest,
     task: "asyncio.Task[None]",
 ) -> Response:
     """A stream of events. It begins with the first part: what fails before has a status of its own."""
@@ -170,7 +202,7 @@ async def whole(
     format: ClientFormat,
     head: ReplyHead,
     parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply,
+    reply: ManagedReply | PassedRequest,
     task: "asyncio.Task[None]",
 ) -> Response:
     """The reply in one piece, for a client that waits for it."""
@@ -207,6 +239,23 @@ async def _gone(request: Request) -> None:
 
 
 # -- besides
+
+
+async def embeddings(request: Request) -> Response:
+    """Passed on: vectors are no conversation."""
+    gateway: Gateway = request.app.state.gateway
+    try:
+        key = await admitted(gateway, request)
+        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+        passed = PassedRequest(gateway, key, OPENAI, body, records=False, named=None)
+        builder = gateway.engine.builder
+        remote, url = embeddings_url(builder.provider(passed.name))
+        model = builder.known_model(passed.name)
+        async with forwarded(remote, url, with_model(body, model.id if model else passed.name)) as answer:
+            found, media_type = await answer.aread(), answer.headers.get("content-type", "application/json")
+        return Response(found, answer.status_code, media_type=media_type)
+    except Exception as why:
+        return error_response(OPENAI, why)
 
 
 async def models(request: Request) -> Response:
@@ -269,6 +318,7 @@ def build_app(gateway: Gateway) -> Starlette:
     routes = [
         Route("/v1/chat/completions", chat_route(OPENAI), methods=["POST"]),
         Route("/v1/messages", chat_route(ANTHROPIC), methods=["POST"]),
+        Route("/v1/embeddings", embeddings, methods=["POST"]),
         Route("/v1/models", models),
         Route("/health", health),
         Route("/ready", ready),

@@ -9,7 +9,6 @@ from msgspec import Struct, field
 
 from recto.desk import AsyncDesk
 from recto.errors import Invalid, NotFound
-from recto.providers.client import ClientRequest
 from recto.serve.access import Access, Limits
 from recto.serve.metrics import Metrics
 from recto.store.clients import AccessKey
@@ -85,10 +84,10 @@ class Gateway:
         """The owner's conversation of this id or name; None for a name that is new."""
         return await self.store_thread.do(self.store.client_messages.named, owner, named)
 
-    async def create(self, owner: str, named: str | None, request: ClientRequest) -> str:
+    async def create(self, owner: str, named: str | None, model: str) -> str:
         def make() -> str:
             with self.store.database.write():
-                made = self.store.tree.create(details={"model": request.model, "settings": dict(CHOSEN)})
+                made = self.store.tree.create(details={"model": model, "settings": dict(CHOSEN)})
                 self.store.client_messages.own(made.id, owner, named)
             return made.id
 

@@ -4,28 +4,25 @@ The reply goes into the store in a task of its own: it is kept whether or not th
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 from msgspec.structs import replace
 
-from recto.chat.chain import ChainLink, chained, print_of
 from recto.chat.message import Message
-from recto.client_turn import ClientTurn, ExtendedPath, extend_path, prepare_turn
+from recto.client_turn import ClientTurn, prepare_turn
 from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
 from recto.events import ContextCompacted, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
-from recto.serve.conversation_finder import FoundConversation, find_conversation_of
-from recto.serve.gateway import CHOSEN, Gateway
-from recto.store.clients import AccessKey, KnownMessage
+from recto.serve.gateway import Gateway
+from recto.serve.placement import place
+from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
 from recto.turn.exchange import Exchange, record_request
 from recto.turn.messages import AnswerAgain
-from recto.turn.session import ChatSession
 from recto.turn.steps import Step
-from recto.window.request import Entry
 
 Heard = ReplyPart | BaseException
 
@@ -36,7 +33,6 @@ class ManagedReply:
         self._engine, self._store = gateway.engine, gateway.store
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
         self._has_begun = False
-        self._chain = b""
         self._left = [*gateway.fallbacks(request.model)]
         self._options = CallOptions(
             request.model,
@@ -59,41 +55,11 @@ class ManagedReply:
                 field="messages",
             )
         await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
-        async with self._gateway.lock(self._key.name):
-            self._session, extended = await self._placed()
-        self._options = replace(self._options, notes=extended.notes)
+        at = (self._gateway, self._key.name, self._named, self._request.model)
+        self._placement = await place(*at, self._request.entries)
+        self._session = self._placement.session
+        self._options = replace(self._options, notes=self._placement.notes)
         self.waiting = await self._prepared()
-
-    async def _placed(self) -> tuple[ChatSession, ExtendedPath]:
-        owner, given = self._key.name, self._request.entries
-        found = await self._found()
-        home = found.conversation or await self._gateway.create(owner, self._named, self._request)
-        head = (await self._gateway.store_thread.do(self._store.tree.conversation, home)).head
-        session = ChatSession(home, head, chosen=CHOSEN)
-        extended = await extend_path(self._engine, session, given, at=found.at, goes_back=True)
-        self._chain = await self._gateway.store_thread.do(self._note, session, extended, given)
-        return session, extended
-
-    async def _found(self) -> FoundConversation:
-        if self._named is not None:
-            return FoundConversation(await self._gateway.conversation(self._key.name, self._named))
-        do = self._gateway.store_thread.do
-        return await do(find_conversation_of, self._store, self._key.name, self._request.entries)
-
-    def _note(self, session: ChatSession, extended: ExtendedPath, given: Sequence[Entry]) -> bytes:
-        """Writes down the prints of new messages; gives the chain up to the last of all."""
-        tree, known = self._store.tree, self._store.client_messages
-        new = given[len(given) - extended.stored :]
-        first = extended.messages[0] if extended.messages else None
-        before = tree.message(first).parent if first else session.head
-        while before and tree.message(before).compaction:
-            before = tree.message(before).parent
-        chain = (known.chain(before) if before else None) or b""
-        links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in new]
-        chains = chained(links, chain)
-        rows = zip(extended.messages, links, chains, strict=True)
-        known.add(self._key.name, [KnownMessage(id, link.print, each) for id, link, each in rows])
-        return chains[-1] if chains else chain
 
     async def _prepared(self) -> ClientTurn:
         async with self._session.turn_lock():
@@ -172,7 +138,8 @@ class ManagedReply:
                 async with aclosing(exchange.run()) as events:
                     async for event in events:
                         if isinstance(event, Replied):
-                            await self._keep(event.message)
+                            self.message = event.message
+                            await self._placement.keep_reply(event.message)
                 return exchange
             except Overflow as why:
                 if self._has_begun:
@@ -195,10 +162,3 @@ class ManagedReply:
         turn, at = planning.result, (self._store, self._engine.store_thread, self._session)
         request = await record_request(*at, turn, prepared.message)
         self.waiting = ClientTurn(prepared, turn, request, self.waiting.approvals, self._session.head or "")
-
-    async def _keep(self, message: Message) -> None:
-        """By its print the reply is known again when the client sends it back."""
-        self.message = message
-        link = ChainLink(message.role, print_of(message.role, message.blocks))
-        known = KnownMessage(message.id, link.print, chained([link], self._chain)[0])
-        await self._gateway.store_thread.do(self._store.client_messages.add, self._key.name, [known])
