@@ -2,6 +2,7 @@
 of a command is run.
 """
 
+import asyncio
 import json
 import re
 import shlex
@@ -47,6 +48,9 @@ BEFORE = {
     "recto sources distrust": ["recto sources trust github"],
     "recto store restore": ["recto store backup"],
     "recto keys remove": ["recto keys set openai"],
+    "recto serve": ["recto serve keys add laptop"],
+    "recto serve keys list": ["recto serve keys add laptop"],
+    "recto serve keys remove": ["recto serve keys add laptop"],
 }
 
 
@@ -161,6 +165,8 @@ def test_the_example_of_a_command_runs(
 ) -> None:
     if "--vectors" in example:
         request.getfixturevalue("real_embedder")
+    if words == "recto serve":  # it would go on for ever
+        monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, options, bound: asyncio.run(desk.close()))
     if words == "recto agent run":
         (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
         monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")
