@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from tests.cli.conftest import run as run
 
 from recto.desk import new_desk
 from recto.serve.app import build_app

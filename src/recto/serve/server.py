@@ -3,7 +3,9 @@
 import asyncio
 import ipaddress
 import logging
+import signal
 import socket
+from types import FrameType
 
 import uvicorn
 
@@ -37,6 +39,14 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
+class OrderlyServer(uvicorn.Server):
+    """Ends in order at the first signal; uvicorn's own server then raises the signal again, as if it had failed."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
 async def serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
     """Until SIGINT or SIGTERM."""
     app = build_app(Gateway(desk, options))
@@ -50,8 +60,7 @@ async def serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) ->
         lifespan="on",
         ws="none",
     )
-    server = uvicorn.Server(config)
-    await server.serve(sockets=[bound])
+    await OrderlyServer(config).serve(sockets=[bound])
 
 
 def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
