@@ -25,6 +25,7 @@ MORE = {
     "models": ("models.md",),
     "keys": ("models.md",),
     "serve": ("serve.md", "models.md"),
+    "mcp": ("serve.md", "vault.md", "memory.md"),
 }
 """The pages that explain what a command works on."""
 INDEX = """\

@@ -174,6 +174,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("serve", "keys", "add"): [[EVIL], ["x", "--model", EVIL, "--json"], ["x"]],
     ("serve", "keys", "list"): [[], ["--json"]],
     ("serve", "keys", "remove"): [[EVIL], [f"no {EVIL}"], ["x", "--json"]],
+    ("mcp",): [["--vault", EVIL], ["--port", EVIL]],
     ("keys", "set"): [["openai"], [EVIL]],
     ("keys", "list"): [[], ["--json"]],
     ("keys", "remove"): [["openai"], [EVIL]],

@@ -167,6 +167,10 @@ def test_the_example_of_a_command_runs(
         request.getfixturevalue("real_embedder")
     if words == "recto serve":  # it would go on for ever
         monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, options, bound: asyncio.run(desk.close()))
+    if words == "recto mcp":
+        monkeypatch.setattr(
+            "recto.serve.launch.run_mcp_server", lambda desk, **at: click.echo(asyncio.run(desk.close()))
+        )
     if words == "recto agent run":
         (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
         monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")

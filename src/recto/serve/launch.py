@@ -10,7 +10,7 @@ from recto.desk import new_desk
 from recto.errors import Invalid
 from recto.home_files import private_home
 from recto.serve.gateway import Disconnect, Mode, ServeOptions
-from recto.serve.server import bound_socket, is_loopback, run_server
+from recto.serve.server import bound_socket, is_loopback, run_mcp_server, run_server
 from recto.store.clients import AccessKeys
 from recto.store.store import Store
 
@@ -63,3 +63,21 @@ def launch(
         address = f"[{host}]" if ":" in host else host
         tell(f"serving at http://{address}:{bound.getsockname()[1]}/v1 ({mode}); Ctrl-C ends it")
         run_server(desk, options, bound)
+
+
+def launch_mcp(
+    *,
+    port: int | None,
+    vault: str | None,
+    allow_write: bool,
+    settings: dict[str, Any],
+    tell: Callable[[str], object],
+) -> None:
+    """Serves over standard input and output until its client ends, or on this machine until SIGINT or SIGTERM."""
+    if port is None:
+        run_mcp_server(new_desk(vault=vault, settings=settings), allow_write=allow_write, bound=None)
+        return
+    with bound_socket("127.0.0.1", port) as bound:
+        desk = new_desk(vault=vault, settings=settings)
+        tell(f"serving MCP at http://127.0.0.1:{bound.getsockname()[1]}/mcp; Ctrl-C ends it")
+        run_mcp_server(desk, allow_write=allow_write, bound=bound)

@@ -8,11 +8,13 @@ import socket
 from types import FrameType
 
 import uvicorn
+from starlette.applications import Starlette
 
 from recto.desk import AsyncDesk
 from recto.errors import Invalid
 from recto.serve.app import PATIENCE_S, build_app
 from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
 
 log = logging.getLogger(__name__)
 KEEP_ALIVE_S = 75
@@ -47,9 +49,8 @@ class OrderlyServer(uvicorn.Server):
         self.should_exit = True
 
 
-async def serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+async def serve(app: Starlette, bound: socket.socket) -> None:
     """Until SIGINT or SIGTERM."""
-    app = build_app(Gateway(desk, options))
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -69,4 +70,17 @@ def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> 
 
 async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
     async with desk:
-        await serve(desk, options, bound)
+        await serve(build_app(Gateway(desk, options)), bound)
+
+
+def run_mcp_server(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
+    """Over standard input and output, or at an address."""
+    asyncio.run(_serve_mcp(desk, allow_write=allow_write, bound=bound))
+
+
+async def _serve_mcp(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
+    if bound is None:
+        await serve_stdio(desk, allow_write=allow_write)
+        return
+    async with desk:
+        await serve(mcp_server(mcp_tools(desk, allow_write=allow_write)).streamable_http_app(), bound)
