@@ -23,6 +23,7 @@ from tests.journeys.commands import in_this_process
 from recto import settings
 from recto.blocking import open_desk
 from recto.cli.main import recto
+from recto.desk import AsyncDesk
 from recto.setting_spec import Spec
 
 ROOT = DOCS.parent
@@ -168,9 +169,7 @@ def test_the_example_of_a_command_runs(
     if words == "recto serve":  # it would go on for ever
         monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, options, bound: asyncio.run(desk.close()))
     if words == "recto mcp":
-        monkeypatch.setattr(
-            "recto.serve.launch.run_mcp_server", lambda desk, **at: click.echo(asyncio.run(desk.close()))
-        )
+        monkeypatch.setattr("recto.serve.launch.run_mcp_server", _mcp_server_that_ends)
     if words == "recto agent run":
         (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
         monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")
@@ -180,6 +179,11 @@ def test_the_example_of_a_command_runs(
         done = CliRunner().invoke(recto, shlex.split(line)[1:], input=said)
         assert done.exit_code == 0, f"{command}\n{done.output}"
         assert done.output.strip() or "-o" in line, command
+
+
+def _mcp_server_that_ends(desk: AsyncDesk, **at: object) -> None:
+    asyncio.run(desk.close())
+    click.echo("served")
 
 
 @pytest.mark.usefixtures("world")
