@@ -60,10 +60,12 @@ FITTING: dict[str, Any] = {
     "priority": 5,
     "key": "context.summary_style",
     "path": None,
-    "messages": [],
     "section": "system",
     "place": 0,
     "block": 0,
+    "messages": [{"role": "user", "content": "hello"}],
+    "prepared": None,
+    "reply": "Yes.",
 }
 ENDS = ("close", "run")
 

@@ -25,6 +25,8 @@ MORE = {
     "config": ("settings.md",),
     "models": ("models.md",),
     "keys": ("models.md",),
+    "serve": ("serve.md", "models.md"),
+    "mcp": ("serve.md", "vault.md", "memory.md"),
 }
 """The pages that explain what a command works on."""
 INDEX = """\
@@ -104,13 +106,18 @@ def all_commands() -> Iterator[Described]:
 def described(name: str) -> Iterator[Described]:
     command = recto.get_command(click.Context(recto), name)
     assert command is not None
-    if not isinstance(command, click.Group):
-        yield Described(f"recto {name}", command)
-        return
-    for inner in command.list_commands(click.Context(command)):
-        found = command.get_command(click.Context(command), inner)
-        assert found is not None
-        yield Described(f"recto {name} {inner}", found)
+    yield from _inner(f"recto {name}", command)
+
+
+def _inner(words: str, command: click.Command) -> Iterator[Described]:
+    """The command itself where it does something, and those below it."""
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield Described(words, command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), name)
+            assert found is not None
+            yield from _inner(f"{words} {name}", found)
 
 
 def command_pages() -> dict[str, str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recto.blocking import open_desk as open
     from recto.chat.blocks import Compaction, File, Image, Quote, Text, ToolCall, ToolResult
     from recto.chat.message import Message, Usage
+    from recto.client_turn import ExtendedPath
     from recto.desk import AsyncDesk, open_async
     from recto.errors import (
         Altered,
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
         ToolStarted,
         Working,
     )
+    from recto.fitting import FittedMessages, fit
+    from recto.own_client import PreparedRequest
     from recto.sources.source import Tool
     from recto.talk import AsyncTalk
     from recto.tasks.plan import TaskPlan
@@ -74,6 +77,9 @@ _DOOR = {
     "recto.desk": "AsyncDesk open_async",
     "recto.talk": "AsyncTalk",
     "recto.ask_options": "Reply",
+    "recto.fitting": "FittedMessages fit",
+    "recto.client_turn": "ExtendedPath",
+    "recto.own_client": "PreparedRequest",
     "recto.chat.blocks": "Compaction File Image Quote Text ToolCall ToolResult",
     "recto.chat.message": "Message Usage",
     "recto.sources.source": "Tool",
@@ -94,11 +100,15 @@ _MODULES = {name: module for module, names in _DOOR.items() for name in names.sp
 __all__ = [  # noqa: RUF022  by what they are
     "open",
     "open_async",
+    "fit",
     "Desk",
     "Talk",
     "AsyncDesk",
     "AsyncTalk",
     "Reply",
+    "FittedMessages",
+    "ExtendedPath",
+    "PreparedRequest",
     "RunReport",
     "TaskPlan",
     "TaskRun",

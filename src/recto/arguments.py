@@ -146,8 +146,11 @@ RULES: dict[str, ArgumentRule] = {
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = ("self", "given", "attachments", "changes", "options", "value", "work", "wanted", "within")
-"""A message, its attachments and options and JSON values, which have checks of their own."""
+CHECKED_ELSEWHERE = frozenset(
+    ("self", "given", "attachments", "changes", "messages", "options", "prepared", "reply")
+    + ("value", "work", "wanted", "within")
+)
+"""Messages, replies, attachments, options, changes and JSON values, which have checks of their own."""
 
 
 def checked_door(door: T) -> T:

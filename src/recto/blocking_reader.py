@@ -142,8 +142,8 @@ class TalkReader:
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         return self._loop.run(self._talk.tool_result(message, call=call, media=media))
 
-    def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
-        return self._loop.run(self._talk.alternatives(messages))
+    def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        return self._loop.run(self._talk.alternatives(names))
 
     def branches(self) -> list[BranchEnd]:
         return self._loop.run(self._talk.branches())

@@ -8,7 +8,9 @@ from recto.ask_options import AskOptions, Attachment, Reply
 from recto.blocking_reader import TalkReader
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
+from recto.client_turn import ExtendedPath
 from recto.events import Event
+from recto.own_client import PreparedRequest, PrepareOptions
 from recto.settings import Settings
 from recto.source_changes import ApprovalChange, IncludeChange
 from recto.sources.overrides import SourceStatus
@@ -72,6 +74,15 @@ class Talk(TalkReader):
 
     def ask_again(self, tool: str) -> ApprovalChange:
         return self._loop.run(self._talk.ask_again(tool))
+
+    def extend(self, messages: Sequence[Any]) -> ExtendedPath:
+        return self._loop.run(self._talk.extend(messages))
+
+    def prepare(self, given: Given | None = None, **options: Unpack[PrepareOptions]) -> PreparedRequest:
+        return self._loop.run(self._talk.prepare(given, **options))
+
+    def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
+        return self._loop.run(self._talk.record(prepared, reply))
 
     def stream(self, given: Given = (), *, can_ask: bool = True, **options: Unpack[AskOptions]) -> Generator[Event]:
         """Closing it (or Ctrl-C) stops the reply and keeps what came."""

@@ -90,9 +90,8 @@ class Engine:
         share_heap()  # before there are threads
         self.store, self.settings, self.project, self.home = store, settings, project, home
         self.store_thread, self.folder = StoreThread(), project or Path.cwd()
-        address = partial(embedding_address, environment=environment, home=home)
-        embedder = SharedEmbedder(settings.search.embedder, home, address)
-        timeout_s = settings.search.timeout_s
+        search, address = settings.search, partial(embedding_address, environment=environment, home=home)
+        embedder, timeout_s = SharedEmbedder(search.embedder, home, address), search.timeout_s
         self.archive = Archive(store, home / locations.SEARCH_FILE, embedder, timeout_s=timeout_s)
         self.facts = FactMemory(store, home / locations.FACTS_FILE, embedder, timeout_s=timeout_s)
         self.vaults = OpenVaults(home, embedder, timeout_s=timeout_s)
@@ -149,17 +148,17 @@ class Engine:
     ) -> AsyncGenerator[Event, None]:
         """The walk itself. Whatever fails later, the user's words are stored first."""
         waited = session.pending
-        user, reads = user_message(given, may_be_empty=given == ()), partial(self._first_reads, session)
+        user, reads = user_message(given, may_be_empty=given == ()), partial(self.first_reads, session)
         started = await append_message(self.store, self.store_thread, session, user, reads)  # 1 append
         if started is None:
             return
-        preparing = Step(self._start(session, started, waited, options, can_ask))  # 2 find, 3 pick
+        preparing = Step(self.start(session, started, waited, options, can_ask))  # 2 find, 3 pick
         async with aclosing(preparing.events()) as events:
             async for event in events:
                 yield event
         (prepared, approvals), steps, limit = preparing.result, 0, round_limit(session, self.settings.tools)
         while steps <= limit.most:
-            planning = Step(self._plan(session, prepared, can_ask))  # 4 budget, 5 plan, 6 compact
+            planning = Step(self.plan_request(session, prepared, can_ask))  # 4 budget, 5 plan, 6 compact
             async with aclosing(planning.events()) as events:
                 async for event in events:
                     yield event
@@ -178,11 +177,8 @@ class Engine:
                 prepared.shrink(why)
                 yield Noticed("the provider says that this is too long for it: making the window smaller")
                 continue
-            self.archive.wake()
-            self._checkpoints.wake()
+            self.after_reply(prepared, turn, is_last=not exchange.calls)
             if not exchange.calls:
-                self.document_summaries.begin(session, prepared.context, prepared.citations)
-                self._summarise_ahead(session, turn, options)
                 learning = self.learner.learn(session, prepared.message, turn, can_ask=can_ask)
                 async with aclosing(learning) as events:
                     async for event in events:
@@ -200,7 +196,7 @@ class Engine:
             prepared.next_round(may_call=steps < limit.most)
         yield limit.reached
 
-    async def _start(
+    async def start(
         self, session: ChatSession, started: StartedTurn, waited: str | None, options: CallOptions, can_ask: bool
     ) -> AsyncGenerator[Event | StepResult[tuple[PreparedTurn, Approvals]], None]:
         """From the stored message to what goes in with it. `waited`: the reply whose calls the caller had to answer."""
@@ -232,7 +228,7 @@ class Engine:
         allow = partial(self.sources.allow, session.conversation)
         yield StepResult((prepared, Approvals(turn_input.overrides, session.allowed, can_ask, allow)))
 
-    async def _plan(
+    async def plan_request(
         self, session: ChatSession, prepared: PreparedTurn, can_ask: bool
     ) -> AsyncGenerator[Event | StepResult[Turn], None]:
         """What the next request says: planned, compacted where it must be, and filled with what is recalled."""
@@ -294,7 +290,7 @@ class Engine:
 
     # -- the steps
 
-    def _first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
+    def first_reads(self, session: ChatSession, given: UserMessage) -> FirstReads:
         agent = asyncio.ensure_future(asyncio.to_thread(self.agents.read_or_last, session.agent))
         if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
             recall_ahead(self.archive, session, Message(DRAFT, "user", given.blocks))
@@ -366,8 +362,15 @@ class Engine:
         turn = await self._input(session, None, options, is_draft=True)
         return (await self._prepared(turn, Message(DRAFT, "user", ()), current=None)).context
 
-    def _summarise_ahead(self, session: ChatSession, turn: Turn, options: CallOptions) -> None:
-        """The next compaction comes near: its summary is written while the user reads and types."""
+    def after_reply(self, prepared: PreparedTurn, turn: Turn, *, is_last: bool) -> None:
+        """What is done in the background while the user reads and types: `is_last` of a turn, lines about long
+        documents, and the summary of a compaction that comes near."""
+        self.archive.wake()
+        self._checkpoints.wake()
+        session, options = prepared.session, prepared.options
+        if not is_last or not options.may_send:
+            return
+        self.document_summaries.begin(session, prepared.context, prepared.citations)
         if is_due_soon(turn):
             number = block.compaction_number if (block := turn.loaded.view.compaction) else None
             self.summaries_ahead.begin(session.conversation, self._write_ahead(session, options, number))

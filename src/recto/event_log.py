@@ -28,6 +28,8 @@ from recto.events import (
 # without a handler Python would print our logged tracebacks to stderr
 logging.getLogger("recto").addHandler(logging.NullHandler())
 log = logging.getLogger("recto.events")
+# without a handler Python would print our logged tracebacks to stderr
+logging.getLogger("recto").addHandler(logging.NullHandler())
 
 
 def log_event(event: Event) -> None:

@@ -17,20 +17,19 @@ from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
 from recto.event_log import log_event
 from recto.events import Event, Question, Referenced, RunEnded, Sent
 from recto.memory.memory_files import add_note
+from recto.own_client import AsyncOwnClient
 from recto.source_changes import ApprovalChange, IncludeChange, SourceChanges
 from recto.sources.overrides import SourceStatus
 from recto.store.waiting import WaitingMessage
-from recto.talk_reports import AsyncTalkReports
 from recto.tasks.report import RunReport
 from recto.tasks.run import TaskRun
 from recto.text import clean
 from recto.turn.context import STRATEGY, CallOptions
 from recto.turn.messages import AnswerAgain, Given, TurnStart, edited_message, queue_message, user_message
-from recto.turn.session import PROJECT, SETTINGS, ChatSession
 
 
 @checked_door
-class AsyncTalk(AsyncTalkReports):
+class AsyncTalk(AsyncOwnClient):
     """One conversation, from one client's place in it. It is stored with its first message."""
 
     # -- what the conversation uses
@@ -76,26 +75,6 @@ class AsyncTalk(AsyncTalkReports):
         if self.vault is not None:
             await asyncio.to_thread(self.vault.watch)
             self._engine.vaults.search(self.vault).wake()
-
-    async def _keep(self, **details: Any) -> None:
-        if self.id is not None:
-            await self._engine.store_thread.do(self._tree.change, self.id, details=details)
-
-    async def _stored(self) -> ChatSession:
-        """The session; a new conversation is stored when it is first needed."""
-        if self.id is None:
-            session = self.session
-            details: dict[str, Any] = {"model": session.model} if session.model else {}
-            if session.vault and self._settings.origin("vault") == "option":
-                details["vault"] = str(session.vault.root)
-            if session.project:
-                details[PROJECT] = str(session.project)
-            if session.chosen:
-                details[SETTINGS] = dict(session.chosen)
-            made = await self._engine.store_thread.do(self._tree.create, details=details, agent=session.agent)
-            session.apply(conversation=made.id)
-            self._number = made.number
-        return self.session
 
     async def remember_in_project(self, text: str) -> Path:
         """Adds a line to the memory file of the conversation's project; it stands in every window from then on."""

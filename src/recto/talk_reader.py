@@ -316,9 +316,9 @@ class AsyncTalkReader:
         found = await self.message(message)
         return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
 
-    async def alternatives(self, messages: Collection[str]) -> dict[str, tuple[str, ...]]:
+    async def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message, by id, the ids that stand in its place on other branches, itself included, oldest first."""
-        return await self._engine.store_thread.do(self._tree.alternatives, messages)
+        return await self._engine.store_thread.do(self._tree.alternatives, names)
 
     async def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""

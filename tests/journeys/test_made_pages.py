@@ -2,6 +2,7 @@
 of a command is run.
 """
 
+import asyncio
 import json
 import re
 import shlex
@@ -22,6 +23,7 @@ from tests.journeys.commands import in_this_process
 from recto import settings
 from recto.blocking import open_desk
 from recto.cli.main import recto
+from recto.desk import AsyncDesk
 from recto.setting_spec import Spec
 
 ROOT = DOCS.parent
@@ -47,6 +49,9 @@ BEFORE = {
     "recto sources distrust": ["recto sources trust github"],
     "recto store restore": ["recto store backup"],
     "recto keys remove": ["recto keys set openai"],
+    "recto serve": ["recto serve keys add laptop"],
+    "recto serve keys list": ["recto serve keys add laptop"],
+    "recto serve keys remove": ["recto serve keys add laptop"],
 }
 
 
@@ -163,6 +168,10 @@ def test_the_example_of_a_command_runs(
 ) -> None:
     if "--vectors" in example:
         request.getfixturevalue("real_embedder")
+    if words == "recto serve":  # it would go on for ever
+        monkeypatch.setattr("recto.serve.launch.run_server", lambda desk, options, bound: asyncio.run(desk.close()))
+    if words == "recto mcp":
+        monkeypatch.setattr("recto.serve.launch.run_mcp_server", _mcp_server_that_ends)
     if words == "recto agent run":
         (tmp_path / "plan.json").write_text(json.dumps([PLANS, SAID]))
         monkeypatch.setenv("RECTO_MODEL", f"scripted:{tmp_path / 'plan.json'}")
@@ -172,6 +181,11 @@ def test_the_example_of_a_command_runs(
         done = CliRunner().invoke(recto, shlex.split(line)[1:], input=said)
         assert done.exit_code == 0, f"{command}\n{done.output}"
         assert done.output.strip() or "-o" in line, command
+
+
+def _mcp_server_that_ends(desk: AsyncDesk, **at: object) -> None:
+    asyncio.run(desk.close())
+    click.echo("served")
 
 
 @pytest.mark.usefixtures("world")

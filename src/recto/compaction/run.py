@@ -11,8 +11,9 @@ from recto.compaction.condensed import CondensedTexts, middle_input, middle_room
 from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, ahead_problem, find_ahead, find_running
 from recto.compaction.summary_check import as_sent, fitting_ledger, instructions_text
 from recto.compaction.summary_input import SummaryInput, UnreadMessages, summary_input, unread_ranges, unsummarized
+from recto.compaction.summary_models import Writers, summary_models
 from recto.compaction.summary_writer import PATIENCE_S, SummaryWriter
-from recto.errors import DoesNotFit, Invalid, RectoError
+from recto.errors import DoesNotFit, Invalid
 from recto.events import CompactionProposed, ContextCompacted, Event, Noticed, SummaryProgress, Unanswered
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
@@ -350,17 +351,8 @@ class CompactionRun:
             _notes=notes,
         )
 
-    async def _writers(self) -> tuple[list[TurnContext], list[str]]:
-        """The summary model, if one is set and available, then the conversation's own model, if it can summarise."""
-        name = self.context.settings.summary_model
-        own = [self.context] if self.context.model.summarizes or name == self.context.model.name else []
-        notes = [] if own else [f"{self.context.model.name} is too small to write summaries"]
-        if not name or name == self.context.model.name:
-            return own, notes
-        try:
-            return [await self.builder.bare(name, self.session.chosen), *own], []
-        except RectoError as why:
-            return own, [f"{name} cannot write summaries: {why.message}", *notes]
+    async def _writers(self) -> Writers:
+        return await summary_models(self.builder, self.context, self.prepared.options, self.session.chosen)
 
     async def _summary_input(self) -> SummaryInput:
         turn, head = self.turn, self.session.head

@@ -19,14 +19,12 @@ from recto.chat.message import Message
 from recto.concurrency import StoreThread
 from recto.sources.tools import RECALL
 from recto.store.store import Store
-from recto.summary.agent_run import continue_work_log, find_observations, without_command
+from recto.summary.agent_run import continue_work_log
 from recto.summary.extractive_summary import Extraction, PlainMessage, truncate
 from recto.summary.levels import SetAsideItem, Topic, find_returning, find_topic, split_returned
-from recto.summary.machine_output import readable_output
+from recto.summary.plain_messages import plain_messages
 from recto.summary.prompt import transcribe
 from recto.summary.relative_dates import add_dates, day_of
-from recto.summary.task_text import without_examples
-from recto.summary.tool_use import says_all_by_outcome
 from recto.summary.verification import CoveredFacts, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
 from recto.turn.assembly import Turn
@@ -275,15 +273,7 @@ class SummaryInput:
         return self._work[1]
 
     def _said(self, *, has_log: bool) -> list[PlainMessage]:
-        observed = find_observations(self.messages, goes_on=bool(self.former)) if has_log else {}
-        calls = [call for message in self.messages for call in message.calls] if has_log else []
-        told = {call.id for call in calls if says_all_by_outcome(call.name, call.arguments)}
-        said = []
-        for message in self.messages:
-            text = "" if message.id in observed else _text_of(message, told, has_log=has_log)
-            number = message.said if message.said in self._late else 0
-            said.append(PlainMessage(message.role, text, message.priority, number, day_of(message.created)))
-        return said
+        return plain_messages(self.messages, has_log=has_log, goes_on=bool(self.former), late=self._late)
 
     def count(self, text: str) -> int:
         """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
@@ -355,13 +345,3 @@ def _prefix(turn: Turn, covered: Sequence[Message]) -> tuple[Counted, ...]:
 def _recalls(message: Message) -> bool:
     """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
     return any(result.name == RECALL for result in message.results)
-
-
-def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
-    """A work log tells the calls, and of the results of those in `told` all that matters."""
-    results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
-    text = message.text or "\n".join(map(readable_output, results))
-    if has_log:
-        return without_command(text) if message.role == "assistant" else without_examples(text)
-    calls = " ".join(f"{call.name} {call.arguments}" for call in message.calls)
-    return "\n".join(part for part in (text, calls) if part)

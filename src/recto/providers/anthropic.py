@@ -73,6 +73,7 @@ class AnthropicFormat:
             "tool_choice": _tool_choice(parameters),
             "stop_sequences": list(parameters.stop) or None,
             "output_config": _output_config(parameters) or None,
+            **parameters.extra,
         }
         return Piece("tail", b"]," + dumpb({name: value for name, value in fields.items() if value is not None})[1:])
 

@@ -7,6 +7,8 @@ System messages after the first message read back as user messages.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.anthropic import MIN_THINKING_BUDGET, TOOL_CHOICES
 from recto.providers.attachments import IMAGE_TYPES, PDF
@@ -15,7 +17,7 @@ from recto.providers.request_fields import Fields, parsed
 from recto.sources.source import Tool
 from recto.text import clean
 from recto.window.request import Entry, NamedTool, Parameters, ResponseFormat, ThinkingMode, ToolChoice
-from recto.wire import dumps
+from recto.wire import Json, dumps
 
 ROLES = ("user", "assistant", "system")
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
@@ -39,10 +41,11 @@ BlockReader = Callable[[Fields, str], list[Block]]
 ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 
 
-def read_anthropic_request(body: bytes, made: Made | None = None) -> ClientRequest:
+def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
     """Raises Invalid, naming the field, for a request that Anthropic refuses or we cannot serve. `made` is set on the
-    thinking that the client sends back; thinking without it is not forwarded."""
-    fields = parsed(body, item=".{}")
+    thinking that the client sends back; thinking without it is not forwarded. `pass_on`: fields that have no meaning
+    here become `Parameters.extra`."""
+    fields = parsed(body, item=".{}", lenient=pass_on)
     model = fields.needed_text("model")
     system = _system(fields)
     entries = _messages(fields, made)
@@ -52,6 +55,9 @@ def read_anthropic_request(body: bytes, made: Made | None = None) -> ClientReque
     parameters = _parameters(fields, tools)
     stream = bool(fields.flag("stream"))
     fields.only("container")
+    if pass_on:
+        fields.ignore("cache_control")  # we set our own marks, and a fifth is refused
+        parameters = replace(parameters, extra=fields.rest())
     fields.ignore(*IGNORED)
     fields.end()
     return ClientRequest(model, entries, system, tools, parameters, stream)
@@ -155,6 +161,13 @@ def _messages(fields: Fields, made: Made | None) -> tuple[Entry, ...]:
     for message in messages:
         entries += _message(message, calls, made)
     return tuple(entries)
+
+
+def read_anthropic_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
+    """Each message as the entries that it stands for. Unknown fields are accepted."""
+    calls: dict[str, str] = {}
+    fields = Fields({"messages": list(messages)}, item=".{}", lenient=True).objects("messages")
+    return [_message(message, calls, made) for message in fields]
 
 
 def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[Entry]:

@@ -207,9 +207,10 @@ FILE = "models.toml"
 
 
 class ModelCatalog:
-    """`home/models.toml` overrides the built-in facts, `project/.recto/models.toml` overrides both."""
+    """`home/models.toml` overrides the built-in facts, `project/.recto/models.toml` overrides both. Without a home only
+    built-in facts are known."""
 
-    def __init__(self, home: Path, project: Path | None) -> None:
+    def __init__(self, home: Path | None = None, project: Path | None = None) -> None:
         self.home, self.project = home, project
 
     def find(self, provider: str, id: str) -> Model:
@@ -270,6 +271,8 @@ class ModelCatalog:
 
     @cached_property
     def _own(self) -> tuple[FactsFile, ...]:
+        if self.home is None:
+            return (FactsFile(FILE, {}),)
         places = [self.home / FILE, *([self.project / ".recto" / FILE] if self.project else [])]
         return tuple(read_facts(place, FILE) for place in places)
 

@@ -18,6 +18,7 @@ from recto.errors import (
     RateLimited,
     RectoError,
     Refused,
+    SpendLimit,
     Unreachable,
 )
 from recto.sources.source import Tool
@@ -36,6 +37,7 @@ STATUSES: dict[type[RectoError], int] = {
     NoKey: 401,
     NotFound: 404,
     RateLimited: 429,
+    SpendLimit: 429,
     Unreachable: 503,
     NoVectors: 503,
     Busy: 503,

@@ -168,13 +168,13 @@ class VocabularyCounter:
         self.key = f"{model.tokenizer}/chat" if self._exact else f"{model.tokenizer}*{model.factor:g}/estimate"
 
     async def count(self, pieces: Sequence[Piece]) -> list[Count]:
-        return [self._count(piece) for piece in pieces]
+        return [self.count_piece(piece) for piece in pieces]
 
     def text(self, text: str) -> Count:
         """The tokens of a text alone, as for a reply."""
         return self._counted(Contents((text,)), 0, estimate_text)
 
-    def _count(self, piece: Piece) -> Count:
+    def count_piece(self, piece: Piece) -> Count:
         if piece.kind in ("head", "join", "tail"):
             return ZERO
         contents = self._format.contents(piece, self._model.id)

@@ -167,7 +167,8 @@ class LlamaProvider:
 
     def __init__(self, talk: OpenAIProvider, server: LlamaServer, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.format = talk.name, talk.format
-        self._talk, self._server = talk, server
+        self.remote = self._talk = talk
+        self._server = server
         self._props: Props | None = None
         self._has_props = False
         self._schedule, self._learning = ProbeSchedule(clock), ProbeSchedule(clock)

@@ -188,7 +188,8 @@ DEFAULT_WINDOW = 4096
 class OllamaProvider:
     def __init__(self, talk: OpenAIProvider, server: LocalServer) -> None:
         self.name, self.format = talk.name, talk.format
-        self._talk, self._server = talk, server
+        self.remote = self._talk = talk
+        self._server = server
 
     async def model(self, name: str) -> Model:
         """The model with its window and abilities as Ollama reports them, if it runs."""

@@ -93,8 +93,9 @@ class OpenAIFormat:
             "response_format": _response_format(parameters.response_format),
             "reasoning_effort": parameters.reasoning_effort,
             "parallel_tool_calls": parameters.parallel_tool_calls,
+            **parameters.extra,
         }
-        written = (f',"{name}":{dumps(value)}' for name, value in fields.items() if value is not None)
+        written = (f",{dumps(name)}:{dumps(value)}" for name, value in fields.items() if value is not None)
         return Piece("tail", ("]" + "".join(written) + "}").encode())
 
     def mark_place(self, piece: Piece) -> int | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Text, Thinking, ToolCall
 from recto.chat.message import Usage
-from recto.errors import NoKey, NotFound, RateLimited
+from recto.errors import NoKey, NotFound, RateLimited, SpendLimit
 from recto.ids import new_id
 from recto.providers.client import ErrorReply, ReplyHead, error_headers, is_too_long, sentence_of, status_of
 from recto.providers.http import ReportedError
@@ -258,4 +258,6 @@ def _code(error: Exception) -> str | None:
         return "model_not_found" if "model" in error.data else "not_found"
     if isinstance(error, RateLimited):
         return "rate_limit_exceeded"
+    if isinstance(error, SpendLimit):
+        return "insufficient_quota"
     return "invalid_api_key" if isinstance(error, NoKey) else None

@@ -9,6 +9,8 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
+from msgspec.structs import replace
+
 from recto.chat.blocks import Block, File, Image, Made, Text, Thinking, ToolCall, ToolResult
 from recto.providers.attachments import IMAGE_TYPES, PDF, split_data_url
 from recto.providers.client import CLIENT, ClientRequest
@@ -17,6 +19,7 @@ from recto.providers.request_fields import Fields, parsed
 from recto.sources.source import Tool
 from recto.text import clean
 from recto.window.request import Effort, Entry, NamedTool, Parameters, ResponseFormat, ResponseType, ToolChoice
+from recto.wire import Json
 
 ROLES = (*INSTRUCTION_ROLES, "user", "assistant", "tool")
 MAX_STOPS = 4
@@ -38,27 +41,30 @@ IGNORED = (
     "prediction",
     "verbosity",
 )
-# Accepted only with values that have no effect.
-NEUTRAL: Mapping[str, tuple[object, ...]] = {
+# Accepted only with values that have no effect: our replies have no place for what they ask for.
+UNSERVED: Mapping[str, tuple[object, ...]] = {
     "n": (1,),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "logit_bias": ({},),
     "logprobs": (False,),
     "top_logprobs": (0,),
     "modalities": (["text"],),
     "functions": ([],),
     "audio": (),
     "function_call": (),
+}
+# The same, unless they are passed on: they change the reply and not its form.
+NEUTRAL: Mapping[str, tuple[object, ...]] = {
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "logit_bias": ({},),
     "moderation": (),
     "web_search_options": (),
 }
 
 
-def read_openai_request(body: bytes, made: Made | None = None) -> ClientRequest:
+def read_openai_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
     """Raises Invalid, naming the field, for a request that OpenAI refuses or we cannot serve. `made` is set on the
-    thinking that the client sends back."""
-    fields = parsed(body, item="[{}]")
+    thinking that the client sends back. `pass_on`: fields that have no meaning here become `Parameters.extra`."""
+    fields = parsed(body, item="[{}]", lenient=pass_on)
     model = fields.needed_text("model")
     system, entries = _messages(fields, made)
     tools, choice = _tools(fields)
@@ -68,8 +74,12 @@ def read_openai_request(body: bytes, made: Made | None = None) -> ClientRequest:
         if not tools and name in parameters.given():
             fields.refuse(name, "is only allowed with tools")
     include_usage = _include_usage(fields, stream)
+    for name, neutral in UNSERVED.items():
+        fields.only(name, *neutral)
+    if pass_on:
+        parameters = replace(parameters, extra=fields.rest())
     fields.ignore(*IGNORED)
-    for name, neutral in NEUTRAL.items():
+    for name, neutral in NEUTRAL.items() if not pass_on else ():
         fields.only(name, *neutral)
     fields.end()
     return ClientRequest(model, entries, system, tools, parameters, stream, include_usage)
@@ -191,6 +201,13 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
         elif entry.blocks:
             entries.append(entry)
     return "\n\n".join(text for text in system if text), tuple(entries)
+
+
+def read_openai_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
+    """Each message as the entries that it stands for. Unknown fields are accepted."""
+    calls: dict[str, str] = {}
+    fields = Fields({"messages": list(messages)}, lenient=True).objects("messages")
+    return [[_message(message, calls, made)] for message in fields]
 
 
 def _joined(blocks: Sequence[Block]) -> str:

@@ -83,7 +83,7 @@ class RemoteProvider(ABC):
 
     async def _ask(self, url: str) -> tuple[int, Json]:
         try:
-            headers = {"user-agent": "recto", **self.headers(self._checked_key())}
+            headers = {"user-agent": "recto", **self.headers(self.checked_key())}
         except (NoKey, Refused) as why:
             raise Unreachable(why.message) from why
         return await get_json(self.transport.client(url), url, headers)
@@ -92,7 +92,7 @@ class RemoteProvider(ABC):
         return VocabularyCounter(model, self.format)
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        key = self._checked_key()
+        key = self.checked_key()
         target = RequestTarget(self.name, self.url, _model_in(body), self.key_variable, key)
         # some servers delay a stream in order to compress it
         common = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
@@ -104,7 +104,7 @@ class RemoteProvider(ABC):
     async def close(self) -> None:
         await self.transport.close()
 
-    def _checked_key(self) -> str | None:
+    def checked_key(self) -> str | None:
         if self._key is None and self.key_variable:
             raise NoKey(no_key_in_words(self.name, self.key_variable), variable=self.key_variable)
         if self._key and not (self._key.isascii() and self._key.isprintable()):

@@ -23,9 +23,9 @@ MAX_NUMBER = 100_000_000
 class Fields:
     """The fields of one object. Null counts as absent, as in both APIs. `end` refuses fields that were not read."""
 
-    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]") -> None:
-        """`item` is how the API writes an index in a path."""
-        self.path, self._item = path, item
+    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]", lenient: bool = False) -> None:
+        """`item` is how the API writes an index in a path; `lenient` accepts unknown fields, here and below."""
+        self.path, self._item, self._lenient = path, item, lenient
         if not isinstance(data, dict):
             raise Invalid(f"{path or 'The request'} must be an object.", field=path)
         self._data: dict[str, Any] = data
@@ -86,7 +86,7 @@ class Fields:
 
     def object(self, name: str) -> "Fields | None":
         value = self.raw(name)
-        return None if value is None else Fields(value, self.at(name), item=self._item)
+        return None if value is None else self._below(value, self.at(name))
 
     def needed_object(self, name: str) -> "Fields":
         return self.object(name) or self.refuse(name, "is missing")
@@ -96,7 +96,10 @@ class Fields:
         if value is not None and not isinstance(value, list):
             self.refuse(name, "must be a list")
         path = self.at(name)
-        return [Fields(item, path + self._item.format(n), item=self._item) for n, item in enumerate(value or ())]
+        return [self._below(item, path + self._item.format(n)) for n, item in enumerate(value or ())]
+
+    def _below(self, value: Json, path: str) -> "Fields":
+        return Fields(value, path, item=self._item, lenient=self._lenient)
 
     def base64(self, name: str, text: str) -> str:
         """Returns `text`, which was read from this field, if it is valid base64."""
@@ -116,8 +119,14 @@ class Fields:
         if value is not None and value not in neutral:
             self.refuse(name, "is not supported here")
 
+    def rest(self) -> dict[str, Json]:
+        """The fields that were not read; they count as read from now on."""
+        rest = {name: value for name, value in self._data.items() if name in self._left and value is not None}
+        self._left.clear()
+        return rest
+
     def end(self) -> None:
-        if self._left:
+        if self._left and not self._lenient:
             self.refuse(min(self._left), "is not a known field")
 
     def at(self, name: str) -> str:
@@ -128,7 +137,7 @@ class Fields:
         raise Invalid(f"{path} {what}.", field=path)
 
 
-def parsed(body: bytes, *, item: str) -> Fields:
+def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
     """The body as Fields. Refuses values that cannot be forwarded: NaN and lone surrogates."""
     try:
         data = loads(body)
@@ -137,7 +146,7 @@ def parsed(body: bytes, *, item: str) -> Fields:
         raise Invalid("The request contains characters that are not valid Unicode.") from why
     except (ValueError, RecursionError) as why:
         raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
-    return Fields(data, item=item)
+    return Fields(data, item=item, lenient=lenient)
 
 
 COMBINED = ("oneOf", "anyOf", "allOf")

@@ -290,3 +290,36 @@ usage_reports = Table(
     Column("reported", Integer, nullable=False),
     Index("usage_reports_model", "model", "n"),
 )
+
+# Keys of the endpoint's clients, by their hash; the key itself is shown once and never stored.
+access_keys = Table(
+    "access_keys",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("name", TEXT, nullable=False, unique=True),
+    Column("sha256", LargeBinary, nullable=False, unique=True),
+    Column("created", TEXT, nullable=False),
+    Column("details", TEXT, nullable=False),
+)
+
+# Whose a conversation is: the name of a key, empty without keys. `name` is what the client calls it.
+client_conversations = Table(
+    "client_conversations",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.n"), primary_key=True),
+    Column("owner", TEXT, nullable=False),
+    Column("name", TEXT),
+    Index("client_conversations_owner", "owner", "name"),
+)
+
+# By what a client's messages are known again: a hash of each, and of everything up to it.
+client_messages = Table(
+    "client_messages",
+    metadata,
+    Column("message", Integer, ForeignKey("messages.n"), primary_key=True),
+    Column("owner", TEXT, nullable=False),
+    Column("print", LargeBinary, nullable=False),
+    Column("chain", LargeBinary, nullable=False),
+    Index("client_messages_chain", "owner", "chain"),
+    Index("client_messages_print", "owner", "print"),
+)

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from recto.store.blobs import Blobs, TokenCounts, UsageReports
+from recto.store.clients import AccessKeys, ClientMessages
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
 from recto.store.document_uses import DocumentUses
@@ -31,6 +32,8 @@ class Store:
         self.source_uses = SourceUses(self.database)
         self.facts = Facts(self.database)
         self.waiting = WaitingMessages(self.database)
+        self.access_keys = AccessKeys(self.database)
+        self.client_messages = ClientMessages(self.database)
         self.copies = ConversationCopies(self.database)
         self.trash = Trash(self.database)
 

@@ -18,6 +18,8 @@ from recto.store.marker import NewestMessage
 from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
 from recto.store.schema import (
+    client_conversations,
+    client_messages,
     conversations,
     deltas,
     document_totals,
@@ -196,11 +198,11 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     own_requests = select(requests.c.n).where(requests.c.conversation == number).scalar_subquery()
     own_messages = select(messages.c.n).where(messages.c.conversation == number).scalar_subquery()
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
-    for table in (summed_conversations, source_totals, document_totals, spending_totals):
+    for table in (summed_conversations, source_totals, document_totals, spending_totals, client_conversations):
         connection.execute(delete(table).where(table.c.conversation == number))
     connection.execute(delete(source_uses).where(source_uses.c.request.in_(own_requests)))
     connection.execute(delete(requests).where(requests.c.conversation == number))
-    for table in (uses, deltas):
+    for table in (uses, deltas, client_messages):
         connection.execute(delete(table).where(table.c.message.in_(own_messages)))
     for table in (messages, waiting):
         connection.execute(delete(table).where(table.c.conversation == number))

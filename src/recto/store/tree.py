@@ -290,6 +290,13 @@ class Tree(Conversations):
             ends = connection.execute(query.order_by(messages.c.n.desc())).scalars().all()
             return next((end for end in ends if is_on_path(connection, end, target)), id)
 
+    def roots(self, conversation: str) -> list[str]:
+        """The first messages of a conversation: more than one where its beginning was written again."""
+        with self._database.read() as connection:
+            home = conversation_row(connection, conversation)
+            first = messages.c.conversation == home.n, messages.c.parent.is_(None)
+            return list(connection.execute(select(messages.c.id).where(*first).order_by(messages.c.n)).scalars())
+
     def leaves(self, conversation: str) -> list[Message]:
         """The last message of every branch, newest first."""
         children = messages.alias("children")

@@ -25,8 +25,9 @@ def cut_to_fit(text: str, limit: int, count: CountTokens) -> str:
     return cut_text(text, largest_fitting(lambda size: count(cut_text(text, size)) <= limit, len(text), 4 * limit))
 
 
-def excerpt(text: str, limit: int, count: CountTokens, message_id: str) -> str:
-    """The beginning and the end of one long message, in whole lines or sentences where they are short enough."""
+def excerpt(text: str, limit: int, count: CountTokens, message_id: str = "") -> str:
+    """The beginning and the end of one long message, in whole lines or sentences where they are short enough.
+    `message_id` says where the whole is kept; empty where nobody keeps it."""
     if limit <= 0:
         return ""
     size = largest_fitting(lambda size: count(_both_ends(text, size, message_id)) <= limit, len(text), 4 * limit)
@@ -44,9 +45,8 @@ def _both_ends(text: str, size: int, message_id: str) -> str:
         return text
     first, last = leading_lines(text, size * 3 // 5), trailing_lines(text, size * 2 // 5)
     left_out = len(text) - len(first) - len(last)
-    notice = (
-        f"[… {left_out} of {len(text)} characters are left out here; the original is kept as message {message_id} …]"
-    )
+    kept = f"; the original is kept as message {message_id}" if message_id else ""
+    notice = f"[… {left_out} of {len(text)} characters are left out here{kept} …]"
     return "\n".join(part for part in (first, notice, last) if part)
 
 

@@ -85,7 +85,8 @@ class TurnBuilder:
         if options.window is not None:
             token_cache = token_cache.with_window(options.window)
             settings = configuration.changed(settings, {"context.max_prompt_tokens": 0}, "window")
-        about = (agent, self._prompt(agent), left_out, settings.spend, notes)
+        prompt = self._prompt(agent) if options.system is None else clean(options.system)[0]
+        about = (agent, prompt, left_out, settings.spend, (*notes, *options.notes), options.runs_tools)
         return ResolvedModel(provider, token_cache, parameters, settings.context, *about)
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:

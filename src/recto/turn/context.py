@@ -6,7 +6,7 @@ CallOptions: what one call asks for besides its message.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -55,6 +55,8 @@ class ResolvedModel(Struct, frozen=True):
     """Parameters that were asked for and that the model does not take."""
     spend: SpendSettings = SpendSettings()
     notes: tuple[str, ...] = ()
+    runs_tools: bool = True
+    """False where the caller sends the reply on: nobody would run a tool of ours."""
 
     @property
     def model(self) -> Model:
@@ -211,6 +213,10 @@ def _summary(room: int, context: ContextSettings) -> int:
     return max(SMALLEST_SUMMARY, min(asked, int(room * LARGEST_SUMMARY)))
 
 
+Summarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
+"""Gets the messages of a request for a summary, as they would be sent, and gives the summary."""
+
+
 class CallOptions(Struct, frozen=True):
     """What is left out follows the conversation, its agent and the settings."""
 
@@ -224,6 +230,16 @@ class CallOptions(Struct, frozen=True):
     """To see what would be sent: the size of the window in place of the model's own."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """To see what would be sent: settings of context, by key, over all others."""
+    system: str | None = None
+    """Instructions in place of those of agent and settings."""
+    runs_tools: bool = True
+    """False: only the caller's tools are offered."""
+    may_send: bool = True
+    """False: the caller sends the request, and no model is asked meanwhile."""
+    summarizer: Summarizer | None = None
+    """Writes summaries in place of a model."""
+    notes: tuple[str, ...] = ()
+    """What the record should say about this call."""
 
 
 NO_OPTIONS = CallOptions()

@@ -82,6 +82,10 @@ class Exchange:
     """What the reply asks for, once it is complete."""
     handed_back: tuple[ToolCall, ...] = ()
     """Of these, what the caller runs."""
+    listener: Callable[[ReplyPart], None] | None = None
+    """Hears the parts of the reply as they are stored."""
+    finish: str = ""
+    """Why the reply ended, as the provider says."""
     _attempts: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
     _reply: Message | None = None
@@ -218,6 +222,8 @@ class Exchange:
         assert not isinstance(part, Done)
         if isinstance(part, CallPart) and part.id:
             part = self._with_own_id(part)
+        if self.listener:
+            self.listener(part)
         await incoming.add(delta_of(part))
         if isinstance(part, TextPart):
             return TextDelta(part.text)
@@ -236,6 +242,7 @@ class Exchange:
             await incoming.add(["text", ""])
         if self._ends_slowly(incoming.blocks):
             self.streams.flush_soon()
+        self.finish = done.finish
         usage, outcome = self._believed(done.usage), self._outcome(done.finish)
         calls = [block for block in incoming.blocks if isinstance(block, ToolCall)]
         blocks = await self._with_references(incoming.blocks)

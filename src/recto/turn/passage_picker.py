@@ -166,6 +166,7 @@ class PassagePicker(Picker):
         super().__init__()
         self._turn, self._citations, self._search = turn, citations, search
         model = turn.resolved.model
+        model = model if turn.resolved.runs_tools else replace(model, tools=False)
         self._finds, self._quotes, self._searches = search.finds(model), search.quotes(model), search.searches(model)
 
     @property

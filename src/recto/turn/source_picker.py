@@ -370,7 +370,7 @@ class CallerTools(Picker):
 
     async def stable(self) -> StablePicks:
         tools = self._turn.options.tools
-        if tools and not can_call(self._turn.resolved, self._settings):
+        if tools and not (self._turn.resolved.model.tools and self._settings.enabled):
             return StablePicks(notes=(f"{self._turn.resolved.model.name} cannot call tools: yours are not offered",))
         given = [replace(tool, server=SERVER) for tool in {tool.name: tool for tool in tools}.values()]
         offered = [OfferedTool(CallerTool(tool), Selection(tool, "always", "given with this call")) for tool in given]

@@ -43,7 +43,8 @@ def built_in_tools(
 
 
 def can_call(resolved: ResolvedModel, settings: ToolSettings) -> bool:
-    return bool(resolved.model.tools and settings.enabled)
+    """Whether tools of ours can be offered."""
+    return bool(resolved.model.tools and settings.enabled and resolved.runs_tools)
 
 
 def configured_tool(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:

@@ -107,11 +107,13 @@ class Parameters(Struct, frozen=True):
     thinking: ThinkingMode | None = None
     """How the model thinks without a budget; `adaptive` leaves the amount to the model."""
     parallel_tool_calls: bool | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of a client's request that have no meaning here; they are sent as they came."""
 
     def given(self) -> dict[str, Any]:
         """The parameters that are set, as plain JSON."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: _plain(value) for name, value in values.items() if value is not None and value != ()}
+        return {name: _plain(value) for name, value in values.items() if value is not None and value not in ((), {})}
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,260 @@
+"""Turns whose request somebody else sends: a client's messages are stored, a request is prepared, its reply is kept.
+
+The walk is that of `engine.py`, in three parts. Nothing is sent here, and no tool is run.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from recto.chat.blocks import Block
+from recto.chat.chain import ChainLink, continuation, print_of
+from recto.chat.message import Message, Status
+from recto.chat.priority import priority_of
+from recto.compaction.revisions import fork_to
+from recto.engine import Engine
+from recto.errors import Invalid
+from recto.events import Event
+from recto.ids import new_id
+from recto.providers.model import Model, Provider, ReplyPart
+from recto.store.store import Store
+from recto.text import clean
+from recto.turn.assembly import Turn
+from recto.turn.context import CallOptions
+from recto.turn.exchange import Exchange, record_request
+from recto.turn.messages import TurnStart, append_message, stored_blocks, user_message
+from recto.turn.prepared import PreparedTurn
+from recto.turn.session import ChatSession, SessionChanges, moved
+from recto.turn.steps import Step, StepResult
+from recto.turn.tool_round import Approvals
+from recto.window.count import TokenCounter
+from recto.window.request import Entry, Format, Purpose, Request
+
+PAGE = 1000
+SHOWN = 80
+
+
+class ExtendedPath(Struct, frozen=True):
+    """What became of a list of messages that a client gave."""
+
+    stored: int
+    """How many of them were new."""
+    branched: bool = False
+    """They left the path that the conversation was on."""
+    notes: tuple[str, ...] = ()
+    """What came back in other words, and what the client no longer sends."""
+    messages: tuple[str, ...] = ()
+    """The ids of the new ones."""
+
+
+# -- the client's messages
+
+
+async def extend_path(
+    engine: Engine, session: ChatSession, given: Sequence[Entry], *, at: str | None = None, goes_back: bool = False
+) -> ExtendedPath:
+    """Stores what is new of a client's messages, below those that are stored already: on the path to `at`, or to the
+    session's head. `goes_back`: the session ends up at the last of them, also where more came after it."""
+    entries = [replace(entry, blocks=await _kept(engine, entry.blocks)) for entry in given]
+    adding = partial(_extend, engine.store, session, entries, at or session.head, goes_back=goes_back)
+    return await engine.store_thread.do(session.commit, engine.store, adding)
+
+
+async def _kept(engine: Engine, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    return await stored_blocks(engine.store, engine.store_thread, blocks)
+
+
+def _extend(
+    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool
+) -> tuple[ExtendedPath, SessionChanges]:
+    path = said_path(store, at)
+    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
+    found = continuation(links, [link_of(message) for message in path])
+    parent, new = path[found.at - 1].id if found.at else None, found.new
+    while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
+        parent, new = child, new + 1
+    notes = [*_reworded(given, path, found.reworded), *_cut(found.cut)]
+    changes: SessionChanges = {"suspended": None, "pending": None}
+    is_ahead = new == len(links) and any(message.id == parent for message in path)
+    leaves = parent != _last_said(store, session.head) and not (is_ahead and not goes_back)
+    if leaves:
+        changes |= {**fork_to(store, session, parent), "loaded": {}, "pending": None}
+    head, added = changes.get("head", session.head), list[str]()
+    for number, entry in enumerate(given[new:], new):
+        message = Message(new_id(), entry.role, entry.blocks, parent=head, status=_status(given, number))
+        message = replace(message, priority=priority_of(message, is_first=head is None), agent=session.agent)
+        if message.role == "tool":
+            message = replace(message, context_type="tool_output")
+        placed = store.tree.append(session.conversation, message)
+        changes |= moved(placed)
+        head = message.id
+        added.append(head)
+    return ExtendedPath(len(added), leaves and bool(path), tuple(notes), tuple(added)), changes
+
+
+def _last_said(store: Store, head: str | None) -> str | None:
+    """The last message of the path to a head that is no compaction."""
+    while head and (message := store.tree.message(head)).compaction:
+        head = message.parent
+    return head
+
+
+def said_path(store: Store, head: str | None) -> list[Message]:
+    """All messages of the path to a head, oldest first, without compactions."""
+    found: list[Message] = []
+    while head:
+        page = store.tree.bare_page(head, most=PAGE)
+        found += [message for message in page if message.compaction is None]
+        head = page[-1].parent if len(page) == PAGE else None
+    return found[::-1]
+
+
+def link_of(message: Message) -> ChainLink:
+    return ChainLink(message.role, print_of(message.role, message.blocks), message.id)
+
+
+def _child(store: Store, conversation: str, parent: str | None, link: ChainLink) -> str | None:
+    """The newest message below another that says the same."""
+    ids = store.tree.children(parent, role=link.role) if parent else store.tree.roots(conversation)
+    found = [message for message in store.tree.messages(ids) if link_of(message).print == link.print] if ids else []
+    return found[-1].id if found else None
+
+
+def _status(given: Sequence[Entry], number: int) -> Status:
+    """Calls at the end of a list wait for their results."""
+    is_open = number == len(given) - 1 and any(block.type == "tool_call" for block in given[number].blocks)
+    return "pending" if is_open else "done"
+
+
+def _reworded(given: Sequence[Entry], path: Sequence[Message], places: Sequence[tuple[int, int]]) -> list[str]:
+    return [
+        f"message #{path[place].said} came back in other words, and the stored ones are sent: "
+        + _difference(path[place].text, _text(given[at].blocks))
+        for at, place in places
+    ]
+
+
+def _cut(number: int) -> list[str]:
+    return [f"the client no longer sends {number} earlier messages: they stay in reach"] if number > 0 else []
+
+
+def _text(blocks: Sequence[Block]) -> str:
+    return "".join(getattr(block, "text", "") for block in blocks)
+
+
+def _difference(stored: str, given: str) -> str:
+    """The parts that differ, without the same beginning and end."""
+    first = next(
+        (n for n, (a, b) in enumerate(zip(stored, given, strict=False)) if a != b), min(len(stored), len(given))
+    )
+    rest = zip(reversed(stored[first:]), reversed(given[first:]), strict=False)
+    last = next((n for n, (a, b) in enumerate(rest) if a != b), 0)
+    parts = (text[first : len(text) - last][:SHOWN] for text in (stored, given))
+    return " → ".join(f"“{clean(part)[0]}”" for part in parts)
+
+
+# -- the request
+
+
+class ClientTurn(Struct):
+    """A request that is recorded and waits for its reply."""
+
+    prepared: PreparedTurn
+    turn: Turn
+    request: Request
+    approvals: Approvals
+    head: str
+    """The message that the reply follows."""
+    is_answered: bool = field(default=False)
+
+    @property
+    def model(self) -> Model:
+        return self.turn.context.model
+
+
+async def prepare_turn(
+    engine: Engine, session: ChatSession, given: TurnStart, options: CallOptions
+) -> AsyncGenerator[Event | StepResult[ClientTurn], None]:
+    """From the message to the recorded request, as events, of which the last is the result."""
+    waited, reads = session.pending, partial(engine.first_reads, session)
+    message = user_message(given)
+    started = await append_message(engine.store, engine.store_thread, session, message, reads)
+    if started is None:
+        raise Invalid("there is nothing to answer")
+    preparing = Step(engine.start(session, started, waited, options, can_ask=False))
+    async with aclosing(preparing.events()) as events:
+        async for event in events:
+            yield event
+    prepared, approvals = preparing.result
+    planning = Step(engine.plan_request(session, prepared, can_ask=False))
+    async with aclosing(planning.events()) as events:
+        async for event in events:
+            yield event
+    request = await record_request(engine.store, engine.store_thread, session, planning.result, prepared.message)
+    assert session.head is not None
+    yield StepResult(ClientTurn(prepared, planning.result, request, approvals, session.head))
+
+
+# -- the reply
+
+
+class GivenReply:
+    """A provider whose reply is there already."""
+
+    def __init__(self, provider: Provider, parts: Sequence[ReplyPart]) -> None:
+        self.name, self.format = provider.name, provider.format
+        self._provider, self._parts = provider, parts
+
+    name: str
+    format: Format
+
+    async def model(self, name: str) -> Model:
+        return await self._provider.model(name)
+
+    async def counter(self, model: Model) -> TokenCounter:
+        return await self._provider.counter(model)
+
+    async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart, None]:
+        for part in self._parts:
+            yield part
+
+    async def close(self) -> None:
+        return None
+
+
+def exchange_of(engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider) -> Exchange:
+    """The exchange of a prepared request, whose reply comes from `provider`; where the session has gone on, the reply
+    is a branch beside that."""
+    if waiting.is_answered:
+        raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
+    waiting.is_answered = True
+    prepared, context = waiting.prepared, waiting.turn.context
+    if session.head != waiting.head:
+        beside = ChatSession(session.conversation, waiting.head, session.model, agent=session.agent)
+        prepared = replace(prepared, session=beside)
+    context = replace(context, resolved=replace(context.resolved, provider=provider))
+    turn = replace(waiting.turn, context=context)
+    return Exchange(prepared, turn, waiting.request, waiting.approvals, engine.use_tracker, engine.streams)
+
+
+async def answer_turn(
+    engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider
+) -> AsyncGenerator[Event, None]:
+    """The reply on its way into the store, as events."""
+    exchange = exchange_of(engine, session, waiting, provider)
+    async with aclosing(exchange.run()) as events:
+        async for event in events:
+            yield event
+    engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+
+
+def plain_reply(reply: Any) -> Any:
+    """A reply of an SDK as plain JSON."""
+    for name in ("model_dump", "to_dict"):
+        if callable(dump := getattr(reply, name, None)):
+            return dump()
+    return reply

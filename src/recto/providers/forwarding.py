@@ -1,0 +1,127 @@
+"""Passes a client's own bytes on to a provider of its format, and the provider's bytes back.
+
+Also takes such a body apart at its messages and tools, so that bodies that repeat them are stored once.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from json import JSONDecoder
+from typing import TYPE_CHECKING
+
+from recto.errors import Invalid, NotFound
+from recto.providers.client import ClientRequest
+from recto.providers.failure import RequestTarget, unreachable
+from recto.providers.model import Provider
+from recto.providers.remote import RemoteProvider
+from recto.window.request import Format, Piece, PieceKind
+from recto.wire import dumps
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+_SPACE = " \t\n\r"
+_DIVIDED: Mapping[str, PieceKind] = {"messages": "message", "tools": "tool"}
+
+
+def remote_of(provider: Provider) -> RemoteProvider | None:
+    """The provider as one that takes any bytes over HTTP; None for those that run in this process."""
+    found = getattr(provider, "remote", provider)
+    return found if isinstance(found, RemoteProvider) else None
+
+
+@asynccontextmanager
+async def forwarded(provider: RemoteProvider, url: str, body: bytes) -> AsyncGenerator["Response", None]:
+    """The provider's answer to these bytes, whatever it is. Unreachable where there is none."""
+    import httpx2  # slow, and only to send
+
+    key = provider.checked_key()
+    headers = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recto"}
+    target = RequestTarget(provider.name, url, "this model", provider.key_variable, key)
+    client = provider.transport.client(url)
+    try:
+        async with client.stream("POST", url, content=body, headers={**headers, **provider.headers(key)}) as response:
+            yield response
+    except httpx2.HTTPError as why:
+        what = f"cannot be reached ({str(why) or type(why).__name__}); check that it runs, and its address"
+        raise unreachable(target, what, retryable=False).error from why
+
+
+def embeddings_url(provider: Provider) -> tuple[RemoteProvider, str]:
+    remote = remote_of(provider)
+    if remote is None or not remote.url.endswith("/chat/completions"):
+        raise NotFound(f"{provider.name} has no embeddings.", provider=provider.name)
+    return remote, f"{remote.base_url}/embeddings"
+
+
+# -- bodies
+
+
+def body_members(text: str) -> list[tuple[str, int, int]]:
+    """The members of a JSON object: each name, and where its value begins and ends."""
+    decode, found = JSONDecoder().raw_decode, list[tuple[str, int, int]]()
+    try:
+        at = _after(text, _skip(text, 0), "{")
+        while text[(at := _skip(text, at))] != "}":
+            name, at = decode(text, at)
+            start = _skip(text, _after(text, _skip(text, at), ":"))
+            _, end = decode(text, start)
+            found.append((str(name), start, end))
+            at = _skip(text, end)
+            at = at + 1 if text[at] == "," else at
+    except (ValueError, IndexError, RecursionError) as why:
+        raise Invalid("The request is not a JSON object.") from why
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _after(text: str, at: int, sign: str) -> int:
+    if text[at] != sign:
+        raise ValueError(f"no {sign}")
+    return at + 1
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """The same bytes with another model, and not a byte changed where it is the same."""
+    text = body.decode()
+    for name, start, end in body_members(text):
+        if name == "model" and text[start:end] != dumps(model):
+            return (text[:start] + dumps(model) + text[end:]).encode()
+    return body
+
+
+def body_pieces(body: bytes) -> tuple[Piece, ...]:
+    """The body in pieces that make it up again, byte for byte: each message and each tool is one."""
+    text, decode = body.decode(), JSONDecoder().raw_decode
+    pieces, done = list[Piece](), 0
+    for name, start, _ in body_members(text):
+        if name not in _DIVIDED or text[start] != "[":
+            continue
+        at = _skip(text, start + 1)
+        pieces.append(Piece("head" if not pieces else "join", text[done:at].encode()))
+        done = at
+        while text[at] != "]":
+            _, stop = decode(text, at)
+            # a comma belongs to the item behind it
+            pieces.append(Piece(_DIVIDED[name], text[done:stop].encode()))
+            done = stop
+            at = _skip(text, stop)
+            at = _skip(text, at + 1) if text[at] == "," else at
+    pieces.append(Piece("tail", text[done:].encode()))
+    return tuple(pieces)
+
+
+def rendered(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
+    """A client's request as another format, or a provider without an address, takes it."""
+    preamble = format.preamble(model, request.parameters, request.system, request.tools)
+    parts = [piece.data for piece in preamble]
+    is_first = not format.opened(request.system)
+    for entry in request.entries:
+        for data in format.entry(entry, provider):
+            parts.append(data if is_first else b"," + data)
+            is_first = False
+    return b"".join((*parts, format.closing(request.parameters).data))

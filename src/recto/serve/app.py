@@ -1,0 +1,329 @@
+"""The routes of the endpoint. A route reads a client's request, has it answered, and writes the reply in its format."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+
+from msgspec.structs import replace
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from recto.chat.message import MessageBuilder
+from recto.errors import Busy, Invalid, NotFound, RectoError, StoreError
+from recto.ids import new_id
+from recto.providers.client import ClientRequest, ReplyHead
+from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
+from recto.providers.forwarding import embeddings_url, forwarded, with_model
+from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.registry import model_overview
+from recto.serve.gateway import Gateway, checked_name
+from recto.serve.managed import ManagedReply
+from recto.serve.passing import PassedRequest
+from recto.store.clients import AccessKey
+from recto.turn.incoming_message import delta_of
+from recto.wire import Json, dumpb
+
+log = logging.getLogger(__name__)
+PATIENCE_S = 30.0
+EVENT_STREAM = "text/event-stream"
+
+
+class BodyTooLarge(Invalid):
+    """The body of a request is larger than the server takes."""
+
+
+async def read_body(request: Request, most: int, within_s: float) -> bytes:
+    """The body, as far as it keeps to its bounds."""
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(within_s):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.")
+                parts.append(part)
+    except TimeoutError as why:
+        raise Invalid(f"The request did not come within {within_s:g} s.") from why
+    return b"".join(parts)
+
+
+def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]:
+    """`/v1/chat/completions` and `/v1/messages`."""
+
+    async def answer(request: Request) -> Response:
+        gateway: Gateway = request.app.state.gateway
+        route, mode, began = request.url.path, "", time.monotonic()
+        try:
+            key = await admitted(gateway, request)
+            body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+            mode = gateway.mode_of(key, request.headers.get("x-recto-mode"))
+            if mode == "manage":
+                response = await managed(gateway, request, key, body, format, began)
+            else:
+                response = await passed_on(gateway, request, key, body, format, records=mode == "record")
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception as why:
+            response = error_response(format, why)
+        gateway.metrics.requests[route, mode, response.status_code] += 1
+        return response
+
+    return answer
+
+
+async def admitted(gateway: Gateway, request: Request) -> AccessKey:
+    """The key of a request that may be made now."""
+    if gateway.is_closing:
+        raise Busy("The server is shutting down; ask again in a moment.")
+    key = await gateway.store_thread.do(gateway.access.key_of, request.headers)
+    gateway.access.admit(key)
+    return key
+
+
+def error_response(format: ClientFormat, why: Exception) -> Response:
+    """In the client's own format. What we did not foresee is logged and not shown."""
+    if not isinstance(why, RectoError):
+        log.exception("a request failed", exc_info=why)
+    elif isinstance(why, StoreError):
+        log.error("the store failed: %s", why.message)
+    error = format.error(why)
+    status = 413 if isinstance(why, BodyTooLarge) else error.status
+    return json_response(error.body, status, error.headers)
+
+
+def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(dumpb(value), status, dict(headers or {}), "application/json")
+
+
+# -- managed
+
+
+async def managed(
+    gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, began: float
+) -> Response:
+    asked: ClientRequest = format.read_request(body, pass_on=True)
+    named = checked_name(request.headers.get("x-recto-conversation"))
+    model = gateway.model_name(asked.model)
+    gateway.access.check_model(key, model)
+    asked = replace(asked, model=model)
+    reply = ManagedReply(gateway, key, asked, named)
+    await reply.prepare()
+    gateway.metrics.compactions += reply.compacted
+    task = reply.begin()
+    head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
+    parts = told_parts(gateway, reply, began)
+    if asked.stream:
+        return await streamed(gateway, format.open_writer(head, asked.include_usage), parts, reply, task)
+    return await whole(gateway, request, format, head, parts, reply, task)
+
+
+async def told_parts(gateway: Gateway, reply: ManagedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
+    """The parts, counted by the clock."""
+    is_first = True
+    async with aclosing(reply.parts()) as parts:
+        async for part in parts:
+            if is_first and not isinstance(part, Attempt):
+                gateway.metrics.first_byte.add(time.monotonic() - began)
+                is_first = False
+            if isinstance(part, Done) and part.usage:
+                gateway.metrics.tokens["input"] += part.usage.input
+                gateway.metrics.tokens["output"] += part.usage.output
+            yield part
+    gateway.metrics.whole.add(time.monotonic() - began)
+
+
+async def passed_on(
+    gateway: Gateway, request: Request, key: AccessKey, body: bytes, format: ClientFormat, *, records: bool
+) -> Response:
+    named = checked_name(request.headers.get("x-recto-conversation"))
+    passed = PassedRequest(gateway, key, format, body, records=records, named=named)
+    await passed.prepare()
+    if passed.asked is not None:
+        task, asked = passed.begin(), passed.asked
+        head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
+        if asked.stream:
+            return await streamed(gateway, format.open_writer(head, asked.include_usage), passed.parts(), passed, task)
+        return await whole(gateway, request, format, head, passed.parts(), passed, task)
+    task, begun = passed.begin_raw(), await passed.head()
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        is_whole = False
+        try:
+            async for chunk in passed.chunks():
+                yield chunk
+            is_whole = True
+        finally:
+            if not is_whole and gateway.options.on_disconnect == "stop":
+                task.cancel()
+
+    return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
+
+
+async def streamed(
+    gateway: Gateway,
+    writer: ReplyWriter,
+    parts: AsyncGenerator[ReplyPart, None],
+    reply: ManagedReply | PassedRequest,
+    task: "asyncio.Task[None]",
+) -> Response:
+    """A stream of events. It begins with the first part: what fails before has a status of its own."""
+    first = await anext(parts)
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        is_whole = False
+        try:
+            for event in writer.write(first):
+                yield event.encoded
+            is_whole = isinstance(first, Done)
+            async for part in parts:
+                for event in writer.write(part):
+                    yield event.encoded
+                is_whole = isinstance(part, Done)
+        except RectoError as why:
+            is_whole = True
+            for event in writer.error(why):
+                yield event.encoded
+        finally:
+            if not is_whole and gateway.options.on_disconnect == "stop":
+                task.cancel()
+
+    headers = {**reply.headers, "cache-control": "no-cache"}
+    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
+
+
+async def whole(
+    gateway: Gateway,
+    request: Request,
+    format: ClientFormat,
+    head: ReplyHead,
+    parts: AsyncGenerator[ReplyPart, None],
+    reply: ManagedReply | PassedRequest,
+    task: "asyncio.Task[None]",
+) -> Response:
+    """The reply in one piece, for a client that waits for it."""
+    collecting = asyncio.ensure_future(_collected(parts))
+    leaving = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait([collecting, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not collecting.done():
+            if gateway.options.on_disconnect == "stop":
+                task.cancel()
+            return Response(status_code=499)
+        builder, done = collecting.result()
+    finally:
+        for each in (collecting, leaving):
+            each.cancel()
+        await asyncio.gather(collecting, leaving, return_exceptions=True)
+    return json_response(format.write_reply(head, builder.blocks, done), 200, reply.headers)
+
+
+async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
+    builder, done = MessageBuilder(), Done("stop")
+    async for part in parts:
+        if isinstance(part, Done):
+            done = part
+        elif not isinstance(part, Attempt):
+            builder.add(delta_of(part))
+    return builder, done
+
+
+async def _gone(request: Request) -> None:
+    """Until the client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+# -- besides
+
+
+async def embeddings(request: Request) -> Response:
+    """Passed on: vectors are no conversation."""
+    gateway: Gateway = request.app.state.gateway
+    try:
+        key = await admitted(gateway, request)
+        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+        passed = PassedRequest(gateway, key, OPENAI, body, records=False, named=None)
+        builder = gateway.engine.builder
+        remote, url = embeddings_url(builder.provider(passed.name))
+        model = builder.known_model(passed.name)
+        async with forwarded(remote, url, with_model(body, model.id if model else passed.name)) as answer:
+            found, media_type = await answer.aread(), answer.headers.get("content-type", "application/json")
+        return Response(found, answer.status_code, media_type=media_type)
+    except Exception as why:
+        return error_response(OPENAI, why)
+
+
+async def models(request: Request) -> Response:
+    gateway: Gateway = request.app.state.gateway
+    try:
+        key = await admitted(gateway, request)
+    except RectoError as why:
+        return error_response(OPENAI, why)
+    overview = await model_overview(gateway.desk.home, gateway.desk.project, os.environ)
+    names = [*overview.aliases, *(model.name for model in overview.usable)]
+    allowed = [name for name in dict.fromkeys((gateway.desk.settings.model, *names)) if _may_ask(gateway, key, name)]
+    listed = [
+        {"id": name, "object": "model", "type": "model", "created": 0, "owned_by": name.partition(":")[0]}
+        for name in allowed
+    ]
+    return json_response({"object": "list", "data": listed, "has_more": False})
+
+
+def _may_ask(gateway: Gateway, key: AccessKey, model: str) -> bool:
+    try:
+        gateway.access.check_model(key, model)
+    except RectoError:
+        return False
+    return True
+
+
+async def health(request: Request) -> Response:
+    """The process is there."""
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(request: Request) -> Response:
+    """The store can be read, and requests are taken."""
+    gateway: Gateway = request.app.state.gateway
+    if gateway.is_closing:
+        return JSONResponse({"status": "closing"}, 503)
+    try:
+        await gateway.store_thread.do(gateway.store.tree.newest_number)
+    except RectoError as why:
+        return JSONResponse({"status": why.message}, 503)
+    return JSONResponse({"status": "ready"})
+
+
+async def metrics(request: Request) -> Response:
+    gateway: Gateway = request.app.state.gateway
+    return PlainTextResponse(gateway.metrics.text(gateway.running), media_type="text/plain; version=0.0.4")
+
+
+async def not_found(request: Request, why: Exception) -> Response:
+    format = ANTHROPIC if "anthropic-version" in request.headers else OPENAI
+    return error_response(format, NotFound(f"There is nothing at {request.url.path[:200]}."))
+
+
+def build_app(gateway: Gateway) -> Starlette:
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+        yield
+        await gateway.close(PATIENCE_S)
+
+    routes = [
+        Route("/v1/chat/completions", chat_route(OPENAI), methods=["POST"]),
+        Route("/v1/messages", chat_route(ANTHROPIC), methods=["POST"]),
+        Route("/v1/embeddings", embeddings, methods=["POST"]),
+        Route("/v1/models", models),
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: not_found})
+    app.state.gateway = gateway
+    return app

@@ -1,0 +1,104 @@
+"""Gateway: what the endpoint serves from: a desk, its keys, and the replies that are on their way."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
+
+from recto.desk import AsyncDesk
+from recto.errors import Invalid, NotFound
+from recto.serve.access import Access, Limits
+from recto.serve.metrics import Metrics
+from recto.store.clients import AccessKey
+
+log = logging.getLogger(__name__)
+Mode = Literal["manage", "record", "passthrough"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Disconnect = Literal["finish", "stop"]
+OWN_NAMES = ("recto", "default")
+"""Names of models that leave the choice to the settings."""
+
+
+class ServeOptions(Struct, frozen=True):
+    mode: Mode = "manage"
+    needs_key: bool = True
+    fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By model, the models that answer where it fails; `*` for all others."""
+    on_disconnect: Disconnect = "finish"
+    """What becomes of a reply whose client has gone."""
+    limits: Limits = Limits()
+
+
+class Gateway:
+    def __init__(self, desk: AsyncDesk, options: ServeOptions) -> None:
+        self.desk, self.options = desk, options
+        self.engine, self.store, self.store_thread = desk.engine, desk.store, desk.engine.store_thread
+        self.access = Access(self.store, needs_key=options.needs_key)
+        self.metrics = Metrics()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self.is_closing = False
+
+    def lock(self, owner: str) -> asyncio.Lock:
+        """Finding and storing what a client said is one step for each owner."""
+        return self._locks.setdefault(owner, asyncio.Lock())
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Work that goes on when its client has gone."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    async def close(self, patience_s: float) -> None:
+        """Replies that are on their way are finished, as long as there is patience; then what came of them is kept."""
+        self.is_closing = True
+        if self._running:
+            await asyncio.wait(list(self._running), timeout=patience_s)
+        for task in list(self._running):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(list(self._running))
+
+    def model_name(self, asked: str) -> str:
+        """The model of a request; some clients must have a name, and mean whichever there is."""
+        return self.desk.settings.model if asked in OWN_NAMES else asked
+
+    def fallbacks(self, model: str) -> Sequence[str]:
+        return self.options.fallbacks.get(model) or self.options.fallbacks.get("*") or ()
+
+    def mode_of(self, key: AccessKey, asked: str | None) -> Mode:
+        """The call's own, the key's, the server's."""
+        mode = asked or key.mode or self.options.mode
+        if mode not in MODES:
+            raise Invalid(f"x-recto-mode must be one of {', '.join(MODES)}, not {mode[:40]!r}.", field="x-recto-mode")
+        return mode
+
+    async def conversation(self, owner: str, named: str) -> str | None:
+        """The owner's conversation of this id or name; None for a name that is new."""
+        return await self.store_thread.do(self.store.client_messages.named, owner, named)
+
+    async def create(self, owner: str, named: str | None, model: str) -> str:
+        def make() -> str:
+            with self.store.database.write():
+                made = self.store.tree.create(details={"model": model, "settings": dict(CHOSEN)})
+                self.store.client_messages.own(made.id, owner, named)
+            return made.id
+
+        return await self.store_thread.do(make)
+
+
+CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
+"""Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+
+
+def checked_name(name: str | None) -> str | None:
+    if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
+        raise NotFound("x-recto-conversation must be an id or a name of at most 200 characters.")
+    return name

@@ -1,0 +1,164 @@
+"""ManagedReply: one request in the mode `manage`: its messages are stored, the window is planned, the reply is kept.
+
+The reply goes into the store in a task of its own: it is kept whether or not the client waits for it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from msgspec.structs import replace
+
+from recto.chat.message import Message
+from recto.client_turn import ClientTurn, prepare_turn
+from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
+from recto.events import ContextCompacted, Replied
+from recto.providers.client import ClientRequest
+from recto.providers.model import Done, ReplyPart
+from recto.serve.gateway import Gateway
+from recto.serve.placement import place
+from recto.store.clients import AccessKey
+from recto.turn.context import CallOptions
+from recto.turn.exchange import Exchange, record_request
+from recto.turn.messages import AnswerAgain
+from recto.turn.steps import Step
+
+Heard = ReplyPart | BaseException
+
+
+class ManagedReply:
+    def __init__(self, gateway: Gateway, key: AccessKey, request: ClientRequest, conversation: str | None) -> None:
+        self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
+        self._engine, self._store = gateway.engine, gateway.store
+        self._heard: asyncio.Queue[Heard] = asyncio.Queue()
+        self._has_begun = False
+        self._left = [*gateway.fallbacks(request.model)]
+        self._options = CallOptions(
+            request.model,
+            parameters=request.parameters,
+            tools=request.tools,
+            system=request.system,
+            runs_tools=False,
+        )
+        self.compacted = False
+        self.message: Message | None = None
+
+    # -- before the reply
+
+    async def prepare(self) -> None:
+        """Stores what is new and records the request. What fails later loses none of it."""
+        if self._request.entries[-1].role == "assistant":
+            raise Invalid(
+                "messages must end with what is to be answered; `x-recto-mode: passthrough` passes on a beginning of "
+                "the reply.",
+                field="messages",
+            )
+        await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
+        at = (self._gateway, self._key.name, self._named, self._request.model)
+        self._placement = await place(*at, self._request.entries)
+        self._session = self._placement.session
+        self._options = replace(self._options, notes=self._placement.notes)
+        self.waiting = await self._prepared()
+
+    async def _prepared(self) -> ClientTurn:
+        async with self._session.turn_lock():
+            step = Step(prepare_turn(self._engine, self._session, AnswerAgain(), self._options))
+            async with aclosing(step.events()) as events:
+                async for event in events:
+                    self.compacted |= isinstance(event, ContextCompacted)
+        waiting = step.result
+        try:
+            cost = waiting.request.at_most_usd
+            await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key, cost or 0.0)
+        except SpendLimit as why:
+            await self._not_sent(waiting, why.message)
+            raise
+        return waiting
+
+    async def _not_sent(self, waiting: ClientTurn, why: str) -> None:
+        outcome: dict[str, Any] = {"finish": "error", "error": why, "not_sent": True, "cost_usd": 0.0}
+        await self._gateway.store_thread.do(self._store.records.outcome, waiting.request.id, **outcome)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What was done, for whoever wants to know."""
+        window, block = self.waiting.turn.window, self.waiting.turn.loaded.view.compaction
+        characters = sum(len(str(getattr(b, "text", ""))) for entry in self._request.entries for b in entry.blocks)
+        sent = max(1, len(self.waiting.request.body))
+        return {
+            "x-recto-conversation": self._session.conversation,
+            "x-recto-request": self.waiting.request.id,
+            "x-recto-model": self.waiting.model.name,
+            "x-recto-mode": "manage",
+            "x-recto-tokens": str(window.total),
+            "x-recto-tokens-before": str(max(window.total, window.total * characters // sent)),
+            "x-recto-compacted": "true" if self.compacted else "false",
+            "x-recto-archived": str(block.messages_archived if block else 0),
+        }
+
+    # -- the reply
+
+    def begin(self) -> "asyncio.Task[None]":
+        return self._gateway.begin(self._run())
+
+    async def parts(self) -> AsyncGenerator[ReplyPart, None]:
+        """The parts of the reply, of which the last is Done. Raises what the reply ended with."""
+        while True:
+            heard = await self._heard.get()
+            if isinstance(heard, BaseException):
+                raise heard
+            yield heard
+            if isinstance(heard, Done):
+                return
+
+    def _hear(self, part: ReplyPart) -> None:
+        self._has_begun = True
+        self._heard.put_nowait(part)
+
+    async def _run(self) -> None:
+        try:
+            exchange = await self._exchanged()
+        except BaseException as why:
+            told = ProviderError("The reply was stopped.") if isinstance(why, asyncio.CancelledError) else why
+            self._heard.put_nowait(told)
+            if not isinstance(why, Exception):
+                raise
+            return
+        assert self.message is not None
+        self._engine.after_reply(exchange.prepared, exchange.turn, is_last=not exchange.calls)
+        self._heard.put_nowait(Done(exchange.finish, self.message.usage))
+
+    async def _exchanged(self) -> Exchange:
+        while True:
+            waiting = self.waiting
+            at = (waiting.prepared, waiting.turn, waiting.request, waiting.approvals)
+            exchange = Exchange(*at, self._engine.use_tracker, self._engine.streams, listener=self._hear)
+            try:
+                async with aclosing(exchange.run()) as events:
+                    async for event in events:
+                        if isinstance(event, Replied):
+                            self.message = event.message
+                            await self._placement.keep_reply(event.message)
+                return exchange
+            except Overflow as why:
+                if self._has_begun:
+                    raise
+                await self._shrink(why)
+            except ProviderError:
+                if self._has_begun or not self._left:
+                    raise
+                self._options = replace(self._options, model=self._left.pop(0))
+                self.waiting = await self._prepared()
+
+    async def _shrink(self, why: Overflow) -> None:
+        """The provider counts more than we do: a smaller window."""
+        prepared = self.waiting.prepared
+        prepared.shrink(why)
+        planning = Step(self._engine.plan_request(self._session, prepared, can_ask=False))
+        async with aclosing(planning.events()) as events:
+            async for event in events:
+                self.compacted |= isinstance(event, ContextCompacted)
+        turn, at = planning.result, (self._store, self._engine.store_thread, self._session)
+        request = await record_request(*at, turn, prepared.message)
+        self.waiting = ClientTurn(prepared, turn, request, self.waiting.approvals, self._session.head or "")

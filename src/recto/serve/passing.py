@@ -1,0 +1,174 @@
+"""Requests in the modes `record` and `passthrough`: the client's bytes go to the provider, the provider's come back.
+
+Where the provider speaks another format, or runs in this process, the request and the reply are translated.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.errors import Invalid, ProviderError, RectoError
+from recto.providers.client import ClientRequest
+from recto.providers.client_formats import ClientFormat
+from recto.providers.forwarding import forwarded, remote_of, rendered, with_model
+from recto.providers.model import Done, Model, Provider, ReplyPart
+from recto.providers.remote import RemoteProvider
+from recto.serve.gateway import Gateway
+from recto.serve.recording import HeardReply, Recording, begin_recording
+from recto.store.clients import AccessKey
+from recto.window.request import Entry
+from recto.wire import Json, loads
+
+
+class PassedHead(Struct, frozen=True):
+    """How an answer begins."""
+
+    status: int
+    media_type: str
+
+
+class PassedRequest:
+    """A client's request on its way to a provider."""
+
+    def __init__(
+        self, gateway: Gateway, key: AccessKey, format: ClientFormat, body: bytes, *, records: bool, named: str | None
+    ) -> None:
+        self._gateway, self._key, self._format, self._named = gateway, key, format, named
+        self._records, self._body = records, body
+        self._out: asyncio.Queue[Any] = asyncio.Queue()
+        self._recording: Recording | None = None
+        self.data = _read(body)
+        self.name = gateway.model_name(str(self.data["model"]))
+        gateway.access.check_model(key, self.name)
+
+    @property
+    def is_stream(self) -> bool:
+        return self.data.get("stream") is True
+
+    @property
+    def headers(self) -> dict[str, str]:
+        recorded = self._recording
+        told = {"x-recto-mode": "record" if self._records else "passthrough", "x-recto-model": self._model.name}
+        if recorded is None:
+            return told
+        home = recorded.placement.session.conversation
+        return told | {"x-recto-conversation": home, "x-recto-request": recorded.request}
+
+    async def prepare(self) -> None:
+        await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
+        builder = self._gateway.engine.builder
+        self._provider: Provider = builder.provider(self.name)
+        self._model: Model = await builder.model(self.name)
+        remote = remote_of(self._provider)
+        self.remote: RemoteProvider | None = remote if self._provider.format.name == self._format.name else None
+        self.asked: ClientRequest | None = None
+        if self.remote is not None:
+            self._body = with_model(self._body, self._model.id)
+        else:
+            self.asked = self._format.read_request(self._body, pass_on=True)
+            kept = self._provider.format.name == self._format.name
+            parameters = self.asked.parameters if kept else replace(self.asked.parameters, extra={})
+            asked = replace(self.asked, parameters=parameters)
+            self._body = rendered(asked, self._provider.format, self._provider.name, self._model.id)
+        if self._records:
+            at = (self._gateway, self._key.name, self._named, self._entries())
+            self._recording = await begin_recording(*at, self._model, self._provider.format.name, self._body)
+
+    def _entries(self) -> list[Entry]:
+        """Instructions stand outside of a conversation, and results of one round together."""
+        said: list[Entry] = []
+        for group in self._format.read_messages(self.data.get("messages") or ()):
+            for entry in group:
+                if entry.role == "tool" and said and said[-1].role == "tool":
+                    said[-1] = Entry("tool", said[-1].blocks + entry.blocks)
+                elif entry.role != "system" and entry.blocks:
+                    said.append(entry)
+        if not said:
+            raise Invalid("messages must have at least one message.", field="messages")
+        return said
+
+    # -- as it is
+
+    def begin_raw(self) -> "asyncio.Task[None]":
+        return self._gateway.begin(self._run_raw())
+
+    async def _run_raw(self) -> None:
+        assert self.remote is not None
+        heard = HeardReply(self._format.reader(), is_stream=self.is_stream)
+        error: str | None = None
+        try:
+            async with forwarded(self.remote, self.remote.url, self._body) as response:
+                media_type = response.headers.get("content-type", "application/json")
+                self._out.put_nowait(PassedHead(response.status_code, media_type))
+                async for chunk in response.aiter_bytes():
+                    if response.is_success:
+                        heard.add(chunk)
+                    self._out.put_nowait(chunk)
+                if response.is_success:
+                    heard.end()
+                else:
+                    error = f"{self._model.provider} answered with status {response.status_code}"
+        except RectoError as why:
+            error = why.message
+            self._out.put_nowait(why)
+        finally:
+            if self._recording:
+                await asyncio.shield(self._recording.end(heard.parts, error))
+            self._out.put_nowait(None)
+
+    async def head(self) -> PassedHead:
+        """How the answer begins. Raises where there is none."""
+        first = await self._out.get()
+        if isinstance(first, PassedHead):
+            return first
+        raise first if isinstance(first, BaseException) else ProviderError("The provider gave no answer.")
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        while isinstance(chunk := await self._out.get(), bytes):
+            yield chunk
+
+    # -- translated
+
+    def begin(self) -> "asyncio.Task[None]":
+        return self._gateway.begin(self._run())
+
+    async def _run(self) -> None:
+        heard: list[ReplyPart] = []
+        error: str | None = None
+        try:
+            async with aclosing(self._provider.stream(self._body, "reply")) as parts:
+                async for part in parts:
+                    heard.append(part)
+                    if not isinstance(part, Done):
+                        self._out.put_nowait(part)
+        except Exception as why:
+            error = why.message if isinstance(why, RectoError) else repr(why)
+            self._out.put_nowait(why)
+        finally:
+            if self._recording:
+                await asyncio.shield(self._recording.end(heard, error))
+        if heard and isinstance(heard[-1], Done):
+            self._out.put_nowait(heard[-1])
+
+    async def parts(self) -> AsyncGenerator[ReplyPart, None]:
+        while True:
+            part = await self._out.get()
+            if isinstance(part, BaseException):
+                raise part
+            yield part
+            if isinstance(part, Done):
+                return
+
+
+def _read(body: bytes) -> dict[str, Json]:
+    try:
+        data = loads(body)
+    except (ValueError, RecursionError) as why:
+        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
+    if not isinstance(data, dict) or not isinstance(data.get("model"), str):
+        raise Invalid("model is missing.", field="model")
+    return data

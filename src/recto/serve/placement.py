@@ -1,0 +1,62 @@
+"""Placement: where a client's messages stand in the store: the conversation is found or made, what is new is added."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from recto.chat.chain import ChainLink, chained, print_of
+from recto.chat.message import Message
+from recto.client_turn import ExtendedPath, extend_path
+from recto.serve.conversation_finder import FoundConversation, find_conversation_of
+from recto.serve.gateway import CHOSEN, Gateway
+from recto.store.clients import KnownMessage
+from recto.store.store import Store
+from recto.turn.session import ChatSession
+from recto.window.request import Entry
+
+
+class Placement(Struct):
+    """A client's messages, stored. `chain` is the hash of all of them."""
+
+    gateway: Gateway
+    owner: str
+    session: ChatSession
+    notes: tuple[str, ...]
+    chain: bytes
+
+    async def keep_reply(self, message: Message) -> None:
+        """By its print a reply is known again when the client sends it back."""
+        link = ChainLink(message.role, print_of(message.role, message.blocks))
+        known = KnownMessage(message.id, link.print, chained([link], self.chain)[0])
+        await self.gateway.store_thread.do(self.gateway.store.client_messages.add, self.owner, [known])
+
+
+async def place(gateway: Gateway, owner: str, named: str | None, model: str, given: Sequence[Entry]) -> Placement:
+    """`named`: the conversation that the client means, by its id or by a name of the client's own."""
+    do, store = gateway.store_thread.do, gateway.store
+    async with gateway.lock(owner):
+        if named is not None:
+            found = FoundConversation(await gateway.conversation(owner, named))
+        else:
+            found = await do(find_conversation_of, store, owner, given)
+        home = found.conversation or await gateway.create(owner, named, model)
+        head = (await do(store.tree.conversation, home)).head
+        session = ChatSession(home, head, chosen=CHOSEN)
+        extended = await extend_path(gateway.engine, session, given, at=found.at, goes_back=True)
+        chain = await do(_note, store, owner, session, extended, given)
+    return Placement(gateway, owner, session, extended.notes, chain)
+
+
+def _note(store: Store, owner: str, session: ChatSession, extended: ExtendedPath, given: Sequence[Entry]) -> bytes:
+    """Writes down the prints of new messages; gives the chain up to the last of all."""
+    tree, known = store.tree, store.client_messages
+    new = given[len(given) - extended.stored :]
+    before = tree.message(extended.messages[0]).parent if extended.messages else session.head
+    while before and (message := tree.message(before)).compaction:
+        before = message.parent
+    chain = (known.chain(before) if before else None) or b""
+    links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in new]
+    chains = chained(links, chain)
+    rows = zip(extended.messages, links, chains, strict=True)
+    known.add(owner, [KnownMessage(id, link.print, each) for id, link, each in rows])
+    return chains[-1] if chains else chain

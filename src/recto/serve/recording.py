@@ -1,0 +1,117 @@
+"""Recording: a request that is passed on as it is, stored with its exact bytes, and with the reply once it is there."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recto.chat.message import Message, MessageBuilder, Status, now
+from recto.chat.priority import priority_of
+from recto.ids import new_id
+from recto.providers.forwarding import body_pieces
+from recto.providers.http import BAD_DATA, ReplyReader, ReportedError
+from recto.providers.model import Attempt, Done, Model, ReplyPart
+from recto.providers.sse import EventReader
+from recto.serve.gateway import Gateway
+from recto.serve.placement import Placement, place
+from recto.turn.incoming_message import delta_of
+from recto.turn.spending import priced
+from recto.window.request import Entry, Request
+from recto.wire import loads
+
+log = logging.getLogger(__name__)
+
+
+class HeardReply:
+    """What a provider's bytes say, read beside passing them on. What cannot be read is passed on all the same."""
+
+    def __init__(self, reader: ReplyReader, *, is_stream: bool) -> None:
+        self.parts: list[ReplyPart] = []
+        self._reader, self._is_stream = reader, is_stream
+        self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
+
+    def add(self, chunk: bytes) -> None:
+        if not self._is_stream:
+            self._whole += chunk
+        elif not self._is_lost:
+            self._read(lambda: [part for event in self._events.feed(chunk) for part in self._reader.read(event)])
+
+    def end(self) -> None:
+        if not self._is_stream:
+            self._read(lambda: self._reader.whole(loads(bytes(self._whole))))
+        elif not any(isinstance(part, Done) for part in self.parts) and not self._is_lost:
+            self._read(self._reader.end)
+
+    def _read(self, read: Any) -> None:
+        try:
+            self.parts += read()
+        except (*BAD_DATA, ReportedError):
+            log.warning("a reply that was passed on could not be read", exc_info=True)
+            self._is_lost = True
+
+    @property
+    def done(self) -> Done | None:
+        return next((part for part in reversed(self.parts) if isinstance(part, Done)), None)
+
+
+class Recording(Struct):
+    gateway: Gateway
+    placement: Placement
+    model: Model
+    request: str
+    head: str
+
+    async def end(self, parts: Sequence[ReplyPart], error: str | None = None) -> None:
+        """Stores what came of the reply: all of it, its beginning, or why there is none."""
+        builder, done = MessageBuilder(), next((part for part in parts if isinstance(part, Done)), None)
+        for part in parts:
+            if not isinstance(part, Done | Attempt):
+                builder.add(delta_of(part))
+        outcome: dict[str, Any] = {"finish": done.finish if done else "error"} | ({"error": error} if error else {})
+        usage = priced(self.model, done.usage) if done and done.usage else None
+        status: Status = "done" if done else "error" if error else "stopped"
+        message = Message(
+            new_id(),
+            "assistant",
+            builder.blocks,
+            parent=self.head,
+            status=status,
+            error=error,
+            provider=self.model.provider,
+            model=self.model.name,
+            request=self.request,
+            usage=usage,
+        )
+        message = replace(message, priority=priority_of(message))
+        outcome |= {"cost_usd": usage.cost_usd if usage else 0.0}
+        await self.gateway.store_thread.do(self._write, message, outcome)
+        if message.blocks:
+            await self.placement.keep_reply(message)
+        self.gateway.engine.archive.wake()
+
+    def _write(self, message: Message, outcome: dict[str, Any]) -> None:
+        with self.gateway.store.database.write():
+            if message.blocks:
+                self.gateway.store.tree.append(self.placement.session.conversation, message)
+            self.gateway.store.records.outcome(self.request, **outcome)
+
+
+async def begin_recording(
+    gateway: Gateway, owner: str, named: str | None, entries: Sequence[Entry], model: Model, format: str, body: bytes
+) -> Recording:
+    """Stores the messages of a request and its bytes, before it leaves. `format` is the name of theirs."""
+    placement = await place(gateway, owner, named, model.name, entries)
+    head, home = placement.session.head, placement.session.conversation
+    assert head is not None
+    pieces = body_pieces(body)
+    request = Request(new_id(), home, "reply", model.name, format, {}, pieces, message=head, created=now())
+
+    def save() -> None:
+        with gateway.store.database.write():
+            latest = gateway.store.records.latest(request.conversation)
+            gateway.store.records.save(request, latest)
+
+    await gateway.store_thread.do(save)
+    return Recording(gateway, placement, model, request.id, head)

@@ -1,0 +1,86 @@
+"""Runs the endpoint: binds, serves until it is told to end, and finishes the replies that are on their way."""
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+from types import FrameType
+
+import uvicorn
+from starlette.applications import Starlette
+
+from recto.desk import AsyncDesk
+from recto.errors import Invalid
+from recto.serve.app import PATIENCE_S, build_app
+from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.mcp_server import mcp_server, mcp_tools, serve_stdio
+
+log = logging.getLogger(__name__)
+KEEP_ALIVE_S = 75
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Invalid where the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as why:
+        bound.close()
+        raise Invalid(f"cannot listen at {host}:{port}: {why.strerror or why}") from why
+    bound.listen(2048)
+    return bound
+
+
+class OrderlyServer(uvicorn.Server):
+    """Ends in order at the first signal; uvicorn's own server then raises the signal again, as if it had failed."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+async def serve(app: Starlette, bound: socket.socket) -> None:
+    """Until SIGINT or SIGTERM."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=int(PATIENCE_S),
+        lifespan="on",
+        ws="none",
+    )
+    await OrderlyServer(config).serve(sockets=[bound])
+
+
+def run_server(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+    asyncio.run(_serve(desk, options, bound))
+
+
+async def _serve(desk: AsyncDesk, options: ServeOptions, bound: socket.socket) -> None:
+    async with desk:
+        await serve(build_app(Gateway(desk, options)), bound)
+
+
+def run_mcp_server(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
+    """Over standard input and output, or at an address."""
+    asyncio.run(_serve_mcp(desk, allow_write=allow_write, bound=bound))
+
+
+async def _serve_mcp(desk: AsyncDesk, *, allow_write: bool, bound: socket.socket | None) -> None:
+    if bound is None:
+        await serve_stdio(desk, allow_write=allow_write)
+        return
+    async with desk:
+        await serve(mcp_server(mcp_tools(desk, allow_write=allow_write)).streamable_http_app(), bound)

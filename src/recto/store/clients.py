@@ -1,0 +1,197 @@
+"""AccessKeys: who may use the endpoint. ClientMessages: whose conversations there are, and by what their messages are
+known again when a client sends them back. Every look-up is by owner: nobody finds what is another's."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Connection, delete, func, insert, select
+
+from recto import wire
+from recto.chat.chain import Print
+from recto.chat.message import now
+from recto.errors import Invalid, NotFound
+from recto.store.database import Database
+from recto.store.rows import conversation_row, message_row
+from recto.store.schema import (
+    access_keys,
+    client_conversations,
+    client_messages,
+    conversations,
+    messages,
+    requests,
+)
+
+PREFIX = "recto-"
+KEY_BYTES = 32
+MOST_CANDIDATES = 20
+
+
+class AccessKey(Struct, frozen=True):
+    """What a key allows. The key itself is not here: only its hash is stored."""
+
+    name: str
+    created: str
+    models: tuple[str, ...] = ()
+    """Models that may be asked, by name or with `*` at the end; all where it is empty."""
+    spend_day: float | None = None
+    """US dollars of one day."""
+    requests_per_minute: int | None = None
+    mode: str = ""
+    """How its requests are handled; empty leaves that to the server."""
+
+
+class AccessKeys:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, **limits: Any) -> tuple[AccessKey, str]:
+        """A new key, and its text, which is not stored."""
+        if not name.strip() or len(name) > 100:
+            raise Invalid("a key needs a name of at most 100 characters", name=name)
+        key, secret = AccessKey(name.strip(), now(), **limits), PREFIX + secrets.token_urlsafe(KEY_BYTES)
+        details = {each: value for each, value in wire.without_defaults(key).items() if each not in ("name", "created")}
+        with self._database.write() as connection:
+            if connection.execute(select(access_keys.c.n).where(access_keys.c.name == key.name)).first():
+                raise Invalid(f"there is a key {key.name} already; remove it first, or take another name", name=name)
+            values = {"name": key.name, "sha256": _hash(secret), "created": key.created, "details": wire.dumps(details)}
+            connection.execute(insert(access_keys).values(**values))
+        return key, secret
+
+    def all(self) -> list[AccessKey]:
+        with self._database.read() as connection:
+            return [_key(row) for row in connection.execute(select(access_keys).order_by(access_keys.c.n))]
+
+    def find(self, secret: str) -> AccessKey | None:
+        """The key with this text. Looked up by its hash, so that the time it takes says nothing about other keys."""
+        query = select(access_keys).where(access_keys.c.sha256 == _hash(secret))
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return _key(row) if row else None
+
+    def remove(self, name: str) -> AccessKey:
+        """Its conversations stay."""
+        with self._database.write() as connection:
+            row = connection.execute(select(access_keys).where(access_keys.c.name == name)).first()
+            if row is None:
+                raise NotFound(f"there is no key {name}; `recto serve keys list` shows those there are", name=name)
+            connection.execute(delete(access_keys).where(access_keys.c.n == row.n))
+        return _key(row)
+
+
+def _hash(secret: str) -> bytes:
+    # a key has 256 random bits: there is nothing to guess that a slow hash would protect
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _key(row: Any) -> AccessKey:
+    details: dict[str, Any] = wire.loads(row.details)
+    return AccessKey(row.name, row.created, **details | {"models": tuple(details.get("models", ()))})
+
+
+class KnownMessage(Struct, frozen=True):
+    """A message with the prints by which it is known again."""
+
+    id: str
+    print: Print
+    chain: Print
+
+
+class OwnedMessage(Struct, frozen=True):
+    id: str
+    conversation: str
+
+
+class ClientMessages:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def own(self, conversation: str, owner: str, name: str | None = None) -> None:
+        """A new conversation belongs to this owner."""
+        with self._database.write() as connection:
+            home = conversation_row(connection, conversation).n
+            connection.execute(insert(client_conversations).values(conversation=home, owner=owner, name=name))
+
+    def named(self, owner: str, name: str) -> str | None:
+        """The owner's conversation of this id, or of the name that its client gave it."""
+        joined = select(conversations.c.id).join(
+            client_conversations, client_conversations.c.conversation == conversations.c.n
+        )
+        own = client_conversations.c.owner == owner
+        with self._database.read() as connection:
+            found = connection.execute(joined.where(own, conversations.c.id == name)).scalar()
+            return found or connection.execute(joined.where(own, client_conversations.c.name == name)).scalar()
+
+    def owner(self, conversation: str) -> str | None:
+        """None for a conversation of no client."""
+        query = select(client_conversations.c.owner).join(
+            conversations, client_conversations.c.conversation == conversations.c.n
+        )
+        with self._database.read() as connection:
+            return connection.execute(query.where(conversations.c.id == conversation)).scalar()
+
+    def add(self, owner: str, known: Sequence[KnownMessage]) -> None:
+        with self._database.write() as connection:
+            for each in known:
+                number = message_row(connection, each.id).n
+                values = {"owner": owner, "print": each.print, "chain": each.chain}
+                connection.execute(insert(client_messages).values(message=number, **values))
+
+    def chain(self, message: str) -> Print | None:
+        """The hash of everything up to a message."""
+        query = select(client_messages.c.chain).join(messages, messages.c.n == client_messages.c.message)
+        with self._database.read() as connection:
+            return connection.execute(query.where(messages.c.id == message)).scalar()
+
+    def by_chain(self, owner: str, chain: Print) -> list[OwnedMessage]:
+        """Messages with everything before them, the newest first."""
+        return self._found(owner, client_messages.c.chain == chain)
+
+    def by_print(self, owner: str, print: Print) -> list[OwnedMessage]:
+        return self._found(owner, client_messages.c.print == print)
+
+    def _found(self, owner: str, same: Any) -> list[OwnedMessage]:
+        query = (
+            select(messages.c.id, conversations.c.id.label("home"))
+            .join(client_messages, messages.c.n == client_messages.c.message)
+            .join(conversations, conversations.c.n == messages.c.conversation)
+            .where(client_messages.c.owner == owner, same, conversations.c.deleted.is_(None))
+            .order_by(messages.c.n.desc())
+            .limit(MOST_CANDIDATES)
+        )
+        with self._database.read() as connection:
+            return [OwnedMessage(row.id, row.home) for row in connection.execute(query)]
+
+    def is_answered(self, message: str) -> bool:
+        """Whether a reply follows a message, at once or after a compaction."""
+        with self._database.read() as connection:
+            return _has_reply(connection, message_row(connection, message).n)
+
+    def spent(self, owner: str, since: str) -> float:
+        """US dollars of the owner's requests since a time, those that are on their way by their bound."""
+        cost = func.sum(func.coalesce(requests.c.cost, requests.c.cost_bound, 0.0))
+        query = select(cost).join(client_conversations, client_conversations.c.conversation == requests.c.conversation)
+        with self._database.read() as connection:
+            found = connection.execute(query.where(client_conversations.c.owner == owner, requests.c.created >= since))
+            return float(found.scalar() or 0.0)
+
+    def conversations_of(self, owner: str, *, limit: int) -> list[str]:
+        """Ids, the latest first."""
+        query = (
+            select(conversations.c.id)
+            .join(client_conversations, client_conversations.c.conversation == conversations.c.n)
+            .where(client_conversations.c.owner == owner, conversations.c.deleted.is_(None))
+            .order_by(conversations.c.updated.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(query).scalars())
+
+
+def _has_reply(connection: Connection, number: int) -> bool:
+    below = list(connection.execute(select(messages.c.n, messages.c.role).where(messages.c.parent == number)))
+    if any(row.role == "assistant" for row in below):
+        return True
+    return any(_has_reply(connection, row.n) for row in below if row.role == "system")

@@ -1,0 +1,222 @@
+"""The mode `manage`: a client's messages are stored once, the planned window is sent, the reply comes back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.conftest import Script
+from tests.serve.conftest import Start, assistant, events_of, text_of, user
+
+from recto.serve.access import Limits
+
+Json = Any
+Sent = Callable[[], list[Json]]
+SYSTEM = {"role": "system", "content": "You are a shipwright."}
+TOOL = {
+    "type": "function",
+    "function": {"name": "read", "description": "Reads.", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def test_a_chat_goes_on_in_one_conversation(endpoint: Start, script: Script, sent: Sent) -> None:
+    server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}))
+    first = server.chat(SYSTEM, user("How long is she?"))
+    assert (first.status_code, text_of(first)) == (200, "7 metres.")
+    second = server.chat(SYSTEM, user("How long is she?"), assistant("7 metres."), user("How wide?"))
+    assert text_of(second) == "2 metres."
+    home = second.headers["x-recto-conversation"]
+    assert home == first.headers["x-recto-conversation"]
+    assert server.said(home) == ["How long is she?", "7 metres.", "How wide?", "2 metres."]
+    assert sent()[1]["messages"] == [SYSTEM, user("How long is she?"), assistant("7 metres."), user("How wide?")]
+
+
+def test_the_request_can_be_shown_and_verified_later(endpoint: Start, script: Script, sent: Sent) -> None:
+    server = endpoint(script({"text": "7 metres."}))
+    response = server.chat(user("How long is she?"), seed=7, logit_bias={"1": 2})
+    assert response.status_code == 200, response.text
+    request = response.headers["x-recto-request"]
+    assert server.run(server.desk.verify([request])) == [(request, None)]
+    assert (sent()[0]["seed"], sent()[0]["logit_bias"]) == (7, {"1": 2})
+    assert int(response.headers["x-recto-tokens"]) > 5
+    assert (response.headers["x-recto-compacted"], response.headers["x-recto-archived"]) == ("false", "0")
+
+
+def test_a_stream_brings_the_same_words(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres long."}))
+    response = server.chat(user("How long?"), stream=True, stream_options={"include_usage": True})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    events = events_of(response)
+    told = "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
+    assert told == "7 metres long."
+    assert events[-1]["usage"]["completion_tokens"] > 0
+    assert response.text.endswith("data: [DONE]\n\n")
+    assert server.said(response.headers["x-recto-conversation"])[-1] == "7 metres long."
+
+
+def test_tool_calls_go_back_to_the_client_and_their_results_go_on(endpoint: Start, script: Script, sent: Sent) -> None:
+    call = {"name": "read", "arguments": {"n": 1}, "id": "c1"}
+    server = endpoint(script({"tool_calls": [call]}, {"text": "All is well."}))
+    first = server.chat(user("Read it."), tools=[TOOL])
+    message = first.json()["choices"][0]["message"]
+    assert message["tool_calls"][0]["id"] == "c1"
+    assert first.json()["choices"][0]["finish_reason"] == "tool_calls"
+    result = {"role": "tool", "tool_call_id": "c1", "content": "dry"}
+    second = server.chat(user("Read it."), message, result, tools=[TOOL])
+    assert text_of(second) == "All is well."
+    assert second.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
+    assert sent()[1]["messages"][-1] == result
+    assert [tool["function"]["name"] for tool in sent()[1]["tools"]] == ["read"]
+
+
+def test_a_client_of_anthropics_api_is_served(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}))
+    body: Json = {"model": server.model, "max_tokens": 100, "system": "You are a shipwright."}
+    first = server.client.post("/v1/messages", json={**body, "messages": [user("How long?")]})
+    assert first.json()["content"] == [{"type": "text", "text": "7 metres."}]
+    messages = [user("How long?"), assistant("7 metres."), user("How wide?")]
+    second = server.client.post("/v1/messages", json={**body, "stream": True, "messages": messages})
+    kinds = [event["type"] for event in events_of(second)]
+    assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
+    assert second.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
+
+
+def test_a_conversation_ten_times_as_long_as_the_window_goes_on(endpoint: Start, script: Script, sent: Sent) -> None:
+    summary = {"text": "They talked about planks and what each costs in euros.", "when": "summary"}
+    server = endpoint(script({"text": "Noted, that plank is in the list now."}, summary, limit=1500))
+    history: list[Json] = []
+    compacted, homes = 0, set()
+    for number in range(60):
+        history.append(user(f"Plank {number} of the hull costs {number * 7} euros, we decided. " * 20))
+        response = server.chat(*history)
+        assert response.status_code == 200, response.text
+        compacted += response.headers["x-recto-compacted"] == "true"
+        homes.add(response.headers["x-recto-conversation"])
+        history.append(assistant(text_of(response)))
+    assert len(homes) == 1
+    assert compacted > 3
+    assert int(response.headers["x-recto-tokens-before"]) > 10 * 1500
+    assert int(response.headers["x-recto-tokens"]) < 1500
+    assert len(server.said(homes.pop())) == 120
+    assert all(problem is None for _, problem in server.run(server.desk.verify()))
+
+
+def test_a_request_that_fails_keeps_the_message_and_is_retried(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"error": "unreachable"}, {"text": "7 metres."}))
+    first = server.chat(user("How long?"))
+    assert first.status_code == 503
+    assert first.json()["error"]["type"] == "server_error"
+    second = server.chat(user("How long?"))
+    assert server.said(second.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
+    assert len(server.run(server.desk.conversations())) == 1
+
+
+def test_the_same_question_again_is_a_new_conversation(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres."}))
+    homes = {server.chat(user("How long?")).headers["x-recto-conversation"] for _ in range(2)}
+    assert len(homes) == 2
+
+
+def test_another_reply_to_the_same_list_is_a_branch(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}, {"text": "3 metres."}))
+    server.chat(user("How long?"))
+    again = [server.chat(user("How long?"), assistant("7 metres."), user("How wide?")) for _ in range(2)]
+    home = again[1].headers["x-recto-conversation"]
+    assert home == again[0].headers["x-recto-conversation"]
+    assert server.said(home) == ["How long?", "7 metres.", "How wide?", "3 metres."]
+    talk = server.run(server.desk.conversation(home))
+    assert len(server.run(talk.branches())) == 2
+
+
+def test_an_edit_is_a_branch_and_a_rewording_is_not(endpoint: Start, script: Script, sent: Sent) -> None:
+    server = endpoint(script({"text": "She is 7 metres long; I measured her myself."}, {"text": "2 metres."}))
+    reply = assistant("She is 7 metres long; I measured her myself.")
+    first = server.chat(user("How long? It is 9:00."))
+    reworded = server.chat(user("How long? It is 9:05."), reply, user("How wide?"))
+    assert reworded.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
+    assert sent()[1]["messages"][0]["content"] == "How long? It is 9:00."
+    record = server.run(server.desk.record(reworded.headers["x-recto-request"]))
+    assert any("“0” → “5”" in note for note in record.account.notes)
+    edited = server.chat(user("How long? It is 9:00."), reply, user("How deep?"))
+    assert edited.headers["x-recto-conversation"] == first.headers["x-recto-conversation"]
+    assert server.said(edited.headers["x-recto-conversation"])[2] == "How deep?"
+
+
+def test_a_client_that_cuts_its_history_gets_all_of_it_sent(endpoint: Start, script: Script, sent: Sent) -> None:
+    server = endpoint(script({"text": "7 metres."}, {"text": "2 metres."}, {"text": "She draws 1 metre."}))
+    server.chat(user("How long?"))
+    server.chat(user("How long?"), assistant("7 metres."), user("How wide?"))
+    cut = server.chat(user("How wide?"), assistant("2 metres."), user("How deep?"))
+    assert server.said(cut.headers["x-recto-conversation"])[:2] == ["How long?", "7 metres."]
+    assert len(sent()[2]["messages"]) == 5
+    record = server.run(server.desk.record(cut.headers["x-recto-request"]))
+    assert any("no longer sends 2 earlier messages" in note for note in record.account.notes)
+
+
+def test_a_client_may_name_its_conversation(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Yes."}))
+    named = {"x-recto-conversation": "my-own-name"}
+    first = server.chat(user("One?"), headers=named)
+    second = server.chat(user("One?"), assistant("Yes."), user("Two?"), headers=named)
+    assert first.headers["x-recto-conversation"] == second.headers["x-recto-conversation"]
+    by_id = {"x-recto-conversation": first.headers["x-recto-conversation"]}
+    third = server.chat(user("One?"), assistant("Yes."), user("Two?"), assistant("Yes."), user("3?"), headers=by_id)
+    assert server.said(third.headers["x-recto-conversation"])[-2:] == ["3?", "Yes."]
+
+
+def test_a_history_from_elsewhere_is_stored_whole(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Yes."}))
+    response = server.chat(user("One?"), assistant("From another model."), user("Two?"))
+    assert server.said(response.headers["x-recto-conversation"]) == ["One?", "From another model.", "Two?", "Yes."]
+
+
+def test_a_model_that_fails_is_replaced_by_its_fallback(endpoint: Start, script: Script) -> None:
+    other = script({"text": "From the other one."})
+    broken = script({"error": "unreachable"})
+    server = endpoint(broken, fallbacks={broken: (other,)})
+    response = server.chat(user("Who are you?"))
+    assert text_of(response) == "From the other one."
+    assert server.said(response.headers["x-recto-conversation"]) == ["Who are you?", "From the other one."]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "not JSON"),
+        (b'{"model":"x:y"}', 400, "messages must have at least one message"),
+        (b'{"model":"x:y","messages":[{"role":"user","content":"hi"}],"n":2}', 400, "n is not supported here"),
+        (b'{"model":"nobody:x","messages":[{"role":"user","content":"hi"}]}', 404, "There is no provider nobody"),
+        (
+            b'{"model":"x:y","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"I"}]}',
+            400,
+            "must end with what is to be answered",
+        ),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_the_clients_format(
+    endpoint: Start, script: Script, body: bytes, status: int, said: str
+) -> None:
+    server = endpoint(script({"text": "Yes."}))
+    response = server.client.post("/v1/chat/completions", content=body)
+    assert response.status_code == status
+    assert said in response.json()["error"]["message"]
+    other = server.client.post("/v1/messages", content=body.replace(b'"model"', b'"max_tokens":9,"model"'))
+    assert other.json()["type"] == "error"
+
+
+def test_a_body_that_is_too_large_is_refused(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Yes."}), limits=Limits(body_bytes=1000))
+    response = server.chat(user("x" * 2000))
+    assert response.status_code == 413
+    assert "larger than the 1,000 bytes" in response.json()["error"]["message"]
+
+
+def test_health_readiness_models_and_metrics_are_told(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Yes."}))
+    server.chat(user("One?"))
+    assert server.client.get("/health").json() == {"status": "ok"}
+    assert server.client.get("/ready").json() == {"status": "ready"}
+    listed = server.client.get("/v1/models").json()["data"]
+    assert server.model in [model["id"] for model in listed]
+    told = server.client.get("/metrics").text
+    assert 'recto_requests_total{route="/v1/chat/completions",mode="manage",status="200"} 1' in told
+    assert server.client.get("/nothing").status_code == 404

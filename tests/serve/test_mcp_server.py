@@ -1,0 +1,112 @@
+"""`recto mcp`, with the SDK's own client: over standard input and output, and over HTTP."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.conftest import Open, Script
+
+from mcp import Client
+
+pytestmark = pytest.mark.untraced
+Use = Callable[[Client], Coroutine[Any, Any, None]]
+READING = {"search_conversations", "list_conversations", "read_conversation", "recall", "recall_facts"}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Boat.md").write_text("# Boat\n\nThe keel of the boat is of oak.\n")
+    return folder
+
+
+@pytest.fixture
+def talked(desk: Open, script: Script) -> None:
+    opened = desk(script({"text": "The mast is of spruce."}))
+    talk = opened.conversation()
+    talk.ask("What is the mast made of?")
+    talk.ask("Thank you.")
+    opened.facts.learn("My sister Anna lives in Berlin")
+    opened.close()
+
+
+async def text_of(client: Client, name: str, **arguments: Any) -> str:
+    result = await client.call_tool(name, arguments)
+    return "".join(getattr(each, "text", "") for each in result.content)
+
+
+def over_stdio(use: Use, *arguments: str) -> None:
+    async def run() -> None:
+        command = ["-m", "recto", "mcp", *arguments]
+        parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        async with Client(stdio_client(parameters)) as client:
+            await use(client)
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("talked")
+def test_an_assistant_searches_and_reads_what_recto_keeps(notes: Path) -> None:
+    async def use(client: Client) -> None:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert names >= {*READING, "read_document"}
+        assert not names & {"remember", "forget_fact", "write_document"}
+        found = json.loads(await text_of(client, "search_conversations", query="mast"))["found"]
+        assert {"#1"} == {each["conversation"] for each in found}
+        assert "The mast is of spruce." in {each["text"] for each in found}
+        assert "spruce" in await text_of(client, "read_conversation", conversation="#1", first=2, last=2)
+        assert "#1" in await text_of(client, "list_conversations")
+        assert "Anna" in await text_of(client, "recall_facts", query="Where does my sister live?")
+        assert "oak" in await text_of(client, "read_document", path="Boat")
+
+    over_stdio(use, "--vault", str(notes))
+
+
+@pytest.mark.usefixtures("talked")
+def test_what_goes_wrong_is_told_in_one_sentence() -> None:
+    async def use(client: Client) -> None:
+        assert "there is no conversation" in await text_of(client, "read_conversation", conversation="#99")
+        assert "missing argument: query" in await text_of(client, "search_conversations", limit=1)
+        assert "limit must be a whole number" in await text_of(client, "search_conversations", query="x", limit=-1)
+        assert "there is no tool" in await text_of(client, "no_such_tool")
+        assert "nothing is archived" in await text_of(client, "recall", conversation="#1", query="mast")
+
+    over_stdio(use)
+
+
+def test_an_assistant_remembers_where_it_may_write() -> None:
+    async def use(client: Client) -> None:
+        assert "Remembered as fact 1" in await text_of(client, "remember", text="The boat is called Sorrel")
+        assert "Sorrel" in await text_of(client, "recall_facts", query="What is the boat called?")
+        assert "Forgotten" in await text_of(client, "forget_fact", number=1)
+
+    over_stdio(use, "--allow-write")
+
+
+@pytest.mark.usefixtures("talked")
+def test_the_same_is_served_over_http(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "recto", "mcp", "--port", "0"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert running.stdout is not None
+        url = running.stdout.readline().split()[3].removesuffix(";")
+
+        async def run() -> None:
+            async with Client(url) as client:
+                assert {tool.name for tool in (await client.list_tools()).tools} == READING
+                assert "mast" in await text_of(client, "search_conversations", query="mast")
+
+        asyncio.run(run())
+    finally:
+        running.terminate()
+        running.wait()
+        if running.stdout:
+            running.stdout.close()

@@ -1,0 +1,144 @@
+"""The modes `record` and `passthrough`: not a byte is changed on the way."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import Script, Serve
+from tests.providers.conftest import Loopback
+from tests.serve.conftest import Endpoint, Start, assistant, events_of, text_of, user
+
+from recto.errors import Invalid
+from recto.providers.forwarding import body_pieces, with_model
+
+Json = Any
+USAGE = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+REPLY = {
+    "id": "up-1",
+    "odd": {"field": [1]},
+    "choices": [{"index": 0, "message": assistant("7 metres."), "finish_reason": "stop", "logprobs": {"x": 1}}],
+    "usage": USAGE,
+}
+# spaces, order and unknown fields as no library writes them
+BODY = b'{ "messages" : [ {"content":"How long?",  "role":"user", "odd": 1}\n ], "n":1 , "model":"m-1","top_k": 5 }'
+
+
+@pytest.fixture
+def upstream(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def start(*answers: Any) -> Loopback:
+        missing = Loopback.error(404, {"error": "no such page"})
+        routes = {"/v1/chat/completions": list(answers), "/v1/embeddings": [Loopback.whole({"data": [[0.5]]})]}
+        server = serve(missing, routes=routes)
+        monkeypatch.setenv("RECTO_MINE_BASE_URL", server.url)
+        return server
+
+    return start
+
+
+def asked(server: Loopback) -> list[bytes]:
+    return [each.body for each in server.received if each.target == "/v1/chat/completions"]
+
+
+def post(server: Endpoint, body: bytes, mode: str) -> httpx2.Response:
+    return server.client.post("/v1/chat/completions", content=body, headers={"x-recto-mode": mode})
+
+
+@pytest.mark.parametrize("mode", ["passthrough", "record"])
+def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream: Any, mode: str) -> None:
+    provider = upstream(Loopback.whole(REPLY))
+    server = endpoint("mine:m-1")
+    response = post(server, BODY.replace(b"m-1", b"mine:m-1"), mode)
+    assert asked(provider) == [BODY]
+    assert response.json() == REPLY
+    assert response.headers["x-recto-mode"] == mode
+
+
+def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, upstream: Any) -> None:
+    provider = upstream(Loopback.whole(REPLY))
+    server = endpoint("mine:m-1")
+    first = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
+    more = [user("How long?"), assistant("7 metres."), user("How wide?")]
+    second = post(server, json.dumps({"model": "mine:m-1", "messages": more}).encode(), "record")
+    for response, body in zip((first, second), asked(provider), strict=True):
+        assert server.run(server.desk.rebuild(response.headers["x-recto-request"])) == body
+    home = first.headers["x-recto-conversation"]
+    assert home == second.headers["x-recto-conversation"]
+    assert server.said(home) == ["How long?", "7 metres.", "How wide?", "7 metres."]
+    assert all(problem is None for _, problem in server.run(server.desk.verify()))
+    record = server.run(server.desk.record(first.headers["x-recto-request"]))
+    assert record.outcome["finish"] == "stop"
+
+
+def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Any) -> None:
+    chunk = {"id": "x", "choices": [{"index": 0, "delta": {"content": "7 metres."}, "finish_reason": None}]}
+    last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USAGE, "odd": 1}
+    upstream(Loopback.events(chunk, last, "[DONE]"))
+    server = endpoint("mine:m-1")
+    body = json.dumps({"model": "mine:m-1", "stream": True, "messages": [user("How long?")]}).encode()
+    response = post(server, body, "record")
+    assert events_of(response) == [chunk, last]
+    assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
+
+
+def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint: Start, upstream: Any) -> None:
+    upstream(Loopback.error(418, {"error": {"message": "a teapot"}}))
+    server = endpoint("mine:m-1")
+    response = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
+    assert (response.status_code, response.json()) == (418, {"error": {"message": "a teapot"}})
+    assert server.said(response.headers["x-recto-conversation"]) == ["How long?"]
+
+
+def test_passing_through_stores_nothing(endpoint: Start, upstream: Any) -> None:
+    upstream(Loopback.whole(REPLY))
+    server = endpoint("mine:m-1", mode="passthrough")
+    server.chat(user("How long?"))
+    assert server.run(server.desk.conversations()) == []
+
+
+def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "7 metres."}), mode="record")
+    body = {"model": server.model, "max_tokens": 50, "messages": [user("How long?")]}
+    response = server.client.post("/v1/messages", json=body)
+    assert response.json()["content"][0]["text"] == "7 metres."
+    assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
+    stream = server.client.post("/v1/messages", json={**body, "stream": True})
+    assert events_of(stream)[-1]["type"] == "message_stop"
+    assert text_of(server.chat(user("How long?"), headers={"x-recto-mode": "passthrough"})) == "7 metres."
+
+
+def test_embeddings_are_passed_on(endpoint: Start, upstream: Any, script: Script) -> None:
+    provider = upstream(Loopback.whole(REPLY))
+    server = endpoint("mine:m-1")
+    response = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"})
+    assert response.json() == {"data": [[0.5]]}
+    assert json.loads(provider.received[-1].body) == {"model": "e-1", "input": "boat"}
+    refused = server.client.post("/v1/embeddings", json={"model": script({"text": "x"}), "input": "boat"})
+    assert (refused.status_code, refused.json()["error"]["message"]) == (404, "scripted has no embeddings.")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["model", "messages", "tools", "more", "x"])
+
+
+@given(st.dictionaries(NAMES, JSON, max_size=5), st.sampled_from([None, 1, "\t"]))
+def test_any_body_is_made_up_of_its_pieces(data: dict[str, Json], indent: Any) -> None:
+    body = json.dumps(data, indent=indent, ensure_ascii=False).encode()
+    pieces = body_pieces(body)
+    assert b"".join(piece.data for piece in pieces) == body
+    items = sum(len(data[name]) for name in ("messages", "tools") if isinstance(data.get(name), list))
+    assert sum(piece.kind in ("message", "tool") for piece in pieces) == items
+    changed = json.loads(with_model(body, "other"))
+    assert changed == data | ({"model": "other"} if "model" in data else {})
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"a" 1}', b'"x"', b""])
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(Invalid):
+        body_pieces(body)

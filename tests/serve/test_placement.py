@@ -1,0 +1,120 @@
+"""The chain over random clients: retries, edits, cuts, rewordings, two clients on one key: no message is lost, and
+nobody is given what another said."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recto.chat.blocks import Text
+from recto.chat.message import Message, Role
+from recto.client_turn import said_path
+from recto.desk import new_desk
+from recto.ids import new_id
+from recto.serve.gateway import Gateway, ServeOptions
+from recto.serve.placement import place
+from recto.window.request import Entry
+
+Said = tuple[Role, str]
+ACTIONS = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(["say", "retry", "edit", "cut", "reword", "new", "fail"])), max_size=14
+)
+NUMBERS = count()
+
+
+class Home:
+    """A gateway, and a loop to use it in."""
+
+    def __init__(self, place: Path) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.gateway = self.loop.run_until_complete(self._opened(place))
+
+    async def _opened(self, place: Path) -> Gateway:
+        return Gateway(new_desk(home=place, settings={"search.embedder": "none"}), ServeOptions())
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.gateway.desk.close())
+        self.loop.close()
+
+    def ask(self, owner: str, said: list[Said], reply: str | None) -> tuple[str, list[str]]:
+        return self.loop.run_until_complete(self._ask(owner, said, reply))
+
+    async def _ask(self, owner: str, said: list[Said], reply: str | None) -> tuple[str, list[str]]:
+        """The conversation of a request, and what a model would be given for it."""
+        given = [Entry(role, (Text(text),)) for role, text in said]
+        placed = await place(self.gateway, owner, None, "scripted:x", given)
+        store, session = self.gateway.store, placed.session
+        path = [message.text for message in said_path(store, session.head)]
+        if reply is not None:
+            message = Message(new_id(), "assistant", (Text(reply),), parent=session.head)
+            store.tree.append(session.conversation, message)
+            await placed.keep_reply(message)
+        return session.conversation, path
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    made = Home(tmp_path_factory.mktemp("home"))
+    yield made
+    made.close()
+
+
+def change(said: list[Said], action: str, number: int) -> list[Said]:
+    """What a client sends next."""
+    new: Said = ("user", f"question {number}")
+    if action == "new" or not said:
+        return [new]
+    if action == "edit" and len(said) > 2:
+        return [*said[:-2], new]
+    if action == "cut" and len(said) > 4:
+        return [*said[2:], new]
+    if action == "reword":
+        return [("user", f"{said[0][1]} at {number} o'clock"), *said[1:], new] if said[0][0] == "user" else [*said, new]
+    return said if action == "retry" and said[-1][0] == "user" else [*said, new]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ACTIONS)
+def test_whatever_clients_do_nothing_is_lost_and_nobody_sees_anothers_words(
+    home: Home, actions: list[tuple[int, str]]
+) -> None:
+    example = next(NUMBERS)
+    owners = [f"ada {example}", f"ada {example}", f"bob {example}"]  # two clients on one key, and another key
+    lists: list[list[Said]] = [[], [], []]
+    words: dict[str, set[str]] = {owner: set() for owner in owners}
+    homes: dict[str, set[str]] = {owner: set() for owner in owners}
+    for number, (client, action) in enumerate(actions):
+        owner, said = owners[client], change(lists[client], action, number * 3 + client)
+        # short replies that many conversations share, and telling ones
+        reply = None if action == "fail" else "Yes." if number % 2 else f"Reply {number} of {owner}, in so many words."
+        words[owner] |= {text for _, text in said} | {reply or ""}
+        conversation, path = home.ask(owner, said, reply)
+        homes[owner].add(conversation)
+        assert path[-1] == said[-1][1]
+        assert set(path) <= words[owner]
+        stored = _all_texts(home, conversation)
+        reworded = {text for _, text in said if "o'clock" in text}
+        assert {text for _, text in said} - reworded <= stored
+        lists[client] = [*said, ("assistant", reply)] if reply else said
+    assert not homes[owners[0]] & homes[owners[2]]
+
+
+def _all_texts(home: Home, conversation: str) -> set[str]:
+    tree = home.gateway.store.tree
+    paths: list[list[Message]] = [said_path(home.gateway.store, leaf.id) for leaf in tree.leaves(conversation)]
+    return {message.text for path in paths for message in path}
+
+
+def test_two_requests_at_once_store_a_message_once(home: Home) -> None:
+    async def both() -> list[Any]:
+        ask = home._ask("carol", [("user", "hello there")], None)
+        again = home._ask("carol", [("user", "hello there")], None)
+        return list(await asyncio.gather(ask, again))
+
+    first, second = home.loop.run_until_complete(both())
+    assert first == second

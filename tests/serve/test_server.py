@@ -1,0 +1,158 @@
+"""The server as a process: it starts as the command says, and ends without losing a reply; clients may go away."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.cli.conftest import Run
+from tests.conftest import Open, Script
+from tests.serve.conftest import Endpoint, Start, user
+
+from recto.errors import Invalid
+from recto.serve.launch import read_fallbacks
+
+LONG = " ".join(f"word{number}" for number in range(40))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for something that is bound to come."""
+    while not holds():
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "recto", "serve", "--open", "--port", "0", *arguments]
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ)
+        started.append(running)
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        return running, line.split()[2].removesuffix("/v1")
+
+    yield start
+    for each in started:
+        each.kill()
+        each.wait()
+        if each.stdout:
+            each.stdout.close()
+
+
+@pytest.mark.untraced
+def test_a_server_that_is_told_to_end_finishes_its_replies(process: Any, script: Script, desk: Open) -> None:
+    model = script({"text": LONG, "delay_s": 0.02})
+    running, url = process("--model", model)
+    with (
+        httpx2.Client(base_url=url, timeout=60) as client,
+        client.stream(
+            "POST",
+            "/v1/chat/completions",
+            json={"model": "recto", "stream": True, "messages": [user("Count.")]},
+        ) as response,
+    ):
+        lines = response.iter_lines()
+        next(line for line in lines if "word3" in line)
+        running.send_signal(signal.SIGTERM)
+        told = "".join(lines)
+    assert "word39" in told
+    assert running.wait() == 0
+    latest = desk(model).latest()
+    assert latest is not None
+    assert latest.messages()[-1].text == LONG
+
+
+@pytest.mark.parametrize(("setting", "is_whole"), [("finish", True), ("stop", False)])
+def test_the_reply_to_a_client_that_has_gone_is_finished_or_stopped(
+    endpoint: Start, script: Script, setting: str, is_whole: bool
+) -> None:
+    server = endpoint(script({"text": LONG, "delay_s": 0.02}), on_disconnect=setting)
+    body = {"model": server.model, "stream": True, "messages": [user("Count.")]}
+    with server.client.stream("POST", "/v1/chat/completions", json=body) as response:
+        home = response.headers["x-recto-conversation"]
+        next(line for line in response.iter_lines() if "word3" in line)
+    until(lambda: server.gateway.running == 0)
+    said = server.said(home)[-1]
+    assert said.startswith("word0 word1")
+    assert (said == LONG) is is_whole
+
+
+def test_a_client_that_waits_for_a_whole_reply_may_go_away(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": LONG, "delay_s": 0.02}))
+    with pytest.raises(httpx2.ReadTimeout):
+        httpx2.post(
+            f"{server.url}/v1/chat/completions",
+            json={"model": server.model, "messages": [user("Count.")]},
+            timeout=0.4,
+        )
+    until(lambda: bool(server.run(server.desk.conversations())) and server.gateway.running == 0)
+    (home,) = server.run(server.desk.conversations())
+    assert server.said(home.id) == ["Count.", LONG]
+
+
+def test_many_streams_at_once_bring_each_its_own_words(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": LONG, "delay_s": 0.001}))
+    told: dict[int, str] = {}
+
+    def ask(number: int) -> None:
+        body = {"model": server.model, "stream": True, "messages": [user(f"Question {number}?")]}
+        with httpx2.Client(timeout=120) as client:
+            response = client.post(f"{server.url}/v1/chat/completions", json=body)
+        told[number] = response.headers["x-recto-conversation"]
+        assert "word39" in response.text
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(told.values())) == 16
+    for number, home in told.items():
+        assert server.said(home) == [f"Question {number}?", LONG]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0", "--open"], "--open is for this machine alone"),
+        ([], "there is no key yet"),
+        (["--open", "--fallback", "x"], "--fallback takes MODEL=OTHER"),
+        (["--open", "--host", "203.0.113.1"], "--open is for this machine alone"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_sentence(run: Run, arguments: list[str], said: str) -> None:
+    done = run("serve", *arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(run: Run, endpoint: Start, script: Script) -> None:
+    server: Endpoint = endpoint(script({"text": "Yes."}))
+    done = run("serve", "--open", "--port", server.url.rpartition(":")[2])
+    assert "cannot listen at 127.0.0.1" in done.stderr
+
+
+def test_keys_are_made_listed_and_removed(run: Run) -> None:
+    made = json.loads(run("serve", "keys", "add", "laptop", "--model", "openai:*", "--spend-day", "5", "--json").stdout)
+    assert made["key"].startswith("recto-")
+    listed = run("serve", "keys", "list")
+    assert "openai:*" in listed.stdout
+    assert made["key"] not in listed.stdout
+    assert run("serve", "keys", "remove", "laptop").stdout == "the key laptop is removed\n"
+    assert "there is no key laptop" in run("serve", "keys", "remove", "laptop").stderr
+
+
+def test_fallbacks_are_read_in_their_order() -> None:
+    assert read_fallbacks(["a=b", "a=c", "* = d"]) == {"a": ("b", "c"), "*": ("d",)}
+    with pytest.raises(Invalid):
+        read_fallbacks(["a="])
