@@ -146,10 +146,8 @@ RULES: dict[str, ArgumentRule] = {
     "progress": ArgumentRule("a function", callable),
 }
 """By the name of the argument, or by `method.argument`."""
-CHECKED_ELSEWHERE = frozenset(
-    ("self", "given", "attachments", "changes", "messages", "options", "prepared", "reply")
-    + ("value", "work", "wanted", "within")
-)
+_MESSAGES = ("given", "attachments", "messages", "prepared", "reply")
+CHECKED_ELSEWHERE = ("self", *_MESSAGES, "changes", "options", "value", "work", "wanted", "within")
 """Messages, replies, attachments, options, changes and JSON values, which have checks of their own."""
 
 

@@ -10,10 +10,10 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from recto.web.security import MAX_BODY, Access, Guard, PolicyHeaders, read_key
+from recto.web.security import MAX_BODY, PageAccess, Guard, PolicyHeaders, read_key
 
 KEY = "k" * 43
-ACCESS = Access(KEY, "127.0.0.1", 8642)
+ACCESS = PageAccess(KEY, "127.0.0.1", 8642)
 OWN = {"host": "127.0.0.1:8642"}
 IN = {**OWN, "cookie": f"recto-8642={KEY}"}
 
@@ -26,7 +26,7 @@ async def page(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def ask(
-    path: str = "/", headers: dict[str, str] | None = None, method: str = "GET", access: Access = ACCESS
+    path: str = "/", headers: dict[str, str] | None = None, method: str = "GET", access: PageAccess = ACCESS
 ) -> httpx2.Response:
     async def run() -> httpx2.Response:
         transport = httpx2.ASGITransport(app=Guard(PolicyHeaders(page), access))
@@ -83,7 +83,7 @@ def test_a_wrong_key_in_the_link_is_refused() -> None:
 
 
 def test_a_one_time_link_opens_the_page_once() -> None:
-    access = Access(KEY, "127.0.0.1", 8642)
+    access = PageAccess(KEY, "127.0.0.1", 8642)
     place = access.one_time_link().removeprefix("http://127.0.0.1:8642")
     assert KEY not in place
     assert [ask(place, OWN, access=access).status_code for _ in range(2)] == [200, 403]
@@ -102,7 +102,7 @@ def test_the_names_of_this_machine_are_its_own(host: str) -> None:
 
 
 def test_a_page_for_the_network_takes_addresses_but_no_names() -> None:
-    access = Access(KEY, "0.0.0.0", 8642)
+    access = PageAccess(KEY, "0.0.0.0", 8642)
     assert access.is_own("192.168.1.7:8642")
     assert not access.is_own("evil.example:8642")
     assert access.link.startswith("http://127.0.0.1:8642/?key=")

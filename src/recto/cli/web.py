@@ -16,7 +16,7 @@ from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.web.security import Access
+    from recto.web.security import PageAccess
 
 NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
 NEEDS_WINDOW = (
@@ -48,7 +48,7 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
     if native and (find_spec("webview") is None or not _has_display()):
         raise Invalid(NEEDS_WINDOW)
 
-    def started(access: "Access") -> None:
+    def started(access: "PageAccess") -> None:
         show.say(f"Recto listens on {access.link}")
         if access.host not in ("127.0.0.1", "localhost", "::1"):
             show.note("others on the network reach it too, over an unencrypted connection; they need the key")
@@ -65,7 +65,7 @@ def command(flags: dict[str, str], port: int | None, host: str, stays_closed: bo
 
 
 async def _serve(
-    flags: dict[str, str], host: str, listening: socket.socket, started: "Callable[[Access], object]"
+    flags: dict[str, str], host: str, listening: socket.socket, started: "Callable[[PageAccess], object]"
 ) -> None:
     from recto.desk import open_async  # the store: a third of a second
     from recto.web.server import serve_page  # NiceGUI: a second

@@ -115,7 +115,7 @@ def body_pieces(body: bytes) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def rendered(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
+def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
     """A client's request as another format, or a provider without an address, takes it."""
     preamble = format.preamble(model, request.parameters, request.system, request.tools)
     parts = [piece.data for piece in preamble]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recto.errors import Invalid, ProviderError, RectoError
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
-from recto.providers.forwarding import forwarded, remote_of, rendered, with_model
+from recto.providers.forwarding import forwarded, remote_of, rendered_body, with_model
 from recto.providers.model import Done, Model, Provider, ReplyPart
 from recto.providers.remote import RemoteProvider
 from recto.serve.gateway import Gateway
@@ -73,7 +73,7 @@ class PassedRequest:
             kept = self._provider.format.name == self._format.name
             parameters = self.asked.parameters if kept else replace(self.asked.parameters, extra={})
             asked = replace(self.asked, parameters=parameters)
-            self._body = rendered(asked, self._provider.format, self._provider.name, self._model.id)
+            self._body = rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
         if self._records:
             at = (self._gateway, self._key.name, self._named, self._entries())
             self._recording = await begin_recording(*at, self._model, self._provider.format.name, self._body)

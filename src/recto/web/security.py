@@ -61,7 +61,7 @@ def read_key(home: Path) -> str:
     return key
 
 
-class Access(Struct, frozen=True):
+class PageAccess(Struct, frozen=True):
     """The address that the page listens on, and the key that it asks for."""
 
     key: str
@@ -134,7 +134,7 @@ def _is_address(name: str) -> bool:
 class Guard:
     """Lets through what comes from the page itself, with its key, and tells the browser what the page may do."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: PageAccess) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -19,7 +19,7 @@ from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
 from recto.web.live import LiveConversations
-from recto.web.security import Access, Guard, PolicyHeaders, read_key
+from recto.web.security import PageAccess, Guard, PolicyHeaders, read_key
 
 ASSETS = Path(__file__).parent / "assets"
 # How long an open page may keep the server from ending.
@@ -27,12 +27,12 @@ GOODBYE_S = 1
 # How long a page that lost its connection finds everything as it was.
 RECONNECT_S = 20.0
 
-Started = Callable[[Access], object]
+Started = Callable[[PageAccess], object]
 
 
 async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, started: Started) -> None:
     """Serves until the process is told to end; `started` is called once with what the page listens on."""
-    access = Access(read_key(desk.home), host, listening.getsockname()[1])
+    access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveConversations(desk))
         server = uvicorn.Server(_config(page_app(desk, live, access)))
@@ -41,7 +41,7 @@ async def serve_page(desk: AsyncDesk, host: str, listening: socket.socket, start
         await server.serve(sockets=[listening])
 
 
-def page_app(desk: AsyncDesk, live: LiveConversations, access: Access) -> ASGIApp:
+def page_app(desk: AsyncDesk, live: LiveConversations, access: PageAccess) -> ASGIApp:
     """Everything that is served, behind its guard. NiceGUI has one app in a process, so this is called once."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
