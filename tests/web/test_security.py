@@ -10,7 +10,7 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from recto.web.security import MAX_BODY, PageAccess, Guard, PolicyHeaders, read_key
+from recto.web.security import MAX_BODY, Guard, PageAccess, PolicyHeaders, read_key
 
 KEY = "k" * 43
 ACCESS = PageAccess(KEY, "127.0.0.1", 8642)

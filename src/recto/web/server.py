@@ -19,7 +19,7 @@ from recto.web.all_views import add_views
 from recto.web.chat_page import add_chat_page
 from recto.web.files import add_file_routes
 from recto.web.live import LiveConversations
-from recto.web.security import PageAccess, Guard, PolicyHeaders, read_key
+from recto.web.security import Guard, PageAccess, PolicyHeaders, read_key
 
 ASSETS = Path(__file__).parent / "assets"
 # How long an open page may keep the server from ending.
