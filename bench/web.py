@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,10 @@ def _alone(folder: Path) -> Iterator[tuple[str, str, str]]:
             older.append(time.perf_counter() - started)
         yield "60 older messages while scrolling, p95 ms", ms(Times(tuple(older)).p95), ""
         meter = [_typed(page, number) for number in range(20)]
-        yield "the meter after a pause, p95 ms", ms(Times(tuple(meter)).p95), judged(
-            Times(tuple(meter)).p95, METER_S, f"{ms(METER_S)} ms"
+        yield (
+            "the meter after a pause, p95 ms",
+            ms(Times(tuple(meter)).p95),
+            judged(Times(tuple(meter)).p95, METER_S, f"{ms(METER_S)} ms"),
         )
 
 
@@ -221,5 +223,3 @@ def _browser() -> Iterator[Any]:
             yield made
         finally:
             made.close()
-
-
