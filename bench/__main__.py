@@ -36,6 +36,7 @@ NAMES = (
     "soak",
     "streams",
     "kills",
+    "web",
 )
 QUICK = "quick"
 COUNTED = ("soak", "kills")

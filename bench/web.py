@@ -123,7 +123,7 @@ def _words(folder: Path) -> Iterator[tuple[str, str, str]]:
             heard.append((time.time(), heard[-1][1] + event.text.count("w") if heard else event.text.count("w")))
         return hear(turn, event)
 
-    LiveTurn.hear = noting  # type: ignore[assignment, method-assign]
+    setattr(LiveTurn, "hear", noting)  # noqa: B010  a method cannot be assigned
     links: list[str] = []
 
     async def run() -> None:

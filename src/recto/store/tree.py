@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, takewhile
+from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, select, union_all
+from sqlalchemy import Connection, Select, select, union_all
 
 from recto import wire
 from recto.chat.blocks import Compaction
@@ -246,39 +247,20 @@ class Tree(Conversations):
     def alternatives(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each message the messages of its role that follow the same one on other branches, itself included, oldest
         first. Compactions between them do not count: nobody said them."""
-        rows = select(messages.c.n, messages.c.id, messages.c.parent, messages.c.conversation, messages.c.role)
+        rows = select(*(messages.c[name] for name in ("n", "id", "parent", "conversation", "role", "compaction")))
         with self._database.read() as connection:
             asked = connection.execute(rows.where(messages.c.id.in_(ids))).all()
-            after = {row.n: self._said_before(connection, row.parent) for row in asked}
-            found: dict[tuple[int, int | None, str], list[AnyRow]] = {}
-            for row in asked:
-                key = (row.conversation, after[row.n], row.role)
-                if key not in found:
-                    found[key] = self._followers(connection, *key)
-        kin = {row.n: found[row.conversation, after[row.n], row.role] for row in asked}
-        return {row.id: tuple(each.id for each in kin[row.n]) for row in asked}
-
-    def _said_before(self, connection: Connection, parent: int | None) -> int | None:
-        """The number of the nearest message up from here that somebody said."""
-        query = select(messages.c.parent, messages.c.compaction)
-        while parent is not None:
-            row = connection.execute(query.where(messages.c.n == parent)).one()
-            if row.compaction != parent:
-                break
-            parent = row.parent
-        return parent
-
-    def _followers(self, connection: Connection, home: int, after: int | None, role: str) -> list[AnyRow]:
-        query = select(messages.c.n, messages.c.id, messages.c.role, messages.c.compaction)
-        query = query.where(messages.c.conversation == home)
-        level = [after]
-        found: list[AnyRow] = []
-        while level:
-            is_next = messages.c.parent.is_(None) if level == [None] else messages.c.parent.in_(level)
-            rows = connection.execute(query.where(is_next)).all()
-            found += [row for row in rows if row.role == role and row.compaction != row.n]
-            level = [row.n for row in rows if row.compaction == row.n]
-        return sorted(found, key=lambda row: row.n)
+            after = _said_before(connection, {row.parent for row in asked if row.parent is not None})
+            kin = _followers(connection, rows, {*after.values()} - {None})
+            for home in {row.conversation for row in asked if after.get(row.parent) is None}:
+                # the first messages of a conversation follow none
+                first = rows.where(messages.c.conversation == home, messages.c.depth == 1)
+                kin |= {(row.n, -home): row for row in connection.execute(first) if row.compaction != row.n}
+        groups: dict[tuple[int, str], list[str]] = {}
+        for (_, follows), row in sorted(kin.items()):
+            groups.setdefault((follows, row.role), []).append(row.id)
+        places = {row.id: after.get(row.parent) or -row.conversation for row in asked}
+        return {row.id: tuple(groups.get((places[row.id], row.role), (row.id,))) for row in asked}
 
     def newest_end(self, id: str) -> str:
         """The last message of the newest branch that runs through this one."""
@@ -396,3 +378,28 @@ class Tree(Conversations):
         with self._database.read() as connection:
             found = read_numbered(connection, path_to(connection, head).rows(first, last))
             return [numbered.message for numbered in found if numbered.message.compaction is None]
+
+
+def _said_before(connection: Connection, parents: Collection[int]) -> dict[int | None, int | None]:
+    """For each of these messages the nearest one from it on upwards that somebody said."""
+    found: dict[int | None, int | None] = {parent: parent for parent in parents}
+    query = select(messages.c.n, messages.c.parent).where(messages.c.compaction == messages.c.n)
+    while True:
+        rows = connection.execute(query.where(messages.c.n.in_({*found.values()} - {None})))
+        covers = {row.n: row.parent for row in rows}
+        if not covers:
+            return found
+        found = {start: covers.get(at, at) if at is not None else None for start, at in found.items()}
+
+
+def _followers(
+    connection: Connection, rows: Select[Any], after: Collection[int | None]
+) -> dict[tuple[int, int], AnyRow]:
+    """What follows these messages, compactions skipped: by its number, and that of the message it follows."""
+    level = {at: at for at in after if at is not None}
+    found: dict[tuple[int, int], AnyRow] = {}
+    while level:
+        below = connection.execute(rows.where(messages.c.parent.in_(level))).all()
+        found |= {(row.n, level[row.parent]): row for row in below if row.compaction != row.n}
+        level = {row.n: level[row.parent] for row in below if row.compaction == row.n}
+    return found

@@ -61,6 +61,8 @@ class ChatPage:
         self.transcript = TranscriptView(lambda: self.live)
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
+        self._woken: LiveConversation | None = None
+        """The conversation whose model was told to get ready."""
         self._handlers: dict[str, Handler] = {
             "open": self._open,
             "new": self._new,
@@ -206,6 +208,9 @@ class ChatPage:
         self.live.send_waiting()
 
     async def _draft(self, deed: Deed) -> None:
+        if deed.get("text") and self._woken is not self.live:
+            self._woken = self.live
+            await self.live.talk.wake()
         self.meter.type(str(deed.get("text", "")))
 
     async def _complete(self, deed: Deed) -> None:
@@ -288,16 +293,16 @@ class ChatPage:
     async def _refresh_once(self) -> None:
         await self.transcript.refresh()
         self.head.show(self._head_html())
-        self._show_place()
+        self._show_place(is_same=True)
         await self._show_waiting()
         if not self.live.is_running:
             self.meter.refresh()
             await self.meter.settled()
             await self.panel.refresh()
 
-    def _show_place(self) -> None:
+    def _show_place(self, *, is_same: bool = False) -> None:
         number = self.live.talk.number
-        self.composer.set_place(self._key, running=self.live.is_running)
+        self.composer.set_place(self._key, running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
         ui.run_javascript(f"rectoPage.setAddress({address!r})")

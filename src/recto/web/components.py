@@ -65,9 +65,10 @@ class Composer(Element, component="assets/composer.js"):
         self._props["start"], self._props["busy"] = key, running
         self.on("do", _acting(act))
 
-    def set_place(self, key: str, *, running: bool) -> None:
-        """Which conversation is written to, and whether a reply is coming."""
-        self.run_method("setPlace", key, running)
+    def set_place(self, key: str, *, running: bool, is_same: bool = False) -> None:
+        """Which conversation is written to, and whether a reply is coming. The same one may have got a number: what is
+        being written stays."""
+        self.run_method("setPlace", key, running, is_same)
 
     def accept(self, key: str) -> None:
         """What was sent from there has arrived; until then the browser keeps it."""

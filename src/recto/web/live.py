@@ -5,6 +5,7 @@ Several tabs share one. What other programs add to it, such as a chat in a termi
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from types import TracebackType
@@ -20,6 +21,7 @@ from recto.web.live_turn import LiveTurn, TurnChange
 
 # How often growing replies are drawn, and how often the store is looked at for what others did.
 DRAW_S, LOOK_S = 0.05, 1.0
+DRAWING_SHARE = 10
 # Conversations of the list that are compared to notice a change.
 MOST_LISTED = 200
 
@@ -156,8 +158,10 @@ class LiveConversation:
     async def _keep_drawing(self, turn: LiveTurn) -> None:
         while True:
             await turn.changed.wait()
+            began = time.monotonic()
             self._draw()
-            await asyncio.sleep(DRAW_S)
+            # a busy server draws less often, so that every reply gets its share
+            await asyncio.sleep(max(DRAW_S, DRAWING_SHARE * (time.monotonic() - began)))
 
     def _draw(self) -> None:
         if self.turn and (changes := self.turn.take_changes()):
@@ -172,7 +176,7 @@ class LiveConversation:
             return
         head, is_growing = await self.talk.stored_head()
         if head != self.talk.head:
-            self.talk = await self._desk.conversation(self.talk.id, as_left=True)
+            self.talk = await self._desk.conversation(self.talk.id)
             self.refresh()
         elif is_growing:
             self.refresh()
@@ -186,14 +190,18 @@ class LiveConversations:
         self._known: dict[str, LiveConversation] = {}
         self._watchers: list[Callable[[], object]] = []
         self._listed: list[Conversation] = []
+        self._watches_vault = False
         self._looking: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, id: str | int | None = None) -> LiveConversation:
         """The conversation of this id or number, or a new one. NotFound where there is none."""
-        if id is None:
-            return LiveConversation(self._desk, await self._desk.conversation(), self._note_stored)
         talk = await self._desk.conversation(id)
+        if not self._watches_vault:
+            self._watches_vault = True
+            await talk.watch_vault()
+        if id is None:
+            return LiveConversation(self._desk, talk, self._note_stored)
         assert talk.id is not None
         known = self._known.get(talk.id)
         if known is None or not (known.is_running or known.is_watched):
@@ -235,6 +243,7 @@ class LiveConversations:
                 log.warning("cannot look for changes: %s", why.message)
 
     async def _look(self) -> None:
+        self._known = {id: live for id, live in self._known.items() if live.is_watched or live.is_running}
         for live in [each for each in self._known.values() if each.is_watched]:
             await live.look()
         if self._watchers:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recto import settings as configuration
 from recto.desk import AsyncDesk
@@ -42,11 +43,12 @@ class SettingRow(Struct, frozen=True):
     """What was typed and not saved yet."""
     wrong: str = ""
     is_right: bool = False
+    here: str = ""
+    """What this process was started with, where that is another value."""
 
     @property
     def shown(self) -> str:
-        value = self.value
-        return value if isinstance(value, str) else json.dumps(value)
+        return _shown(self.value)
 
     @property
     def group(self) -> str:
@@ -161,7 +163,13 @@ class SettingsView(FullView):
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
         else:
             loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
-        return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
+        rows = [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
+        return rows if self._level == "conversation" else [self._as_started(row) for row in rows]
+
+    def _as_started(self, row: SettingRow) -> SettingRow:
+        value = self.desk.settings.get(row.spec.key)
+        origin = self.desk.settings.origin(row.spec.key)
+        return row if value == row.value else replace(row, here=f"{_shown(value)}, from {origin}")
 
     def _row(self, spec: Spec, value: Any, origin: str) -> SettingRow:
         if (typed := self._typed.get(spec.key)) is None:
@@ -172,3 +180,7 @@ class SettingsView(FullView):
         except RectoError as why:
             return SettingRow(spec, value, origin, typed, why.message.removeprefix("this: "))
         return SettingRow(spec, value, origin, typed, is_right=True)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

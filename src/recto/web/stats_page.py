@@ -74,11 +74,12 @@ def use_plot(uses: Sequence[RequestUse]) -> PlotData | None:
     """How full the window of each reply was, with the compactions."""
     if not uses:
         return None
+    cached = [each.usage.cache_read for each in uses]
     made: list[float | None] = [each.tokens if each.compaction else None for each in uses]
     series = [
         Series("window", [each.limit for each in uses], "line", "soft"),
         Series("tokens sent", [each.tokens for each in uses], "bar", "accent"),
-        Series("from a cache", [each.usage.cache_read for each in uses], "line", "good"),
+        *([Series("from a cache", cached, "line", "good")] if any(cached) else []),
         *([Series("compaction before it", made, "marks", "warn")] if any(made) else []),
     ]
     label = f"Tokens in the window of each of {len(uses)} replies; {sum(map(bool, made))} compactions"

@@ -45,10 +45,16 @@ export default {
     this.$nextTick(() => matchMedia("(pointer: fine)").matches && this.$refs.text.focus());
   },
   methods: {
-    setPlace(key, running) {
+    setPlace(key, running, isSame) {
       if (running !== this.running) this.$nextTick(() => this.grow()); // the placeholder may need another height
       this.running = running;
       if (key === this.place) return;
+      if (isSame) {
+        localStorage.removeItem(DRAFT + this.place);
+        this.place = key;
+        this.changed();
+        return;
+      }
       this.place = key;
       this.editing = null;
       this.files = [];
