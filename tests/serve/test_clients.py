@@ -13,7 +13,8 @@ from tests.serve.conftest import Start
 
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 HERE = Path(__file__).parent / "clients"
-ENVIRONMENT = Path(__file__).parents[2] / ".bench" / "clients"
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = ROOT / ".bench" / "clients"
 CALL = {"tool_calls": [{"name": "read", "arguments": {}, "id": "call_1"}]}
 SAID = ["She is 7 metres long.", "She is 2 metres wide.", "It is dry."]
 
@@ -64,3 +65,19 @@ def test_the_command_llm_goes_on_with_its_conversation(
     assert ran(clients, "llm", "-c", "How wide?", **at).strip() == SAID[1]
     (home,) = server.run(server.desk.conversations())
     assert server.said(home.id) == ["How long is she?", SAID[0], "How wide?", SAID[1]]
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [["adapter_pydantic_ai"], ["adapter_langchain", "middleware"], ["adapter_langchain", "hook"]],
+    ids="-".join,
+)
+def test_the_adapters_of_the_examples_keep_a_long_run_within_its_window(clients: Path, adapter: list[str]) -> None:
+    script, *more = adapter
+    folder = str(ROOT / "examples" / "adapters")
+    out = ran(clients, "python", str(HERE / f"{script}.py"), folder, *more, PYTHONPATH=str(ROOT / "src"))
+    told = json.loads(out)
+    assert told["said"] == "All of them are dry."
+    assert told["requests"] == 41
+    assert told["largest"] < 4 * 2000 * 1.5  # characters of 2,000 tokens, and not those of forty logs
+    assert told["paired"]
