@@ -18,10 +18,7 @@ def fit_messages(messages: Sequence[AnyMessage], model: str, max_prompt_tokens: 
     given: list[dict[str, Any]] = [convert_to_openai_messages(message) for message in messages]
     own = {id(each): message for each, message in zip(given, messages, strict=True)}
     fitted = recto.fit(given, model=model, max_prompt_tokens=max_prompt_tokens)
-    cut = {id(each): own[id(each)] for each in fitted.shortened}
-    results = {
-        each.get("tool_call_id"): message for each, message in zip(given, messages, strict=True) if id(each) in cut
-    }
+    results = {each["tool_call_id"]: own[id(each)] for each in fitted.shortened if each["role"] == "tool"}
     found: list[AnyMessage] = []
     for each in fitted.messages:
         if id(each) in own:

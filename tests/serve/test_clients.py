@@ -67,11 +67,10 @@ def test_the_command_llm_goes_on_with_its_conversation(
     assert server.said(home.id) == ["How long is she?", SAID[0], "How wide?", SAID[1]]
 
 
-@pytest.mark.parametrize(
-    "adapter",
-    [["adapter_pydantic_ai"], ["adapter_langchain", "middleware"], ["adapter_langchain", "hook"]],
-    ids="-".join,
-)
+ADAPTERS = [["adapter_pydantic_ai"], ["adapter_langchain", "middleware"], ["adapter_langchain", "hook"]]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids="-".join)
 def test_the_adapters_of_the_examples_keep_a_long_run_within_its_window(clients: Path, adapter: list[str]) -> None:
     script, *more = adapter
     folder = str(ROOT / "examples" / "adapters")

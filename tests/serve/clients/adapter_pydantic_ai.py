@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai reads forty logs with the history processor of the examples. Prints how large requests were."""
+"""An agent of pydantic-ai reads forty logs with the history processor of the examples. Prints what it sent."""
 
 import json
 import sys
