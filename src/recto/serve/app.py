@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -13,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from recto.chat.blocks import Block
 from recto.chat.message import MessageBuilder
 from recto.errors import Busy, Invalid, NotFound, RectoError, StoreError
 from recto.ids import new_id
@@ -20,7 +22,16 @@ from recto.providers.client import ClientRequest, ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
 from recto.providers.forwarding import embeddings_url, forwarded, with_model
 from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.openai_responses import (
+    PREFIX,
+    ResponsesWriter,
+    compaction_item,
+    output_items,
+    read_responses_request,
+    write_response,
+)
 from recto.providers.registry import model_overview
+from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedRequest
@@ -119,7 +130,7 @@ async def managed(
     parts = told_parts(gateway, reply, began)
     if asked.stream:
         return await streamed(gateway, format.open_writer(head, asked.include_usage), parts, reply, task)
-    return await whole(gateway, request, format, head, parts, reply, task)
+    return await whole(gateway, request, partial(format.write_reply, head), parts, reply, task)
 
 
 async def told_parts(gateway: Gateway, reply: ManagedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
@@ -148,7 +159,7 @@ async def passed_on(
         head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
         if asked.stream:
             return await streamed(gateway, format.open_writer(head, asked.include_usage), passed.parts(), passed, task)
-        return await whole(gateway, request, format, head, passed.parts(), passed, task)
+        return await whole(gateway, request, partial(format.write_reply, head), passed.parts(), passed, task)
     task, begun = passed.begin_raw(), await passed.head()
 
     async def chunks() -> AsyncGenerator[bytes, None]:
@@ -199,8 +210,7 @@ async def streamed(
 async def whole(
     gateway: Gateway,
     request: Request,
-    format: ClientFormat,
-    head: ReplyHead,
+    write: Callable[[Sequence[Block], Done], Json],
     parts: AsyncGenerator[ReplyPart, None],
     reply: ManagedReply | PassedRequest,
     task: "asyncio.Task[None]",
@@ -219,7 +229,7 @@ async def whole(
         for each in (collecting, leaving):
             each.cancel()
         await asyncio.gather(collecting, leaving, return_exceptions=True)
-    return json_response(format.write_reply(head, builder.blocks, done), 200, reply.headers)
+    return json_response(write(builder.blocks, done), 200, reply.headers)
 
 
 async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
@@ -239,6 +249,52 @@ async def _gone(request: Request) -> None:
 
 
 # -- besides
+
+
+async def responses(request: Request) -> Response:
+    """`/v1/responses`, always managed: what a client leaves out stands in the store."""
+    gateway: Gateway = request.app.state.gateway
+    began = time.monotonic()
+    try:
+        key = await admitted(gateway, request)
+        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+        response = await responded(gateway, request, key, body, began)
+    except ClientDisconnect:
+        return Response(status_code=499)
+    except Exception as why:
+        response = error_response(OPENAI, why)
+    gateway.metrics.requests[request.url.path, "manage", response.status_code] += 1
+    return response
+
+
+async def responded(gateway: Gateway, request: Request, key: AccessKey, body: bytes, began: float) -> Response:
+    read = read_responses_request(body)
+    model = gateway.model_name(read.asked.model)
+    gateway.access.check_model(key, model)
+    follows = await _previous(gateway, key, read.previous) if read.previous else None
+    named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None
+    reply = ManagedReply(gateway, key, replace(read.asked, model=model), named, follows)
+    await reply.prepare()
+    gateway.metrics.compactions += reply.compacted
+    head = ReplyHead(f"{PREFIX}{reply.waiting.request.id}", read.asked.model, int(time.time()))
+    before = [compaction_item(reply.waiting.request.id, reply.summary)] if reply.compacted else []
+    task, parts = reply.begin(), told_parts(gateway, reply, began)
+    if read.asked.stream:
+        return await streamed(gateway, ResponsesWriter(head, before, read.previous), parts, reply, task)
+
+    def write(blocks: Sequence[Block], done: Done) -> Json:
+        return write_response(head, [*before, *output_items(head, blocks)], done, read.previous)
+
+    return await whole(gateway, request, write, parts, reply, task)
+
+
+async def _previous(gateway: Gateway, key: AccessKey, id: str) -> FoundConversation:
+    """The reply that a request follows, of the same owner."""
+    find = gateway.store.client_messages.reply_to
+    found = await gateway.store_thread.do(find, key.name, id.removeprefix(PREFIX))
+    if found is None:
+        raise NotFound(f"There is no reply {id[:80]}.", field="previous_response_id")
+    return FoundConversation(found.conversation, found.id)
 
 
 async def embeddings(request: Request) -> Response:
@@ -318,6 +374,7 @@ def build_app(gateway: Gateway) -> Starlette:
     routes = [
         Route("/v1/chat/completions", chat_route(OPENAI), methods=["POST"]),
         Route("/v1/messages", chat_route(ANTHROPIC), methods=["POST"]),
+        Route("/v1/responses", responses, methods=["POST"]),
         Route("/v1/embeddings", embeddings, methods=["POST"]),
         Route("/v1/models", models),
         Route("/health", health),

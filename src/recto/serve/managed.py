@@ -16,6 +16,7 @@ from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
 from recto.events import ContextCompacted, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
+from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway
 from recto.serve.placement import place
 from recto.store.clients import AccessKey
@@ -28,7 +29,16 @@ Heard = ReplyPart | BaseException
 
 
 class ManagedReply:
-    def __init__(self, gateway: Gateway, key: AccessKey, request: ClientRequest, conversation: str | None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        key: AccessKey,
+        request: ClientRequest,
+        conversation: str | None,
+        follows: FoundConversation | None = None,
+    ) -> None:
+        """`follows`: the reply that the request comes after, where it does not repeat what is before."""
+        self._follows = follows
         self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
         self._engine, self._store = gateway.engine, gateway.store
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
@@ -56,7 +66,7 @@ class ManagedReply:
             )
         await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
         at = (self._gateway, self._key.name, self._named, self._request.model)
-        self._placement = await place(*at, self._request.entries)
+        self._placement = await place(*at, self._request.entries, self._follows)
         self._session = self._placement.session
         self._options = replace(self._options, notes=self._placement.notes)
         self.waiting = await self._prepared()
@@ -79,6 +89,12 @@ class ManagedReply:
     async def _not_sent(self, waiting: ClientTurn, why: str) -> None:
         outcome: dict[str, Any] = {"finish": "error", "error": why, "not_sent": True, "cost_usd": 0.0}
         await self._gateway.store_thread.do(self._store.records.outcome, waiting.request.id, **outcome)
+
+    @property
+    def summary(self) -> str:
+        """The summary in force."""
+        block = self.waiting.turn.loaded.view.compaction
+        return block.summary if block else ""
 
     @property
     def headers(self) -> dict[str, str]:
