@@ -40,7 +40,10 @@ def ran(clients: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("client", ["openai_sdk", "anthropic_sdk", "langchain_chat", "pydantic_ai_agent"])
+CLIENTS = ["openai_sdk", "openai_responses", "anthropic_sdk", "langchain_chat", "pydantic_ai_agent"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_chats_streams_and_calls_tools(clients: Path, endpoint: Start, script: Script, client: str) -> None:
     server = endpoint(script({"text": SAID[0]}, {"text": SAID[1]}, CALL, {"text": SAID[2]}))
     told: dict[str, Any] = json.loads(ran(clients, "python", str(HERE / f"{client}.py"), server.url, server.model))

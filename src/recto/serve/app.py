@@ -1,11 +1,10 @@
 """The routes of the endpoint. A route reads a client's request, has it answered, and writes the reply in its format."""
 
-import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 
 from msgspec.structs import replace
@@ -15,13 +14,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from recto.chat.blocks import Block
-from recto.chat.message import MessageBuilder
-from recto.errors import Busy, Invalid, NotFound, RectoError, StoreError
+from recto.errors import Busy, NotFound, RectoError
 from recto.ids import new_id
 from recto.providers.client import ClientRequest, ReplyHead
-from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
+from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
 from recto.providers.forwarding import embeddings_url, forwarded, with_model
-from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.model import Done
 from recto.providers.openai_responses import (
     PREFIX,
     ResponsesWriter,
@@ -35,32 +33,12 @@ from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedRequest
+from recto.serve.replies import error_response, json_response, read_body, streamed, told_parts, whole
 from recto.store.clients import AccessKey
-from recto.turn.incoming_message import delta_of
-from recto.wire import Json, dumpb
+from recto.wire import Json
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 30.0
-EVENT_STREAM = "text/event-stream"
-
-
-class BodyTooLarge(Invalid):
-    """The body of a request is larger than the server takes."""
-
-
-async def read_body(request: Request, most: int, within_s: float) -> bytes:
-    """The body, as far as it keeps to its bounds."""
-    parts, size = list[bytes](), 0
-    try:
-        async with asyncio.timeout(within_s):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.")
-                parts.append(part)
-    except TimeoutError as why:
-        raise Invalid(f"The request did not come within {within_s:g} s.") from why
-    return b"".join(parts)
 
 
 def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]:
@@ -96,21 +74,6 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     return key
 
 
-def error_response(format: ClientFormat, why: Exception) -> Response:
-    """In the client's own format. What we did not foresee is logged and not shown."""
-    if not isinstance(why, RectoError):
-        log.exception("a request failed", exc_info=why)
-    elif isinstance(why, StoreError):
-        log.error("the store failed: %s", why.message)
-    error = format.error(why)
-    status = 413 if isinstance(why, BodyTooLarge) else error.status
-    return json_response(error.body, status, error.headers)
-
-
-def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(dumpb(value), status, dict(headers or {}), "application/json")
-
-
 # -- managed
 
 
@@ -131,21 +94,6 @@ async def managed(
     if asked.stream:
         return await streamed(gateway, format.open_writer(head, asked.include_usage), parts, reply, task)
     return await whole(gateway, request, partial(format.write_reply, head), parts, reply, task)
-
-
-async def told_parts(gateway: Gateway, reply: ManagedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
-    """The parts, counted by the clock."""
-    is_first = True
-    async with aclosing(reply.parts()) as parts:
-        async for part in parts:
-            if is_first and not isinstance(part, Attempt):
-                gateway.metrics.first_byte.add(time.monotonic() - began)
-                is_first = False
-            if isinstance(part, Done) and part.usage:
-                gateway.metrics.tokens["input"] += part.usage.input
-                gateway.metrics.tokens["output"] += part.usage.output
-            yield part
-    gateway.metrics.whole.add(time.monotonic() - began)
 
 
 async def passed_on(
@@ -173,79 +121,6 @@ async def passed_on(
                 task.cancel()
 
     return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
-
-
-async def streamed(
-    gateway: Gateway,
-    writer: ReplyWriter,
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply | PassedRequest,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """A stream of events. It begins with the first part: what fails before has a status of its own."""
-    first = await anext(parts)
-
-    async def events() -> AsyncGenerator[bytes, None]:
-        is_whole = False
-        try:
-            for event in writer.write(first):
-                yield event.encoded
-            is_whole = isinstance(first, Done)
-            async for part in parts:
-                for event in writer.write(part):
-                    yield event.encoded
-                is_whole = isinstance(part, Done)
-        except RectoError as why:
-            is_whole = True
-            for event in writer.error(why):
-                yield event.encoded
-        finally:
-            if not is_whole and gateway.options.on_disconnect == "stop":
-                task.cancel()
-
-    headers = {**reply.headers, "cache-control": "no-cache"}
-    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
-
-
-async def whole(
-    gateway: Gateway,
-    request: Request,
-    write: Callable[[Sequence[Block], Done], Json],
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply | PassedRequest,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """The reply in one piece, for a client that waits for it."""
-    collecting = asyncio.ensure_future(_collected(parts))
-    leaving = asyncio.ensure_future(_gone(request))
-    try:
-        await asyncio.wait([collecting, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not collecting.done():
-            if gateway.options.on_disconnect == "stop":
-                task.cancel()
-            return Response(status_code=499)
-        builder, done = collecting.result()
-    finally:
-        for each in (collecting, leaving):
-            each.cancel()
-        await asyncio.gather(collecting, leaving, return_exceptions=True)
-    return json_response(write(builder.blocks, done), 200, reply.headers)
-
-
-async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
-    builder, done = MessageBuilder(), Done("stop")
-    async for part in parts:
-        if isinstance(part, Done):
-            done = part
-        elif not isinstance(part, Attempt):
-            builder.add(delta_of(part))
-    return builder, done
-
-
-async def _gone(request: Request) -> None:
-    """Until the client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 # -- besides

@@ -17,7 +17,7 @@ from recto.events import ContextCompacted, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
 from recto.serve.conversation_finder import FoundConversation
-from recto.serve.gateway import Gateway
+from recto.serve.gateway import Gateway, header_text
 from recto.serve.placement import place
 from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
@@ -105,7 +105,7 @@ class ManagedReply:
         return {
             "x-recto-conversation": self._session.conversation,
             "x-recto-request": self.waiting.request.id,
-            "x-recto-model": self.waiting.model.name,
+            "x-recto-model": header_text(self.waiting.model.name),
             "x-recto-mode": "manage",
             "x-recto-tokens": str(window.total),
             "x-recto-tokens-before": str(max(window.total, window.total * characters // sent)),

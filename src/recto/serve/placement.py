@@ -45,10 +45,10 @@ async def place(
     async with gateway.lock(owner):
         if follows is not None:
             found = follows
-        elif named is not None:
-            found = FoundConversation(await gateway.conversation(owner, named))
         else:
             found = await do(find_conversation_of, store, owner, given)
+            home = await gateway.conversation(owner, named) if named is not None else found.conversation
+            found = found if home == found.conversation else FoundConversation(home)
         home = found.conversation or await gateway.create(owner, named, model)
         head = (await do(store.tree.conversation, home)).head
         session = ChatSession(home, head, chosen=CHOSEN)
