@@ -62,6 +62,7 @@ def test_counts_of_plain_text_are_exact() -> None:
     fitted = recto.fit([SYSTEM, {"role": "user", "content": "Hello there."}], model=MODEL)
     assert fitted.exact
     assert fitted.tokens == (3 + 1 + 3) + (3 + 1 + 3) + 3  # role, text and frame of each, and the start of the reply
+    assert recto.fit([{"role": "user", "content": "Hello there."}], model=MODEL).tokens == (3 + 1 + 3) + 3
 
 
 def test_a_long_chat_is_summed_up_and_its_latest_messages_stay_byte_for_byte() -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from recto.chat.blocks import Block
-from recto.chat.chain import ChainLink, continuation, print_of
+from recto.chat.chain import ChainLink, Continuation, continuation, print_of
 from recto.chat.message import Message, Status
 from recto.chat.priority import priority_of
 from recto.compaction.revisions import fork_to
@@ -55,12 +55,20 @@ class ExtendedPath(Struct, frozen=True):
 
 
 async def extend_path(
-    engine: Engine, session: ChatSession, given: Sequence[Entry], *, at: str | None = None, goes_back: bool = False
+    engine: Engine,
+    session: ChatSession,
+    given: Sequence[Entry],
+    *,
+    at: str | None = None,
+    goes_back: bool = False,
+    follows: bool = False,
 ) -> ExtendedPath:
     """Stores what is new of a client's messages, below those that are stored already: on the path to `at`, or to the
-    session's head. `goes_back`: the session ends up at the last of them, also where more came after it."""
+    session's head. `goes_back`: the session ends up at the last of them, also where more came after it. `follows`: all
+    of them come after `at`, and the list does not repeat what is before."""
     entries = [replace(entry, blocks=await _kept(engine, entry.blocks)) for entry in given]
-    adding = partial(_extend, engine.store, session, entries, at or session.head, goes_back=goes_back)
+    at = at or session.head
+    adding = partial(_extend, engine.store, session, entries, at, goes_back=goes_back, follows=follows)
     return await engine.store_thread.do(session.commit, engine.store, adding)
 
 
@@ -69,11 +77,11 @@ async def _kept(engine: Engine, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _extend(
-    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool
+    store: Store, session: ChatSession, given: Sequence[Entry], at: str | None, *, goes_back: bool, follows: bool
 ) -> tuple[ExtendedPath, SessionChanges]:
     path = said_path(store, at)
     links = [ChainLink(entry.role, print_of(entry.role, entry.blocks)) for entry in given]
-    found = continuation(links, [link_of(message) for message in path])
+    found = Continuation(len(path), 0) if follows else continuation(links, [link_of(message) for message in path])
     parent, new = path[found.at - 1].id if found.at else None, found.new
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
         parent, new = child, new + 1

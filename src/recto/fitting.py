@@ -146,7 +146,7 @@ class Fitting:
         self.counts = [self._counted(self.given[self.first + at], each) for at, each in enumerate(self.messages)]
         instructions = [self.counter.count_piece(Piece("system", data)) for data in self._instructions()]
         tools = [self.counter.count_piece(Piece("tool", b"," * (n > 0) + dumpb(t))) for n, t in enumerate(self.tools)]
-        fixed = sum(instructions, self.counter.priming if instructions else self.counter.without_system)
+        fixed = sum(instructions, self.counter.priming + (ZERO if instructions else self.counter.without_system))
         self.budget = Budget(
             self.room,
             0,

@@ -97,3 +97,13 @@ def test_memory_and_facts_of_the_home_are_no_clients(endpoint: Start, script: Sc
     server.chat(user("What is my cat called? And my dog?"))
     assert "Rex" not in str(sent()[0])
     assert "Mia" not in str(sent()[0])
+
+
+@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+def test_no_client_reads_a_file_of_the_server_as_a_model(endpoint: Start, script: Script, mode: str) -> None:
+    secret = script({"text": "a secret"})
+    server = endpoint(script({"text": "Yes."}))
+    body = {"model": secret, "messages": [user("One?")]}
+    refused = server.client.post("/v1/chat/completions", json=body, headers={"x-recto-mode": mode})
+    assert refused.status_code == 404
+    assert "a secret" not in refused.text

@@ -13,7 +13,8 @@ from tests.serve.conftest import Start
 
 pytestmark = [pytest.mark.slow, pytest.mark.untraced]
 HERE = Path(__file__).parent / "clients"
-ENVIRONMENT = Path(__file__).parents[2] / ".bench" / "clients"
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = ROOT / ".bench" / "clients"
 CALL = {"tool_calls": [{"name": "read", "arguments": {}, "id": "call_1"}]}
 SAID = ["She is 7 metres long.", "She is 2 metres wide.", "It is dry."]
 
@@ -39,7 +40,10 @@ def ran(clients: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("client", ["openai_sdk", "anthropic_sdk", "langchain_chat", "pydantic_ai_agent"])
+CLIENTS = ["openai_sdk", "openai_responses", "anthropic_sdk", "langchain_chat", "pydantic_ai_agent"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_chats_streams_and_calls_tools(clients: Path, endpoint: Start, script: Script, client: str) -> None:
     server = endpoint(script({"text": SAID[0]}, {"text": SAID[1]}, CALL, {"text": SAID[2]}))
     told: dict[str, Any] = json.loads(ran(clients, "python", str(HERE / f"{client}.py"), server.url, server.model))
@@ -64,3 +68,18 @@ def test_the_command_llm_goes_on_with_its_conversation(
     assert ran(clients, "llm", "-c", "How wide?", **at).strip() == SAID[1]
     (home,) = server.run(server.desk.conversations())
     assert server.said(home.id) == ["How long is she?", SAID[0], "How wide?", SAID[1]]
+
+
+ADAPTERS = [["adapter_pydantic_ai"], ["adapter_langchain", "middleware"], ["adapter_langchain", "hook"]]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids="-".join)
+def test_the_adapters_of_the_examples_keep_a_long_run_within_its_window(clients: Path, adapter: list[str]) -> None:
+    script, *more = adapter
+    folder = str(ROOT / "examples" / "adapters")
+    out = ran(clients, "python", str(HERE / f"{script}.py"), folder, *more, PYTHONPATH=str(ROOT / "src"))
+    told = json.loads(out)
+    assert told["said"] == "All of them are dry."
+    assert told["requests"] == 41
+    assert told["largest"] < 4 * 2000 * 1.5  # characters of 2,000 tokens, and not those of forty logs
+    assert told["paired"]

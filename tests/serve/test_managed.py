@@ -163,6 +163,20 @@ def test_a_client_may_name_its_conversation(endpoint: Start, script: Script) -> 
     assert server.said(third.headers["x-recto-conversation"])[-2:] == ["3?", "Yes."]
 
 
+def test_a_named_conversation_goes_on_from_any_of_its_branches(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "First."}, {"text": "Second."}, {"text": "Third."}, {"text": "Fourth."}))
+    named = {"x-recto-conversation": "mine"}
+    one = (user("One?"), assistant("First."))
+    server.chat(one[0], headers=named)
+    server.chat(*one, user("Two?"), headers=named)
+    server.chat(*one, user("Or three?"), headers=named)
+    last = server.chat(*one, user("Two?"), assistant("Second."), user("Four?"), headers=named)
+    home = last.headers["x-recto-conversation"]
+    assert server.said(home) == ["One?", "First.", "Two?", "Second.", "Four?", "Fourth."]
+    talk = server.run(server.desk.conversation(home))
+    assert len(server.run(talk.branches())) == 2
+
+
 def test_a_history_from_elsewhere_is_stored_whole(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "Yes."}))
     response = server.chat(user("One?"), assistant("From another model."), user("Two?"))

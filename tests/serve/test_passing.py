@@ -109,14 +109,14 @@ def test_a_provider_of_another_kind_gets_a_translated_request(endpoint: Start, s
     assert text_of(server.chat(user("How long?"), headers={"x-recto-mode": "passthrough"})) == "7 metres."
 
 
-def test_embeddings_are_passed_on(endpoint: Start, upstream: Any, script: Script) -> None:
+def test_embeddings_are_passed_on(endpoint: Start, upstream: Any) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
     response = server.client.post("/v1/embeddings", json={"model": "mine:e-1", "input": "boat"})
     assert response.json() == {"data": [[0.5]]}
     assert json.loads(provider.received[-1].body) == {"model": "e-1", "input": "boat"}
-    refused = server.client.post("/v1/embeddings", json={"model": script({"text": "x"}), "input": "boat"})
-    assert (refused.status_code, refused.json()["error"]["message"]) == (404, "scripted has no embeddings.")
+    refused = server.client.post("/v1/embeddings", json={"model": "anthropic:x", "input": "boat"})
+    assert (refused.status_code, refused.json()["error"]["message"]) == (404, "anthropic has no embeddings.")
 
 
 JSON = st.recursive(

@@ -1,11 +1,11 @@
 """The routes of the endpoint. A route reads a client's request, has it answered, and writes the reply in its format."""
 
-import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -13,43 +13,32 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from recto.chat.message import MessageBuilder
-from recto.errors import Busy, Invalid, NotFound, RectoError, StoreError
+from recto.chat.blocks import Block
+from recto.errors import Busy, NotFound, RectoError
 from recto.ids import new_id
 from recto.providers.client import ClientRequest, ReplyHead
-from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat, ReplyWriter
+from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
 from recto.providers.forwarding import embeddings_url, forwarded, with_model
-from recto.providers.model import Attempt, Done, ReplyPart
+from recto.providers.model import Done
+from recto.providers.openai_responses import (
+    PREFIX,
+    ResponsesWriter,
+    compaction_item,
+    output_items,
+    read_responses_request,
+    write_response,
+)
 from recto.providers.registry import model_overview
+from recto.serve.conversation_finder import FoundConversation
 from recto.serve.gateway import Gateway, checked_name
 from recto.serve.managed import ManagedReply
 from recto.serve.passing import PassedRequest
+from recto.serve.replies import error_response, json_response, read_body, streamed, told_parts, whole
 from recto.store.clients import AccessKey
-from recto.turn.incoming_message import delta_of
-from recto.wire import Json, dumpb
+from recto.wire import Json
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 30.0
-EVENT_STREAM = "text/event-stream"
-
-
-class BodyTooLarge(Invalid):
-    """The body of a request is larger than the server takes."""
-
-
-async def read_body(request: Request, most: int, within_s: float) -> bytes:
-    """The body, as far as it keeps to its bounds."""
-    parts, size = list[bytes](), 0
-    try:
-        async with asyncio.timeout(within_s):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.")
-                parts.append(part)
-    except TimeoutError as why:
-        raise Invalid(f"The request did not come within {within_s:g} s.") from why
-    return b"".join(parts)
 
 
 def chat_route(format: ClientFormat) -> Callable[[Request], Awaitable[Response]]:
@@ -85,21 +74,6 @@ async def admitted(gateway: Gateway, request: Request) -> AccessKey:
     return key
 
 
-def error_response(format: ClientFormat, why: Exception) -> Response:
-    """In the client's own format. What we did not foresee is logged and not shown."""
-    if not isinstance(why, RectoError):
-        log.exception("a request failed", exc_info=why)
-    elif isinstance(why, StoreError):
-        log.error("the store failed: %s", why.message)
-    error = format.error(why)
-    status = 413 if isinstance(why, BodyTooLarge) else error.status
-    return json_response(error.body, status, error.headers)
-
-
-def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(dumpb(value), status, dict(headers or {}), "application/json")
-
-
 # -- managed
 
 
@@ -119,22 +93,7 @@ async def managed(
     parts = told_parts(gateway, reply, began)
     if asked.stream:
         return await streamed(gateway, format.open_writer(head, asked.include_usage), parts, reply, task)
-    return await whole(gateway, request, format, head, parts, reply, task)
-
-
-async def told_parts(gateway: Gateway, reply: ManagedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
-    """The parts, counted by the clock."""
-    is_first = True
-    async with aclosing(reply.parts()) as parts:
-        async for part in parts:
-            if is_first and not isinstance(part, Attempt):
-                gateway.metrics.first_byte.add(time.monotonic() - began)
-                is_first = False
-            if isinstance(part, Done) and part.usage:
-                gateway.metrics.tokens["input"] += part.usage.input
-                gateway.metrics.tokens["output"] += part.usage.output
-            yield part
-    gateway.metrics.whole.add(time.monotonic() - began)
+    return await whole(gateway, request, partial(format.write_reply, head), parts, reply, task)
 
 
 async def passed_on(
@@ -148,7 +107,7 @@ async def passed_on(
         head = ReplyHead(f"{format.reply_prefix}{new_id()}", asked.model, int(time.time()))
         if asked.stream:
             return await streamed(gateway, format.open_writer(head, asked.include_usage), passed.parts(), passed, task)
-        return await whole(gateway, request, format, head, passed.parts(), passed, task)
+        return await whole(gateway, request, partial(format.write_reply, head), passed.parts(), passed, task)
     task, begun = passed.begin_raw(), await passed.head()
 
     async def chunks() -> AsyncGenerator[bytes, None]:
@@ -164,81 +123,53 @@ async def passed_on(
     return StreamingResponse(chunks(), begun.status, passed.headers, begun.media_type)
 
 
-async def streamed(
-    gateway: Gateway,
-    writer: ReplyWriter,
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply | PassedRequest,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """A stream of events. It begins with the first part: what fails before has a status of its own."""
-    first = await anext(parts)
-
-    async def events() -> AsyncGenerator[bytes, None]:
-        is_whole = False
-        try:
-            for event in writer.write(first):
-                yield event.encoded
-            is_whole = isinstance(first, Done)
-            async for part in parts:
-                for event in writer.write(part):
-                    yield event.encoded
-                is_whole = isinstance(part, Done)
-        except RectoError as why:
-            is_whole = True
-            for event in writer.error(why):
-                yield event.encoded
-        finally:
-            if not is_whole and gateway.options.on_disconnect == "stop":
-                task.cancel()
-
-    headers = {**reply.headers, "cache-control": "no-cache"}
-    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
-
-
-async def whole(
-    gateway: Gateway,
-    request: Request,
-    format: ClientFormat,
-    head: ReplyHead,
-    parts: AsyncGenerator[ReplyPart, None],
-    reply: ManagedReply | PassedRequest,
-    task: "asyncio.Task[None]",
-) -> Response:
-    """The reply in one piece, for a client that waits for it."""
-    collecting = asyncio.ensure_future(_collected(parts))
-    leaving = asyncio.ensure_future(_gone(request))
-    try:
-        await asyncio.wait([collecting, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not collecting.done():
-            if gateway.options.on_disconnect == "stop":
-                task.cancel()
-            return Response(status_code=499)
-        builder, done = collecting.result()
-    finally:
-        for each in (collecting, leaving):
-            each.cancel()
-        await asyncio.gather(collecting, leaving, return_exceptions=True)
-    return json_response(format.write_reply(head, builder.blocks, done), 200, reply.headers)
-
-
-async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
-    builder, done = MessageBuilder(), Done("stop")
-    async for part in parts:
-        if isinstance(part, Done):
-            done = part
-        elif not isinstance(part, Attempt):
-            builder.add(delta_of(part))
-    return builder, done
-
-
-async def _gone(request: Request) -> None:
-    """Until the client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
 # -- besides
+
+
+async def responses(request: Request) -> Response:
+    """`/v1/responses`, always managed: what a client leaves out stands in the store."""
+    gateway: Gateway = request.app.state.gateway
+    began = time.monotonic()
+    try:
+        key = await admitted(gateway, request)
+        body = await read_body(request, gateway.options.limits.body_bytes, gateway.options.limits.read_s)
+        response = await responded(gateway, request, key, body, began)
+    except ClientDisconnect:
+        return Response(status_code=499)
+    except Exception as why:
+        response = error_response(OPENAI, why)
+    gateway.metrics.requests[request.url.path, "manage", response.status_code] += 1
+    return response
+
+
+async def responded(gateway: Gateway, request: Request, key: AccessKey, body: bytes, began: float) -> Response:
+    read = read_responses_request(body)
+    model = gateway.model_name(read.asked.model)
+    gateway.access.check_model(key, model)
+    follows = await _previous(gateway, key, read.previous) if read.previous else None
+    named = checked_name(request.headers.get("x-recto-conversation")) if follows is None else None
+    reply = ManagedReply(gateway, key, replace(read.asked, model=model), named, follows)
+    await reply.prepare()
+    gateway.metrics.compactions += reply.compacted
+    head = ReplyHead(f"{PREFIX}{reply.waiting.request.id}", read.asked.model, int(time.time()))
+    before = [compaction_item(reply.waiting.request.id, reply.summary)] if reply.compacted else []
+    task, parts = reply.begin(), told_parts(gateway, reply, began)
+    if read.asked.stream:
+        return await streamed(gateway, ResponsesWriter(head, before, read.previous), parts, reply, task)
+
+    def write(blocks: Sequence[Block], done: Done) -> Json:
+        return write_response(head, [*before, *output_items(head, blocks)], done, read.previous)
+
+    return await whole(gateway, request, write, parts, reply, task)
+
+
+async def _previous(gateway: Gateway, key: AccessKey, id: str) -> FoundConversation:
+    """The reply that a request follows, of the same owner."""
+    find = gateway.store.client_messages.reply_to
+    found = await gateway.store_thread.do(find, key.name, id.removeprefix(PREFIX))
+    if found is None:
+        raise NotFound(f"There is no reply {id[:80]}.", field="previous_response_id")
+    return FoundConversation(found.conversation, found.id)
 
 
 async def embeddings(request: Request) -> Response:
@@ -318,6 +249,7 @@ def build_app(gateway: Gateway) -> Starlette:
     routes = [
         Route("/v1/chat/completions", chat_route(OPENAI), methods=["POST"]),
         Route("/v1/messages", chat_route(ANTHROPIC), methods=["POST"]),
+        Route("/v1/responses", responses, methods=["POST"]),
         Route("/v1/embeddings", embeddings, methods=["POST"]),
         Route("/v1/models", models),
         Route("/health", health),

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 Mode = Literal["manage", "record", "passthrough"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Disconnect = Literal["finish", "stop"]
+SCRIPTED = "scripted:"
 OWN_NAMES = ("recto", "default")
 """Names of models that leave the choice to the settings."""
 
@@ -67,8 +68,13 @@ class Gateway:
             await asyncio.wait(list(self._running))
 
     def model_name(self, asked: str) -> str:
-        """The model of a request; some clients must have a name, and mean whichever there is."""
-        return self.desk.settings.model if asked in OWN_NAMES else asked
+        """The model of a request; some clients must have a name, and mean whichever there is. A name that is a path in
+        this machine is nothing that a client may choose."""
+        name = self.desk.settings.model if asked in OWN_NAMES else asked
+        chosen = (self.desk.settings.model, *(other for each in self.options.fallbacks.values() for other in each))
+        if name.lower().startswith(SCRIPTED) and name not in chosen:
+            raise NotFound(f"There is no model {name[:80]}.", model=name)
+        return name
 
     def fallbacks(self, model: str) -> Sequence[str]:
         return self.options.fallbacks.get(model) or self.options.fallbacks.get("*") or ()
@@ -96,6 +102,11 @@ class Gateway:
 
 CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
 """Settings of clients' conversations: memory is shared by everybody who uses a home, and nobody can be asked."""
+
+
+def header_text(text: str) -> str:
+    """A text as a header can hold it."""
+    return "".join(char if " " <= char <= "~" else "?" for char in text)
 
 
 def checked_name(name: str | None) -> str | None:

@@ -16,7 +16,8 @@ from recto.errors import Invalid, Overflow, ProviderError, SpendLimit
 from recto.events import ContextCompacted, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.model import Done, ReplyPart
-from recto.serve.gateway import Gateway
+from recto.serve.conversation_finder import FoundConversation
+from recto.serve.gateway import Gateway, header_text
 from recto.serve.placement import place
 from recto.store.clients import AccessKey
 from recto.turn.context import CallOptions
@@ -28,7 +29,16 @@ Heard = ReplyPart | BaseException
 
 
 class ManagedReply:
-    def __init__(self, gateway: Gateway, key: AccessKey, request: ClientRequest, conversation: str | None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        key: AccessKey,
+        request: ClientRequest,
+        conversation: str | None,
+        follows: FoundConversation | None = None,
+    ) -> None:
+        """`follows`: the reply that the request comes after, where it does not repeat what is before."""
+        self._follows = follows
         self._gateway, self._key, self._request, self._named = gateway, key, request, conversation
         self._engine, self._store = gateway.engine, gateway.store
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
@@ -56,7 +66,7 @@ class ManagedReply:
             )
         await self._gateway.store_thread.do(self._gateway.access.check_spending, self._key)
         at = (self._gateway, self._key.name, self._named, self._request.model)
-        self._placement = await place(*at, self._request.entries)
+        self._placement = await place(*at, self._request.entries, self._follows)
         self._session = self._placement.session
         self._options = replace(self._options, notes=self._placement.notes)
         self.waiting = await self._prepared()
@@ -81,6 +91,12 @@ class ManagedReply:
         await self._gateway.store_thread.do(self._store.records.outcome, waiting.request.id, **outcome)
 
     @property
+    def summary(self) -> str:
+        """The summary in force."""
+        block = self.waiting.turn.loaded.view.compaction
+        return block.summary if block else ""
+
+    @property
     def headers(self) -> dict[str, str]:
         """What was done, for whoever wants to know."""
         window, block = self.waiting.turn.window, self.waiting.turn.loaded.view.compaction
@@ -89,7 +105,7 @@ class ManagedReply:
         return {
             "x-recto-conversation": self._session.conversation,
             "x-recto-request": self.waiting.request.id,
-            "x-recto-model": self.waiting.model.name,
+            "x-recto-model": header_text(self.waiting.model.name),
             "x-recto-mode": "manage",
             "x-recto-tokens": str(window.total),
             "x-recto-tokens-before": str(max(window.total, window.total * characters // sent)),

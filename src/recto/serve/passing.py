@@ -15,9 +15,9 @@ from recto.errors import Invalid, ProviderError, RectoError
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
 from recto.providers.forwarding import forwarded, remote_of, rendered_body, with_model
-from recto.providers.model import Done, Model, Provider, ReplyPart
+from recto.providers.model import Attempt, Done, Model, Provider, ReplyPart
 from recto.providers.remote import RemoteProvider
-from recto.serve.gateway import Gateway
+from recto.serve.gateway import Gateway, header_text
 from recto.serve.recording import HeardReply, Recording, begin_recording
 from recto.store.clients import AccessKey
 from recto.window.request import Entry
@@ -52,7 +52,8 @@ class PassedRequest:
     @property
     def headers(self) -> dict[str, str]:
         recorded = self._recording
-        told = {"x-recto-mode": "record" if self._records else "passthrough", "x-recto-model": self._model.name}
+        mode = "record" if self._records else "passthrough"
+        told = {"x-recto-mode": mode, "x-recto-model": header_text(self._model.name)}
         if recorded is None:
             return told
         home = recorded.placement.session.conversation
@@ -143,7 +144,7 @@ class PassedRequest:
             async with aclosing(self._provider.stream(self._body, "reply")) as parts:
                 async for part in parts:
                     heard.append(part)
-                    if not isinstance(part, Done):
+                    if not isinstance(part, Done | Attempt):
                         self._out.put_nowait(part)
         except Exception as why:
             error = why.message if isinstance(why, RectoError) else repr(why)
@@ -166,7 +167,7 @@ class PassedRequest:
 
 def _read(body: bytes) -> dict[str, Json]:
     try:
-        data = loads(body)
+        data = loads(body.decode())
     except (ValueError, RecursionError) as why:
         raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.") from why
     if not isinstance(data, dict) or not isinstance(data.get("model"), str):

@@ -31,18 +31,30 @@ class Placement(Struct):
         await self.gateway.store_thread.do(self.gateway.store.client_messages.add, self.owner, [known])
 
 
-async def place(gateway: Gateway, owner: str, named: str | None, model: str, given: Sequence[Entry]) -> Placement:
-    """`named`: the conversation that the client means, by its id or by a name of the client's own."""
+async def place(
+    gateway: Gateway,
+    owner: str,
+    named: str | None,
+    model: str,
+    given: Sequence[Entry],
+    follows: FoundConversation | None = None,
+) -> Placement:
+    """`named`: the conversation that the client means, by its id or by a name of the client's own. `follows`: the reply
+    that the messages come after, without those before it."""
     do, store = gateway.store_thread.do, gateway.store
     async with gateway.lock(owner):
-        if named is not None:
-            found = FoundConversation(await gateway.conversation(owner, named))
+        if follows is not None:
+            found = follows
         else:
             found = await do(find_conversation_of, store, owner, given)
+            home = await gateway.conversation(owner, named) if named is not None else found.conversation
+            found = found if home == found.conversation else FoundConversation(home)
         home = found.conversation or await gateway.create(owner, named, model)
         head = (await do(store.tree.conversation, home)).head
         session = ChatSession(home, head, chosen=CHOSEN)
-        extended = await extend_path(gateway.engine, session, given, at=found.at, goes_back=True)
+        extended = await extend_path(
+            gateway.engine, session, given, at=found.at, goes_back=True, follows=follows is not None
+        )
         chain = await do(_note, store, owner, session, extended, given)
     return Placement(gateway, owner, session, extended.notes, chain)
 

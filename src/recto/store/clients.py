@@ -164,6 +164,19 @@ class ClientMessages:
         with self._database.read() as connection:
             return [OwnedMessage(row.id, row.home) for row in connection.execute(query)]
 
+    def reply_to(self, owner: str, request: str) -> OwnedMessage | None:
+        """The owner's reply to a request."""
+        query = (
+            select(messages.c.id, conversations.c.id.label("home"))
+            .join(requests, requests.c.n == messages.c.request)
+            .join(conversations, conversations.c.n == messages.c.conversation)
+            .join(client_conversations, client_conversations.c.conversation == conversations.c.n)
+            .where(requests.c.id == request, client_conversations.c.owner == owner, conversations.c.deleted.is_(None))
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return OwnedMessage(row.id, row.home) if row else None
+
     def is_answered(self, message: str) -> bool:
         """Whether a reply follows a message, at once or after a compaction."""
         with self._database.read() as connection:

@@ -1,0 +1,154 @@
+"""Replies as they go out: whole, as a stream of events, as an error in the client's format. Bodies as they come in."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from recto.chat.blocks import Block
+from recto.chat.message import MessageBuilder
+from recto.errors import Invalid, RectoError, StoreError
+from recto.providers.client_formats import ClientFormat, ReplyWriter
+from recto.providers.model import Attempt, Done, ReplyPart
+from recto.serve.gateway import Gateway
+from recto.turn.incoming_message import delta_of
+from recto.wire import Json, dumpb
+
+log = logging.getLogger(__name__)
+EVENT_STREAM = "text/event-stream"
+
+
+class ServedReply(Protocol):
+    """A reply on its way, with what is said about it."""
+
+    @property
+    def headers(self) -> dict[str, str]: ...
+
+    def parts(self) -> AsyncGenerator[ReplyPart, None]: ...
+
+
+class BodyTooLarge(Invalid):
+    """The body of a request is larger than the server takes."""
+
+
+async def read_body(request: Request, most: int, within_s: float) -> bytes:
+    """The body, as far as it keeps to its bounds."""
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(within_s):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise BodyTooLarge(f"The request is larger than the {most:,} bytes that this server takes.")
+                parts.append(part)
+    except TimeoutError as why:
+        raise Invalid(f"The request did not come within {within_s:g} s.") from why
+    return b"".join(parts)
+
+
+def error_response(format: ClientFormat, why: Exception) -> Response:
+    """In the client's own format. What we did not foresee is logged and not shown."""
+    if not isinstance(why, RectoError):
+        log.exception("a request failed", exc_info=why)
+    elif isinstance(why, StoreError):
+        log.error("the store failed: %s", why.message)
+    error = format.error(why)
+    status = 413 if isinstance(why, BodyTooLarge) else error.status
+    return json_response(error.body, status, error.headers)
+
+
+def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(dumpb(value), status, dict(headers or {}), "application/json")
+
+
+async def told_parts(gateway: Gateway, reply: ServedReply, began: float) -> AsyncGenerator[ReplyPart, None]:
+    """The parts, counted by the clock."""
+    is_first = True
+    async with aclosing(reply.parts()) as parts:
+        async for part in parts:
+            if is_first and not isinstance(part, Attempt):
+                gateway.metrics.first_byte.add(time.monotonic() - began)
+                is_first = False
+            if isinstance(part, Done) and part.usage:
+                gateway.metrics.tokens["input"] += part.usage.input
+                gateway.metrics.tokens["output"] += part.usage.output
+            yield part
+    gateway.metrics.whole.add(time.monotonic() - began)
+
+
+async def streamed(
+    gateway: Gateway,
+    writer: ReplyWriter,
+    parts: AsyncGenerator[ReplyPart, None],
+    reply: ServedReply,
+    task: "asyncio.Task[None]",
+) -> Response:
+    """A stream of events. It begins with the first part: what fails before has a status of its own."""
+    first = await anext(parts)
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        is_whole = False
+        try:
+            for event in writer.write(first):
+                yield event.encoded
+            is_whole = isinstance(first, Done)
+            async for part in parts:
+                for event in writer.write(part):
+                    yield event.encoded
+                is_whole = isinstance(part, Done)
+        except RectoError as why:
+            is_whole = True
+            for event in writer.error(why):
+                yield event.encoded
+        finally:
+            if not is_whole and gateway.options.on_disconnect == "stop":
+                task.cancel()
+
+    headers = {**reply.headers, "cache-control": "no-cache"}
+    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=headers)
+
+
+async def whole(
+    gateway: Gateway,
+    request: Request,
+    write: Callable[[Sequence[Block], Done], Json],
+    parts: AsyncGenerator[ReplyPart, None],
+    reply: ServedReply,
+    task: "asyncio.Task[None]",
+) -> Response:
+    """The reply in one piece, for a client that waits for it."""
+    collecting = asyncio.ensure_future(_collected(parts))
+    leaving = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait([collecting, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not collecting.done():
+            if gateway.options.on_disconnect == "stop":
+                task.cancel()
+            return Response(status_code=499)
+        builder, done = collecting.result()
+    finally:
+        for each in (collecting, leaving):
+            each.cancel()
+        await asyncio.gather(collecting, leaving, return_exceptions=True)
+    return json_response(write(builder.blocks, done), 200, reply.headers)
+
+
+async def _collected(parts: AsyncGenerator[ReplyPart, None]) -> tuple[MessageBuilder, Done]:
+    builder, done = MessageBuilder(), Done("stop")
+    async for part in parts:
+        if isinstance(part, Done):
+            done = part
+        elif not isinstance(part, Attempt):
+            builder.add(delta_of(part))
+    return builder, done
+
+
+async def _gone(request: Request) -> None:
+    """Until the client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
