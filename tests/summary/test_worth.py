@@ -15,9 +15,10 @@ from recto.summary.sentence_pool import build_pool
 from recto.summary.sentence_selection import SentenceRanking
 from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence
+from recto.summary.small_talk import is_platitude
 from recto.summary.source_lines import ScoredSentence
 from recto.summary.statements import is_empty_offer, plans_for_day
-from recto.summary.worth import is_platitude, is_worth_telling, needs_context, stands_alone
+from recto.summary.worth import is_worth_telling, needs_context, stands_alone
 
 
 @pytest.mark.parametrize(

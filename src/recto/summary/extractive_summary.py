@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from recto.chat.priority import BINDING
-from recto.summary.decisions import find_corrections
+from recto.summary.corrections import find_corrections
 from recto.summary.machine_output import is_machine_made
 from recto.summary.message_lines import MAX_ROUNDS, ROLE_WEIGHTS, label_of, message_lines
 from recto.summary.message_lines import PlainMessage as PlainMessage
 from recto.summary.message_lines import is_settled as was_settled
 from recto.summary.relative_dates import add_dates
+from recto.summary.sentence_context import SentenceContext
 from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentence_series import without_passing_series
 from recto.summary.sentences import rate_sentence, sentences, terms
+from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
     TOOL,
     ScoredSentence,
-    SentenceContext,
     SentenceKey,
     SourceLine,
 )
@@ -45,6 +46,8 @@ _FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
 # A work log's share of the room, and the most that it takes for files and commands that have no place in it.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 _MAX_TRUNCATED_MESSAGE = 200
+# A sentence of which no more is left says nothing beside a work log.
+_MAX_STUMP = 48
 
 _ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
 _MAX_PERIODS = 12
@@ -81,7 +84,7 @@ class Extraction:
             return log
         log += "\n" if log else ""
         head = _shorten_former(former, pool, limit - (count(log) + 1 if log else 0), count, self._density)
-        head = _join(log, head)
+        head = _join(log, "" if log and _is_stump(head) else head)
         told = _join(head, _summarize(pool, limit, count, self._density, head)).strip()
         return "\n".join(without_passing_series(told.split("\n")))
 
@@ -137,15 +140,22 @@ def _former_lines(former: str) -> list[SourceLine]:
 
 
 def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
-    """A former summary may end with a question that was still open; the first reply since then answers it."""
+    """A former summary may end with a question that was still open, or with small talk: the first reply since then
+    tells."""
     rest, _, last = former.rpartition("\n")
     label = _LABEL.match(last)
     if not rest or not label or label[1] != "User" or not messages or messages[0].role != "assistant":
         return former
     asked = last[label.end() :]
+    if is_small_talk_reply(messages[0].text) and rate_sentence(asked) != BINDING:
+        return rest
     if is_worth_telling(asked, is_assistant=False, is_settled=True) or not was_settled(asked, messages[:MAX_ROUNDS]):
         return former
     return rest
+
+
+def _is_stump(text: str) -> bool:
+    return text.endswith("…") and len(text) <= _MAX_STUMP
 
 
 def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:

@@ -13,7 +13,8 @@ from recto.chat.message import Message
 from recto.chat.priority import BINDING, CHATTER
 from recto.chat.priority import sentence_priority as rate_by_cues
 from recto.summary.asked import MAX_REPEATED, AskedBefore, answer_end, repeats_question, taken_option
-from recto.summary.decisions import corrects, find_answers, find_decisions, shorten_decision
+from recto.summary.corrections import corrects
+from recto.summary.decisions import find_answers, find_decisions, shorten_decision
 from recto.summary.facts import Fact, normalize_fact_text
 from recto.summary.ledger import UNLISTED, VALUE_KINDS, LedgerEntry, is_reported
 from recto.summary.machine_output import OUTCOME, PROSE, QUOTED, ROW, LineKinds, mark_pasted
@@ -30,6 +31,7 @@ from recto.summary.quotation import (
     sentences_of,
 )
 from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions
+from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,
     agrees,
@@ -38,7 +40,6 @@ from recto.summary.statements import (
     asks_politely,
     is_draft,
     is_request,
-    is_small_talk_reply,
     leaves_open,
     plans_for_day,
     says_little,
@@ -71,10 +72,12 @@ _WEAK = ("number", "date", "time", "quote", "name", "request")
 
 
 def entries_of_output(text: str, facts: Iterable[Fact], message: Message) -> Iterator[LedgerEntry]:
-    """What a tool, a program or a file says. A tool's call is the assistant's word."""
+    """What a tool, a program or a file says. A tool's call is the assistant's word; which files and commands it is for
+    stands in the work log."""
     role = "assistant" if message.role == "assistant" else "tool"
     for fact, item in _quote_output(text, facts):
-        yield LedgerEntry(fact, item, message.said, role=role)
+        is_logged = role == "assistant" and fact.kind not in ("error", "url")
+        yield LedgerEntry(fact, item, message.said, role=role, lowered=UNLISTED * is_logged)
 
 
 def entries_of_prose(

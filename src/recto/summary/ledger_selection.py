@@ -9,9 +9,9 @@ from recto.summary.facts import find_facts, is_passing
 from recto.summary.ledger import FIGURES, UNLISTED, LedgerEntry, topic_terms
 from recto.summary.machine_output import PROSE
 from recto.summary.quotation import SEPARATOR as ITEM_SEPARATOR
+from recto.summary.small_talk import is_platitude
 from recto.summary.statements import says_little
 from recto.summary.truncation import CountTokens
-from recto.summary.worth import is_platitude
 
 _WEIGHTY, _USUAL_COST, _MAX_REPEATED, _MIN_OVERLAP = 2.0, 24, 2, 8
 _OF_TOOLS = ("error", "url")

@@ -20,10 +20,11 @@ from recto.search.terms import STOP_WORDS, normalize_text
 from recto.summary.decisions import content_terms
 from recto.summary.ledger import LedgerEntry, mark_corrections, parse_item, parse_ledger
 from recto.summary.machine_output import is_machine_made, is_noise, is_row
+from recto.summary.marks import MARK, strip_marks
 from recto.summary.quotation import SEPARATOR
 from recto.summary.sentences import IS_UNSPACED, rate_sentence, sentences
 from recto.summary.truncation import CountTokens, cut_text
-from recto.summary.verification import MARK, FormerSummary, VerifiedSummary, strip_marks
+from recto.summary.verification import FormerSummary, VerifiedSummary
 from recto.summary.worth import is_worth_telling
 
 RETURNED = "From earlier, on the present topic:"

@@ -18,6 +18,7 @@ from recto.summary.sentence_score import (
     term_weights,
 )
 from recto.summary.sentence_series import lower_series
+from recto.summary.settled import lower_past
 from recto.summary.source_lines import LineReader, LineSentence, ScoredSentence, SourceLine
 
 _MAX_SAMPLED_LINES = 2000
@@ -53,7 +54,7 @@ def build_pool(lines: Sequence[SourceLine], characters: float) -> SentencePool:
         ]
         pool += _best(found, per_period, lines, weights, frequent)
     ordered = sorted(pool, key=lambda sentence: sentence.key)
-    return SentencePool(reader, lower_series(ordered, lines), weights)
+    return SentencePool(reader, lower_past(lower_series(ordered, lines), lines), weights)
 
 
 def _best(
