@@ -106,6 +106,11 @@ def test_a_listing_is_code_and_a_command_is_not() -> None:
     assert not any(sentence.is_code for sentence in command)
 
 
+def test_a_question_that_its_author_answers_brings_the_answer() -> None:
+    text = "Who conducts the choir? I want it to be Marisol Quint."
+    assert needs("Who conducts the choir?", (USER, text)) == ["I want it to be Marisol Quint."]
+
+
 def _selected(*said: tuple[str, str]) -> str:
     """Beside enough that is worth telling: where there is hardly anything, the rest is told too."""
     facts = [

@@ -24,6 +24,7 @@ _CORRECTION = re.compile(
     r"|\d[^.?!]{0,40}, (?:not|nicht|no|pas|and not|und nicht) [€$£]?\d"
     r"|, (?:not|nicht|no|pas) (?:when|if|because|in|on|at|from|with|for|the|wenn|weil|im|am|mit|der|die|das|den|cuando"
     r"|en|con|el|la|quand|avec|le|les)\b"
+    r"|\d[^.?!]{0,24}, sorry\b|^sorry[,.:] "
     r"|^no[,.] |^nein[,.] |^non[,.] |改成|改为|改到|更正|不对|而是|其实|推迟|提前|取消|换成"
     r"|ではなく|じゃなくて|変更|変わり|訂正|아니라|변경"
 )
@@ -36,7 +37,7 @@ CORRECTION_TERMS = word_set(
     "raised raising lower lowered increas reduce reduced reducin extend extende shorten move moves moving push "
     "pushed pushing bump bumped went senken senkt verschi sube subimos subir suben baja bajamos bajar bajan "
     "aumenta aumentar mover movemos mueve aplazam aplazar retrasa retrasam passent nicht pas miscoun miscalc "
-    "misread"
+    "misread sorry"
 )
 # "Now" and "new" correct something only where another value of the same kind was said of the same.
 _UPDATE = re.compile(
@@ -53,6 +54,7 @@ _VAGUE_TERMS = word_set(
     "noch jetzt ahora mainten tiene tienen puede debe será sería être sera doit peut noted okay final finally "
     "that this with from there then instead actuall correct correcte correzi stattde sondern nicht raised lowered "
     "increas reduced extende changed moved erhöhen erhöht gesenkt verscho geändert cambio cambiar cambia only "
+    "sorry decided agreed meeting "
     "just still already says said same time their they them your ours takes gets wait mean meant"
 )
 _VALUE = re.compile(
@@ -73,7 +75,7 @@ _NAME = re.compile(r"(?<=[\w,;–-] )(?:[A-ZÄÖÜÉ][\w-]*)")
 _NO_NAMES = CALENDAR | {"i", "may"}
 # How much of its topic, by weight, a sentence must share with another one that corrects it.
 _MIN_SHARED_TOPIC, _MIN_SHARED_WORDS, _MIN_SHARED_EXPLICIT = 0.35, 0.7, 0.4
-_NEAR_LINES, _NEAR_BONUS, _NEXT_LINES = 6, 0.1, 3
+_NEAR_LINES, _NEAR_BONUS, _NEXT_LINES, _OWN_NEXT_LINES = 6, 0.1, 3, 8
 _MAX_SMALL_WORD = 3
 # A sentence that differs in its numbers from this many others is part of a series, not a correction.
 _MIN_SERIES, _CHANGES = 3, 2
@@ -253,8 +255,11 @@ def _just_said(later: Claim, recent: Sequence[Claim]) -> Iterator[SentenceKey]:
     if not later.is_explicit or not later.values or len(later.topic) > _MAX_BARE_TOPIC:
         return
     for earlier in reversed(recent):
-        if later.key[0] - earlier.key[0] > _NEXT_LINES:
+        distance, is_own = later.key[0] - earlier.key[0], bool(later.speaker) and later.speaker == earlier.speaker
+        if distance > (_OWN_NEXT_LINES if later.speaker else _NEXT_LINES):
             return
+        if distance > _NEXT_LINES and not is_own:
+            continue
         if _has_other_value(earlier.values, later.values):
             yield earlier.key
             return

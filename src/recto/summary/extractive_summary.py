@@ -46,8 +46,6 @@ _FORMER_SHARE, _MIN_FORMER, _MAX_FORMER = 2 / 3, 1 / 2, 7 / 8
 # A work log's share of the room, and the most that it takes for files and commands that have no place in it.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
 _MAX_TRUNCATED_MESSAGE = 200
-# A sentence of which no more is left says nothing beside a work log.
-_MAX_STUMP = 48
 
 _ENDS_SENTENCE = re.compile(r"[.!?:;,…。！？：；，｡؟۔।॥։።][\"'”’»)\]}*_`」』】）]*$")
 _MAX_PERIODS = 12
@@ -83,8 +81,10 @@ class Extraction:
         if log and not (pool.lines or former):
             return log
         log += "\n" if log else ""
-        head = _shorten_former(former, pool, limit - (count(log) + 1 if log else 0), count, self._density)
-        head = _join(log, "" if log and _is_stump(head) else head)
+        head = _shorten_former(
+            former, pool, limit - (count(log) + 1 if log else 0), count, self._density, has_log=bool(log)
+        )
+        head = _join(log, head)
         told = _join(head, _summarize(pool, limit, count, self._density, head)).strip()
         return "\n".join(without_passing_series(told.split("\n")))
 
@@ -121,7 +121,7 @@ def _start(text: str) -> str:
     return cut_text(" ".join(text[: 4 * _MAX_TRUNCATED_MESSAGE].split()), _MAX_TRUNCATED_MESSAGE)
 
 
-def _former_lines(former: str) -> list[SourceLine]:
+def _former_lines(former: str, *, has_log: bool) -> list[SourceLine]:
     """Lines of a former summary. The first ones hold the task and early decisions, and outlive the rest."""
     lines = []
     written = list(filter(str.strip, former.splitlines()))
@@ -134,7 +134,8 @@ def _former_lines(former: str) -> list[SourceLine]:
         bonus = 1 + _FRONT_BONUS * math.exp(-at / _FRONT_DECAY)
         speaker = (label[4] or "") if label and label[3] else None
         shown = f"{label[1]}: " if label else ""
-        told = SourceLine(shown, text, weight * bonus, at == 0, number, speaker=speaker, is_settled=is_settled)
+        is_task = at == 0 and not has_log
+        told = SourceLine(shown, text, weight * bonus, is_task, number, speaker=speaker, is_settled=is_settled)
         lines.append(replace(told, is_former=True))
     return lines
 
@@ -154,11 +155,9 @@ def _without_answered(former: str, messages: Sequence[PlainMessage]) -> str:
     return rest
 
 
-def _is_stump(text: str) -> bool:
-    return text.endswith("…") and len(text) <= _MAX_STUMP
-
-
-def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTokens, density: float) -> str:
+def _shorten_former(
+    former: str, pool: SentencePool, limit: int, count: CountTokens, density: float, *, has_log: bool
+) -> str:
     """The former summary, in its share of the room or in the room that the rest does not need."""
     share = int(limit * _former_share(former, pool, limit * density)) if former else 0
     if not former or (len(former) <= 4 * share * density and count(former) <= share):
@@ -167,7 +166,7 @@ def _shorten_former(former: str, pool: SentencePool, limit: int, count: CountTok
     room = limit - (count(rest) + 1 if rest else 0)
     if len(former) <= 4 * room * density and count(former) <= room:
         return former
-    return _summarize(build_pool(_former_lines(former), room * density), room, count, density)
+    return _summarize(build_pool(_former_lines(former, has_log=has_log), room * density), room, count, density)
 
 
 def _former_share(former: str, pool: SentencePool, size: float) -> float:

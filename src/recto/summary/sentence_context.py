@@ -110,6 +110,7 @@ class SentenceContext(Struct):
             yield before
         is_opener = before is None and not position and (is_thin or _opens_message(text, is_short))
         is_opener = is_opener or _ANNOUNCES.fullmatch(text) is not None
+        is_opener = is_opener or (source.label == USER and is_question(text) and self._goes_on(line, position + 1))
         if (is_heading(text) or _is_refusal(text) or is_opener) and (after := self._meaningful(line, position + 1)):
             yield after
         if is_question(text) and sentence.speaker is None and not source.is_task and (answer := self._answer(sentence)):
@@ -138,6 +139,11 @@ class SentenceContext(Struct):
                 found = self.reader.sentence_at(line, position)
                 return _unscored(line, found) if found else None
         return None
+
+    def _goes_on(self, line: int, position: int) -> bool:
+        """Whether the sentence at this place is about the one before: "Who pays? I want it to be the club." """
+        found = self.reader.sentence_at(line, position)
+        return found is not None and not is_question(found.text) and leans_back(found.text)
 
     def _meaningful(self, line: int, position: int) -> ScoredSentence | None:
         found = self.reader.sentence_at(line, position)

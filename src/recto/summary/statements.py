@@ -290,6 +290,7 @@ _LITTLE = _words(
 )
 _MAX_LITTLE = 60
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNIT = re.compile(r"(?:[kmcn]?[gmls]|mi?n|min|h|[kmgt]i?b|kwh?|px|eur|usd)\.?")
 _ALONE_WORD = re.compile(r"[^\W_][\w'’.:-]*")
 
 
@@ -358,4 +359,4 @@ def says_little(text: str) -> bool:
     if len(text) > _MAX_LITTLE or _UNSPACED.search(text):
         return False
     words = _ALONE_WORD.finditer(text.lower().replace("’", "'"))
-    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() for word in words)
+    return all(word[0].rstrip(".:") in _LITTLE or word[0][0].isdigit() or _UNIT.fullmatch(word[0]) for word in words)

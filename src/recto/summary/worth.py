@@ -64,7 +64,9 @@ _ADVISES = re.compile(
     r"|\b(?:creo|espero|entiendo|puedo|podría|podemos|diría) \b|\bje (?:pense|crois|peux|pourrais|vois)\b"
 )
 _PROPOSES = re.compile(
-    r"\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
+    r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
+    r"|\b(?:some|a few) (?:possibilities|ideas|options|suggestions|tips)\b"
+    r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
     r"|\b(?:meistens|normalerweise|wahrscheinlich)\b"
@@ -89,9 +91,8 @@ _ESTIMATES = re.compile(
     r"|suelen?|normalmente"
     r"|habitual\w*|unos|unas|alrededor de|aproximadamente|entre|environ|en général|généralement|souvent|comptez"
     r"|compter|à peu près)"
-    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d[\d.,]* ?"
-    r"(?:[€$£%]|euros?|pounds|dollars|prozent|percent|years|jahre|años|ans|days|tage|días|jours|weeks|wochen|hours"
-    r"|stunden)"
+    r" (?:[^\W\d_]+ ){0,3}?[€$£]?\d|[€$£]?\d[\d.,]* ?(?:to|bis|a|à|–|-|oder|or) ?[€$£]?\d(?:[\d.,]*\d)? ?"
+    r"(?:[€$£%]|[^\W\d_]+)|\bas a rule\b"
     r"|\b(?:usually|typically|generally|üblich|meistens|in der regel|normalerweise|suelen?|normalmente|en général"
     r"|généralement)\b"
 )
@@ -132,7 +133,7 @@ _ASKS_ABOUT_THAT = re.compile(
 _DIGIT = re.compile(r"\d")
 # Where more of the words have capitals, it is a title.
 _MAX_NAMES_SHARE = 0.6
-_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC = 2, 2, 3, 3
+_MIN_NAMES, _MIN_TOPIC, _MIN_EXPLAINED, _RICH_TOPIC, _MAX_THIN = 2, 2, 3, 3, 3
 
 
 def is_worth_telling(
@@ -154,7 +155,7 @@ def is_worth_telling(
     if is_assistant:
         return SPECIFIC.search(text) is not None or (stands_alone(text) and (is_accepted or not estimates(text)))
     if priority == BINDING:
-        return True
+        return not (is_remark(text) and count_topic_words(text) <= _MAX_THIN)
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
         is_settled = is_settled and not (leaves_open(text) or _LASTS.search(text.lower()))
         is_open = not (is_settled or is_quoted or _ASKS_ABOUT_THAT.search(text.lower()))
