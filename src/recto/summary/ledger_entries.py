@@ -30,7 +30,7 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions
+from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,
@@ -38,6 +38,7 @@ from recto.summary.statements import (
     answers,
     asks_for_text,
     asks_politely,
+    is_announcement,
     is_draft,
     is_request,
     leaves_open,
@@ -45,6 +46,7 @@ from recto.summary.statements import (
     says_little,
     settles,
 )
+from recto.summary.success import works_now
 from recto.summary.worth import is_advice, is_worth_telling, needs_context
 
 # How many facts of a kind one output may contribute, and how many rows of a table.
@@ -56,7 +58,7 @@ _NAME_TOPIC, _MAX_ADDRESS = 2, 8
 _MAX_REQUEST, _REQUEST_TOPIC = 140, 3
 # By how many ranks an order without a "please" is lowered: "Check out the crowd" is one by its form alone.
 _BARE_ORDER = 2
-_STATEMENT_TOPIC = 2
+_STATEMENT_TOPIC, _MAX_ANSWER_TOPIC, _MIN_TOPIC_TERM = 2, 3, 4
 # How much of a reply is read to tell whether it leaves a question open.
 _REPLY_START = 200
 # These are understood by themselves.
@@ -110,7 +112,10 @@ def entries_of_prose(
         if message.role == "assistant" and len(text) <= MAX_REPEATED and repeats_question(item, before):
             continue
         is_alone = (fact.kind == "decision" and count_topic_words(item) > 0) or (
-            fact.kind not in _SELF_EVIDENT and _is_understood(fact, item) and not needs_context(item)
+            fact.kind not in _SELF_EVIDENT
+            and _is_understood(fact, item)
+            and not needs_context(item)
+            and not (asked and _leaves_topic_to(asked.text, item))
         )
         needed = None if is_alone else asked
         if is_reply and before and count_topic_words(item) < _STATEMENT_TOPIC:
@@ -196,9 +201,23 @@ class _Told:
         )
 
     def is_reported(self, fact: Fact) -> bool:
-        """Whether an assistant tells something that happened or that can be looked up, rather than what it knows."""
+        """Whether an assistant tells something that happened or that can be looked up, rather than what it knows, is
+        about to do, or has just got to work."""
         at = self.sentences.number(fact.start)
-        return at is None or is_reported(fact.kind, self.sentences.positions[at][1])
+        if at is None:
+            return True
+        sentence = self.sentences.positions[at][1]
+        is_past = is_announcement(sentence) or works_now(sentence)
+        return is_reported(fact.kind, sentence) and not (is_past and rate_by_cues(sentence) != BINDING)
+
+
+def _leaves_topic_to(question: str, item: str) -> bool:
+    """Whether a short answer does not say itself what was asked: "21,500 kWh last year"."""
+    return count_topic_words(item) <= _MAX_ANSWER_TOPIC and not (terms(question) & _topic_terms(item))
+
+
+def _topic_terms(text: str) -> set[str]:
+    return {term for term in terms(text) if len(term) >= _MIN_TOPIC_TERM}
 
 
 def _settled(text: str, message: Message, before: AskedBefore) -> Iterator[LedgerEntry]:

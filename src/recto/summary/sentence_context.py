@@ -55,6 +55,10 @@ _ANNOUNCES = re.compile(
     r"|wait, i (?:must|have to) correct[^\d]{0,24})[.!:,…]*",
     re.IGNORECASE,
 )
+_CONCLUDES = re.compile(
+    r"(?:pues(?: entonces)?|entonces|dann(?: also)?|also|donc|alors|(?:ok(?:ay)?,? )?then|so)\b(?= \S+(?: \S+){0,3}$)",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(r"""(?<=[a-zäöüéíóú,] )[A-ZÄÖÜÉ]\w|["“„«]|\d""")
 _FIGURE = re.compile(r"[\d.,:]+\D{0,3}$")
 _REFUSAL = re.compile(r"(?:no|nope|nein|non|not|nicht|pas)\b|不|いや|いいえ|아니", re.IGNORECASE)
@@ -244,8 +248,8 @@ def _tells(text: str) -> bool:
 
 
 def _agrees_to(text: str) -> bool:
-    """Whether it takes what the other said, and hardly says what that is."""
-    return accepts(text) and count_topic_words(text) <= _MAX_AGREEMENT
+    """Whether it takes what the other said, or concludes from it, and hardly says what that is."""
+    return (accepts(text) or _CONCLUDES.match(text) is not None) and count_topic_words(text) <= _MAX_AGREEMENT
 
 
 def _opens_message(text: str, is_short: bool) -> bool:

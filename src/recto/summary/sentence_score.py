@@ -98,6 +98,8 @@ _LISTED = re.compile(r"\d+:|[-+]\S|@@|diff |index [0-9a-f]|\(.*\)$")
 _PROMPT = re.compile(r"\S{0,24}[$#>❯]")
 # What an assistant computed or found stands in bold.
 _BOLD_FIGURE = re.compile(r"\*\*[^*\n]{0,40}\d[^*\n]{0,40}\*\*")
+# A step of a calculation or a throw of dice: what it leads to is told, if anything.
+_CALCULATES = re.compile(r"\d ?[-+×*x÷/] ?\d[\d.,]* ?= ?\d[\d.,]*(?! ?[€$£%]| ?(?:euros?|dollars|pounds|kg|km))")
 _APOSTROPHE = re.compile("['’]")
 _LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[A-H][.)]|[-*•]|\*\*[^*\n]{1,40}\*\*:?) ")
 _NUMBERED = re.compile(r"#?\d+:")
@@ -233,6 +235,7 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
         not sentence.is_code
         and not (line.is_proposal and _is_proposed(start))
         and not is_thin_success(start)
+        and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
         and not (line.repeated and _is_repeated(sentence, line))
         and not (line.is_small_talk and _is_passed_over(start))

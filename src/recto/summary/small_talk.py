@@ -94,6 +94,7 @@ _COMES_AND_GOES = re.compile(
     r"|(?:talk|see) (?:to )?you\b|talk (?:soon|later)|good night|gute nacht|bis (?:morgen|später|dann|gleich)[.!]*$"
     r"|muss (?:los|weg)|hasta (?:mañana|luego|pronto)|buenas noches|(?:mañana|luego) seguimos|me (?:voy|tengo que ir)"
     r"|à (?:demain|plus|tout)|bonne (?:nuit|soirée)|je (?:file|dois y aller)"
+    r"|(?:later|see you|bis später|luego|à plus tard)[.!]*$"
     r"|(?:all|it['’]s all) good\b|alles gut\b|todo bien\b|tout va bien\b|no worries|ph?ew|ouf|puh+|uff+)\b",
     re.IGNORECASE,
 )

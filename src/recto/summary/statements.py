@@ -134,6 +134,10 @@ _MAX_ACKNOWLEDGEMENT, _MAX_PUT_OFF = 60, 160
 
 _OFFER = re.compile(
     r"(?:(?:so|and|now|then|also|ok|okay)[, ]+)?(?:should|shall|may|can) (?:i|we)\b|(?:would|do) you (?:like|want)\b"
+    r"|(?:is there |can i \w+ you with |do you need |was there )?anything else\b"
+    r"|(?:gibt es |haben sie |hast du )?(?:noch|sonst) (?:etwas|was|fragen)\b"
+    r"|[¿ ]*(?:hay |necesitas? |puedo ayudarte en )?algo más\b"
+    r"|(?:y a-t-il|avez-vous|as-tu) (?:encore )?(?:autre chose|d['’]autres questions)|还有(?:什么|别的)"
     r"|want me to\b|soll(?:en)? (?:ich|wir)\b|möchte(?:n sie|st du)\b|willst du\b|wollen sie\b"
     r"|[¿ ]*(?:quieres?|desea[s]?|te gustaría) que\b|[¿ ]*(?:sigo|continúo)\b|(?:veux-tu|voulez-vous) que\b"
     r"|(?:dois-je|je continue)\b|souhaite(?:s-tu|z-vous)\b|voulez-vous\b|veux-tu\b|¿?te (?:preparo|hago|escribo)\b",
