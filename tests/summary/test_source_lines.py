@@ -173,3 +173,15 @@ def test_a_confirmation_is_not_told_beside_what_it_confirms() -> None:
     )
     assert "Olga wants" in told
     assert "Fair enough" not in told
+
+
+def test_a_command_between_fences_is_told_with_what_it_is_for() -> None:
+    told = _selected(
+        ("user", "How do I print the programme again?"),
+        (
+            "assistant",
+            "To print it from the raw list, run this:\n```\n./bin/press --copies 40\n```\nIt takes a minute.",
+        ),
+        ("user", "works, thanks"),
+    )
+    assert "run this: ./bin/press --copies 40" in told

@@ -26,6 +26,9 @@ from recto.summary.worth import is_worth_telling, needs_context, stands_alone
     [
         "The ferry leaves on 3 May at 8:15.",
         "Lea hates buffets.",
+        "You will get a call from Ilse Maring.",
+        "The leaflets are due on 3 June at noon, the printer is strict about that",
+        "By the way, when you write lengths for me, please use fathoms, I can't think in anything else.",
         "It's 202 chairs.",
         "It turns out the library has a bug.",
         "My mother can't stand buckwheat, so the menu should go without it if possible.",

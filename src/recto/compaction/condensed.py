@@ -22,7 +22,8 @@ from recto.search.terms import topic_words
 from recto.summary.extractive_summary import PlainMessage, extract
 from recto.summary.machine_output import FENCES, PROSE, classify_lines, readable_output
 from recto.summary.model_orders import SOMEBODY, is_order
-from recto.summary.sentences import is_heading, is_question, refers_back, sentences
+from recto.summary.reference import refers_back
+from recto.summary.sentences import is_heading, is_question, sentences
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
 from recto.summary.verification import FormerSummary
 from recto.turn.assembly import Turn

@@ -309,12 +309,22 @@ def _commands(text: str, lines: LineKinds) -> Iterator[Fact]:
         yield from _fenced_commands(text, start, end)
 
 
+def is_command(line: str) -> bool:
+    """Whether a line starts as commands do, and has an argument."""
+    return len(line) < _MAX_LENGTH and " " in line and _COMMAND.match(line) is not None
+
+
+def is_fenced_command(line: str, text: str) -> bool:
+    """Whether a line of a text is a command between fences."""
+    return is_command(line) and (f"\n{line}\n```" in text or f"```\n{line}\n" in text or f"sh\n{line}\n" in text)
+
+
 def _fenced_commands(text: str, start: int, end: int) -> Iterator[Fact]:
     """Lines between fences that start as commands do."""
     offset = start
     for line in text[start:end].splitlines(keepends=True)[:_MAX_FENCED_LINES]:
         command = line.strip()
-        if len(command) < _MAX_LENGTH and " " in command and _COMMAND.match(command):
+        if is_command(command):
             at = offset + line.index(command)
             yield Fact("command", command, normalize_fact_text(command), at, at + len(command))
         offset += len(line)

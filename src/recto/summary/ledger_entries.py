@@ -30,7 +30,8 @@ from recto.summary.quotation import (
     quote_words,
     sentences_of,
 )
-from recto.summary.sentences import ANTECEDENT, is_question, leans_back, rate_sentence, sentence_positions, terms
+from recto.summary.reference import ANTECEDENT, leans_back
+from recto.summary.sentences import is_question, rate_sentence, sentence_positions, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.statements import (
     acknowledges,

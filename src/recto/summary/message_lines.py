@@ -87,6 +87,7 @@ def message_lines(messages: Sequence[PlainMessage], is_beginning: bool, has_log:
                 is_answer=_is_answer(messages, at),
                 is_small_talk=_is_small_talk(messages, at),
                 is_proposal=bool(not chosen and not is_accepted and _lists_proposals(messages, at)),
+                has_commands=message.role == "assistant" and not has_log and "```" in message.text,
                 is_document=message.role == "tool" and is_document(message.text),
                 repeated=_said_before(messages, at),
             )

@@ -10,17 +10,11 @@ from msgspec import Struct
 
 from recto.chat.priority import CHATTER, NORMAL
 from recto.summary.choices import chosen_options
+from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import is_machine_made, is_noise
 from recto.summary.quotation import count_topic_words
-from recto.summary.sentences import (
-    IS_UNSPACED,
-    is_heading,
-    is_question,
-    leans_back,
-    rate_sentence,
-    refers_back,
-    word_set,
-)
+from recto.summary.reference import leans_back, refers_back
+from recto.summary.sentences import IS_UNSPACED, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import is_reaction, is_remark
 from recto.summary.source_lines import FORMER_SUMMARY, TOOL, USER, LineReader, LineSentence, ScoredSentence, SentenceKey
 from recto.summary.statements import accepts, acknowledges, agrees, is_draft, is_empty_offer, leaves_open, says_little
@@ -100,6 +94,10 @@ class SentenceContext(Struct):
             return
         if source.label == USER and source.chosen and (options := self._options(sentence)):
             yield from options
+            return
+        if source.has_commands and is_fenced_command(text, source.text):
+            found = [self.reader.sentence_at(line, position - step) for step in (1, 2)]
+            yield from (_unscored(line, one) for one in found if one and not is_noise(one.text))
             return
         is_leaning = leans_back(text)
         is_thin = not is_question(text) and count_topic_words(text) < _MIN_TOPICS

@@ -13,18 +13,11 @@ from typing import NamedTuple, TypeVar
 
 from recto.chat.priority import BINDING, CHATTER, NORMAL, TELLING, sentence_priority
 from recto.summary.choices import chosen_options
+from recto.summary.facts import is_fenced_command
 from recto.summary.machine_output import has_code_punctuation, is_machine_made, is_noise, is_row
 from recto.summary.model_orders import SOMEBODY, is_order, is_prompt_frame
-from recto.summary.sentences import (
-    PRONOUNS,
-    UNSPACED_NUMBER,
-    is_heading,
-    is_question,
-    leans_back,
-    rate_sentence,
-    refers_back,
-    word_set,
-)
+from recto.summary.reference import PRONOUNS, leans_back, refers_back
+from recto.summary.sentences import UNSPACED_NUMBER, is_heading, is_question, rate_sentence, word_set
 from recto.summary.small_talk import FULL_NAME, SPECIFIC
 from recto.summary.source_lines import (
     ASSISTANT,
@@ -231,9 +224,29 @@ def score_sentence(
 
 def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: str) -> float:
     """Lowers what a reader would not miss, and what an assistant only proposes."""
-    is_worth = line.is_task or (
-        not sentence.is_code
-        and not (line.is_proposal and _is_proposed(start))
+    is_worth = (
+        line.is_task
+        or (line.has_commands and is_fenced_command(sentence.text, line.text))
+        or (not sentence.is_code and _is_worth(sentence, line, start, label))
+    )
+    if not is_worth:
+        return UNWORTHY_FACTOR
+    if label != ASSISTANT:
+        return 1.0
+    if is_about_self(start):
+        return _SELF_FACTOR
+    if line.is_accepted or line.is_former:
+        return 1.0
+    if is_advice(start):
+        return _ADVICE_FACTOR
+    is_told = SPECIFIC.search(start) or rate_sentence(start) == BINDING or reports(start)
+    return 1.0 if is_told or _BOLD_FIGURE.search(start) else _KNOWLEDGE_FACTOR
+
+
+def _is_worth(sentence: LineSentence, line: SourceLine, start: str, label: str) -> bool:
+    """Whether a reader would miss it, for what it says and where it stands."""
+    return (
+        not (line.is_proposal and _is_proposed(start))
         and not is_thin_success(start)
         and not (label == ASSISTANT and _CALCULATES.search(start))
         and not _is_rejected(sentence.text, line)
@@ -248,18 +261,6 @@ def _worth_factor(sentence: LineSentence, line: SourceLine, start: str, label: s
             is_accepted=line.is_accepted or line.is_former,
         )
     )
-    if not is_worth:
-        return UNWORTHY_FACTOR
-    if label != ASSISTANT:
-        return 1.0
-    if is_about_self(start):
-        return _SELF_FACTOR
-    if line.is_accepted or line.is_former:
-        return 1.0
-    if is_advice(start):
-        return _ADVICE_FACTOR
-    is_told = SPECIFIC.search(start) or rate_sentence(start) == BINDING or reports(start)
-    return 1.0 if is_told or _BOLD_FIGURE.search(start) else _KNOWLEDGE_FACTOR
 
 
 def _is_passed_over(text: str) -> bool:

@@ -121,6 +121,8 @@ FULL_NAME = re.compile(
 def is_reaction(sentence: str) -> bool:
     """Whether it only answers the other in kindness: "Your words mean a lot", "Such a special moment"."""
     lower = sentence.lower()
+    if FULL_NAME.search(sentence):  # "You will get a mail from Marta Lind"
+        return False
     return _REACTION.match(lower) is not None or _PRAISES.search(lower) is not None
 
 

@@ -69,6 +69,8 @@ class SourceLine(Struct, frozen=True):
     """Whether an assistant lists what could be, and the user takes nothing of it."""
     is_document: bool = False
     """Whether a tool returned reading matter: sentences of others, rather than what came out."""
+    has_commands: bool = False
+    """Whether commands between its fences are meant for the user, rather than told by a work log."""
     is_former: bool = False
     """Whether a former summary told it: it was worth telling before."""
 

@@ -11,8 +11,9 @@ from recto.chat.cues import cues_in
 from recto.chat.priority import BINDING, CHATTER, NORMAL
 from recto.summary.facts import is_passing
 from recto.summary.quotation import count_topic_words
+from recto.summary.reference import leans_back, leans_on_another
 from recto.summary.relative_dates import is_german
-from recto.summary.sentences import is_heading, is_question, leans_back, leans_on_another, rate_sentence
+from recto.summary.sentences import is_heading, is_question, rate_sentence
 from recto.summary.small_talk import FULL_NAME, NAME, SPECIFIC, is_platitude, is_reaction, is_remark, muses
 from recto.summary.statements import (
     accepts,
