@@ -23,7 +23,7 @@ from recto.summary.sentence_pool import SentencePool, build_pool
 from recto.summary.sentence_score import MIN_USEFUL_SCORE, TermWeights, is_binding
 from recto.summary.sentence_selection import SentenceRanking, SentenceSelection, select_required
 from recto.summary.sentence_series import without_passing_series
-from recto.summary.sentences import rate_sentence, sentences, terms
+from recto.summary.sentences import is_heading, rate_sentence, sentences, terms
 from recto.summary.small_talk import is_small_talk_reply
 from recto.summary.source_lines import (
     FORMER_SUMMARY,
@@ -330,7 +330,9 @@ def _render(picks: Iterable[ScoredSentence], lines: Sequence[SourceLine]) -> str
     before: ScoredSentence | None = None
     for pick in sorted(picks, key=lambda pick: pick.key):
         text, line = pick.text.replace("\n", " "), lines[pick.line]
-        is_next = before and (before.line, before.position + 1) == pick.key
+        # a fence stands between a heading and its command
+        gap = 2 if before and is_heading(before.text) else 1
+        is_next = before and before.line == pick.line and pick.position - before.position <= gap
         if before and is_next and not before.text.endswith("…"):
             rendered[-1] += _separator(before.text, pick.text, line.text) + text
         else:
