@@ -25,6 +25,7 @@ from recto.summary.entities import (
 )
 from recto.summary.machine_output import OUTCOME, PROSE, ROW, LineKinds, classify_lines
 from recto.summary.sentences import word_set
+from recto.text import text_cache
 
 _MAX_LENGTH = 160
 # A number with more is no small count.
@@ -344,10 +345,15 @@ _COUNTS_OF_SOMEBODY = re.compile(
 _OF_US = re.compile(r"\b(?:we|our|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+)\b", re.IGNORECASE)
 
 
+# Values that are no small count.
+_LARGE = re.compile(r"\d{3}|\d[.,:/-]\d|[€$£%`@/_]")
+
+
+@text_cache(8192)
 def is_passing(text: str) -> bool:
     """Whether a sentence has only first names and small counts, as "Mei got 9 replies": told of one after the other,
     the latest is enough."""
-    if _OF_US.search(text):
+    if _LARGE.search(text) or _OF_US.search(text):
         return False
     found = [fact for fact in find_facts(text, author=PROSE) if fact.is_significant]
     if _COUNTS_OF_SOMEBODY.match(text) and len(found) == 1 and found[0].kind == "number":

@@ -80,6 +80,7 @@ _MAX_INSPECTED, _MAX_SHORT_HEADING, _MAX_EVENT = 400, 40, 200
 _LONG_SENTENCE = 240
 
 _NAME = re.compile("[A-Z](?<=[a-z,] [A-Z])")
+_MAY_TELL = re.compile(r"[\d`@_/]|\.\w|:/|[A-ZÄÖÜÉ](?<=[^\W\d_,;] [A-ZÄÖÜÉ])")
 _FULL_NAME = re.compile("[A-Z][a-z]+ [A-Z][a-z]")
 _EVENT = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ures?)?|exceptions?|warnings?|pass(?:ed|es)?|success\w*|found|total|results?)\b",
@@ -168,9 +169,18 @@ def promise_of(sentence: LineSentence, line: SourceLine, weights: TermWeights) -
     base = 0.2 + weights.total(sentence.terms) / 1000 / (len(sentence.terms) + 3) + _FACT_BONUS[facts or 0]
     factor = (_TASK_START_FACTOR if line.is_task else 1.0) * (_SELF_FACTOR if label == ASSISTANT else 1.0)
     highest = base + _highest_bonus(start, line, label) if label != TOOL else _score_event(base, start)
+    if label == ASSISTANT and not _may_be_told(sentence, line, start):
+        return Promise(line.weight * UNWORTHY_FACTOR * base / _length(text), base, facts, label)
     if facts is None and "**" not in start:  # a row
         highest = max(_ROW_FACTOR * highest, UNWORTHY_FACTOR * base)
     return Promise(line.weight * factor * highest / _length(text), base, facts, label)
+
+
+def _may_be_told(sentence: LineSentence, line: SourceLine, start: str) -> bool:
+    """Whether an assistant's sentence has anything that makes one worth telling; asked first, since most have not."""
+    if line.is_task or line.is_former or line.has_commands or _MAY_TELL.search(start):
+        return True
+    return rate_sentence(start) == BINDING or _is_on_topic(sentence, line) or is_about_self(start)
 
 
 def _highest_bonus(start: str, line: SourceLine, label: str) -> float:
@@ -313,7 +323,7 @@ def is_binding(sentence: ScoredSentence) -> bool:
 def _count_facts(sentence: LineSentence, start: str) -> int | None:
     """How many names, numbers, paths and the like it has, up to three; None for a row of a table, whose numbers say
     nothing without their headings."""
-    facts = sum(not (term.isalpha() or _APOSTROPHE.sub("", term).isalpha()) for term in sentence.terms)
+    facts = sum(not _APOSTROPHE.sub("", term).isalpha() for term in sentence.terms if not term.isalpha())
     if len(sentence.terms) >= _MIN_ROW_TERMS and 2 * facts > len(sentence.terms):
         return None
     facts += len(_NAME.findall(start)) + (_FULL_NAME.match(start) is not None)

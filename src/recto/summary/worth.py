@@ -149,12 +149,14 @@ def is_worth_telling(
     """Whether a reader of the summary would miss it. `is_settled` says that what it asks was done, `is_on_topic` that
     an assistant speaks of what the user speaks of, `is_accepted` that the user took it."""
     priority = rate_sentence(text)
-    if is_assistant and (is_quoted or not _is_news(text)[is_on_topic]):
+    if is_assistant and (is_quoted or not (SPECIFIC.search(text) or stands_alone(text))):
+        return False
+    if is_assistant and not _is_news(text)[is_on_topic]:
         return False
     if priority == CHATTER or agrees(text) or (is_settled and asks_for_text(text)) or is_platitude(text):
         return False
     if is_assistant:
-        return SPECIFIC.search(text) is not None or (stands_alone(text) and (is_accepted or not estimates(text)))
+        return is_accepted or not estimates(text)
     if priority == BINDING:
         return not (is_remark(text) and count_topic_words(text) <= _MAX_THIN)
     if is_question(text) or is_request(text) or _PLEASE.search(text.lower()):
