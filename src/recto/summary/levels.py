@@ -133,7 +133,7 @@ def _sentences_of(summary: str, entries: Sequence[LedgerEntry]) -> list[SetAside
                 stating = (n for (who, text), n in numbers.items() if who == role and text in plain)
                 number = int(label[2] or 0) or max(stating, default=0)
                 if number or rate_sentence(sentence) > NORMAL:
-                    found.append(SetAsideItem(number, role, cut_text(sentence, _MAX_ITEM)))
+                    found.append(SetAsideItem(number, role, cut_text(sentence.removesuffix("."), _MAX_ITEM)))
     return found
 
 
