@@ -45,6 +45,12 @@ WORTH_WIDENING = 0.05
 WORTH_ASKING = 160
 # People ask at the beginning or at the end of a long message, in about so many characters.
 ASKING_PART = 600
+ASKS_READER = re.compile(
+    r"\b(?:(?:my|the) question|questions? ?:|please|can you|could you|tell me|i(?:['’]d like| want) to know|meine frage"
+    r"|frage:|bitte|kannst du|können sie|sag mir|mi pregunta|pregunta:|por favor|puedes|dime|ma question"
+    r"|s['’]il (?:te|vous)|peux-tu|pouvez-vous|dis-moi)\b|我的问题|请问|请告诉|教えてください",
+    re.IGNORECASE,
+)
 # The share of the middle for sentences that bear on the question, and the most characters of one.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 # Words match by so many first letters; one that stands in every twelfth sentence is common.
@@ -73,10 +79,21 @@ def divide(text: str, size: int) -> Division:
 
 
 def question_in(text: str) -> str:
-    """What the user asks in a long message: the questions near its beginning and its end, or else what stands there."""
+    """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
+    or else what stands there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    asked = [sentence for sentence in near if is_question(sentence)] or [*near[:1], *near[-1:]]
+    asked = [*_asked_within(text[ASKING_PART:-ASKING_PART]), *filter(is_question, near)] or [*near[:1], *near[-1:]]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
+
+
+def _asked_within(text: str) -> list[str]:
+    """The last short paragraph that asks the reader something; what a pasted text asks has no such words."""
+    for paragraph in reversed(text.split("\n\n")):
+        if len(paragraph) <= ASKING_PART and ASKS_READER.search(paragraph):
+            said = sentences(paragraph)
+            if any(map(is_question, said)):
+                return said
+    return []
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
