@@ -492,3 +492,11 @@ def test_a_figure_is_not_cut_out_of_a_sentence_with_a_word_or_two() -> None:
     said = "We looked at the ferry by Tallink for 180 and at the one by Viking for 140 but with 9 hours of waiting"
     for limit in range(20, 120, 10):
         assert all("ferry by Tallink" in line for line in ledger(("user", said), limit=limit) if "9 hours" in line)
+
+
+def test_what_works_now_and_what_leans_on_a_possessive_are_not_listed() -> None:
+    listed = "\n".join(
+        ledger(("user", "ping 10.8.0.2 works"), ("user", "Our uncle Joost brings his two, and Ada mine"))
+    )
+    assert "10.8.0.2" not in listed
+    assert "mine" not in listed

@@ -129,7 +129,8 @@ def entries_of_prose(
         is_bare = fact.kind == "request" and not asks_politely(item)
         lowered = _BARE_ORDER * is_bare + int(not is_own or (fact.kind != "decision" and item.endswith(("?", "？"))))
         # what a reader of the ledger cannot place, and an assistant's knowledge, is no line of it
-        is_given = is_understood or fact.kind in _GIVEN or rate_by_cues(item) == BINDING
+        is_given = is_understood or fact.kind in _GIVEN
+        is_given = (is_given and not works_now(item)) or rate_by_cues(item) == BINDING
         is_placed = is_given if is_user else told.is_reported(fact)
         lowered += (not is_user and is_advice(item)) + UNLISTED * (not is_placed)
         lowered -= is_correction and fact.kind in VALUE_KINDS  # what it corrects may be worded otherwise

@@ -47,6 +47,7 @@ _DONE_SO = re.compile(
     r"\b(?:that|this|the same) way\b|\b(?:do|does|did|done|doing|like) (?:that|this)\b"
     r"|\b(?:keep|use|note|add|put|take|remember|check|try) (?:that|this) (?:on|in|to|for|as|with|then|later)\b"
     r"|\b(?:es|das)\b[^,.]* so\b"
+    r"|\b(?:mine|yours|theirs|meins|deins|seins|ihrs|el suyo|la suya|lo suyo|le sien|la sienne)\b"
     r"|\bso (?:gemacht|getan|gehalten)\b|\bauf diese (?:weise|art)\b|\basí\b|\bde es[ea] (?:manera|forma)\b"
     r"|\bcomme ça\b|\bde cette (?:manière|façon)\b|\bit (?:takes?|took|costs?|lasts?|needs?|helps?)\b(?!.* to\b)"
     r"|\bes (?:dauerte?|kostete?|brauchte?)\b|\b(?:le|la) (?:faites|fais|faire)\b|\b(?:lo|la) (?:hagas?|hagan)\b"
