@@ -728,3 +728,18 @@ def test_a_yes_does_not_come_along_as_context() -> None:
         PlainMessage("user", "Yes please. The concert is on 28 June and tickets must be on sale by 1 May."),
     ]
     assert "Yes please" not in extract(said, 100, quarter)
+
+
+def test_instructions_of_an_assistant_yield_to_what_was_done() -> None:
+    said = [
+        PlainMessage("user", "My server in the attic cannot be reached from outside since Tuesday."),
+        PlainMessage("assistant", "Install the tunnel with `apt install wireguard` on both machines."),
+        PlainMessage("user", "done, the tunnel has the address 10.8.0.2"),
+        PlainMessage("assistant", "Now forward port 443 with `nft` on the other machine."),
+        PlainMessage("user", "The name now points to 49.12.88.201, and port 443 goes to the attic."),
+        PlainMessage("user", "The backup runs every night at 3:15 to the disk of Lena Moor in Graz."),
+    ]
+    told = extract(said, 400, quarter)
+    assert "Install the tunnel" not in told
+    assert "Now forward" not in told
+    assert "49.12.88.201" in told

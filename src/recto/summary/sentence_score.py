@@ -54,7 +54,7 @@ _LISTING_FACTOR, _ROW_FACTOR = 0.35, 0.02
 _SHORT_HEADING_FACTOR, _LONG_HEADING_FACTOR = 0.5, 0.85
 _ANNOUNCEMENT_FACTOR = 0.7
 # What an assistant proposes counts for less as long as the user has not agreed to it.
-_ADVICE_FACTOR = 0.1
+_ADVICE_FACTOR = 0.06
 # What it knows can be asked again.
 _KNOWLEDGE_FACTOR = 0.6
 # Where an assistant tells of itself, it is a person or tells what it did.

@@ -68,6 +68,7 @@ _ADVISES = re.compile(
 _PROPOSES = re.compile(
     r"\bplease (?:don['’]t|do not|keep|try|make sure|avoid|remember|check|note)\b|\bwe (?:usually )?recommend\b"
     r"|\b(?:some|a few) (?:possibilities|ideas|options|suggestions|tips)\b"
+    r"|\byou(?:['’]ll)? need (?:to|an?|the)\b"
     r"|\b(?:you|one|it) (?:could|can|should|might|may|would)\b|\b(?:usually|typically|generally|probably)\b"
     r"|\b(?:can|may|might|could) be\b|\b(?:tends?|try) to\b|\bit['’]s (?:best|better|wise|worth)\b"
     r"|\b(?:sie|du|man) (?:sollten?|solltest|könnten?|könntest|kannst|kann)\b"
@@ -75,7 +76,8 @@ _PROPOSES = re.compile(
     r"|\b(?:puedes|podrías|deberías|conviene|convendría|normalmente)\b|\b(?:tu peux|vous pouvez|on peut|on pourrait)\b"
     r"|^(?:[-*•] |\d+[.)] )?(?:[a-zäöü]+e?n sie\b|make sure|remember|consider|pack|keep in mind|bring|avoid|try"
     r"|use|check|ask|don['’]t|start|begin|take|look for|think about|tell|call|claim|compare|include|send|write|put"
-    r"|plan|set|show|choose|pick"
+    r"|plan|set|show|choose|pick|install|test with|add|forward|enable|restart|(?:now|first|then) (?:install|forward|add"
+    r"|run|open|create|set|test|restart)"
     r"|(?:achte|denk|frag|sag|prüf|notier|zeig|fordere|zahl|schau|rechne|teil|nehm|leg|plan|lass|stell|kläre?|halte?"
     r"|räum)(?:e|t|et)? "
     r"|(?:nimm|gib|hilf|ruf|sprich|vergiss) "
